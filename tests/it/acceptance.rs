@@ -27,7 +27,7 @@ async fn an_offer_becomes_an_agreement_that_takes_over_its_hold(url: String) {
     let biology = server.key_for("biology", "consumer");
     let client = server.client_with(&physics);
     let start = hours_ahead(3);
-    // Three alternatives, of which the last one is taken: what the others kept is free again.
+    // Three alternatives, of which the last one is taken: the nodes kept for the others are free again.
     client
         .post(
             "/agreements",
@@ -144,7 +144,7 @@ fn an_offer_that_has_expired_is_gone_and_its_slot_is_free() {
         assert_eq!(offer.state, "Acceptable");
         let changed = offer.acceptance().replace("Exact>4", "Exact>3");
         let ids = |of: &[Counter]| of.iter().map(|offer| offer.id.clone()).collect::<Vec<_>>();
-        // What is offered then is held as briefly: whoever comes too late for it is offered something again.
+        // The next offer is held as briefly: a client that comes too late for it gets another offer.
         eventually("the end of the hold, and another offer", SOON, async || {
             let answer = client.post("/agreements", changed.clone()).await;
             if answer.status != StatusCode::GONE {

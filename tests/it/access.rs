@@ -1,4 +1,4 @@
-//! Keys and sessions: who shows what is who, and for how long: on both engines.
+//! Keys and sessions: which credentials identify which party, and for how long, on both engines.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -376,7 +376,7 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
     assert!(third.is_new && !is_operator(&access, consumer.secret.expose()).await);
 }
 
-/// A key that was looked up is known for a while on an engine that tells of changes. That it is shown by what nobody tells of.
+/// A key that was looked up is known for a while on an engine that tells of changes. A change that is not told shows this.
 async fn a_key_that_another_process_revokes_is_worth_nothing_at_once(url: String) {
     let (access, _) = access(&url).await;
     let stop = CancellationToken::new();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::output_of;
 
-/// What a run of a few windows takes at most.
+/// The most that a run of a few windows takes.
 const DEADLINE: Duration = Duration::from_mins(10);
 
 const CONFIGURATION: &str = "\

@@ -15,7 +15,7 @@ on_both_engines!(
     a_timeline_tells_everything_in_order_and_what_was_cut,
 );
 
-/// What is done to a whole trail, and what must be found then.
+/// Changes to a whole trail, and the faults that must be found then.
 const DAMAGE: &[(&str, &str)] = &[
     (
         "UPDATE events SET detail = 'nothing' WHERE number = 2",

@@ -1,7 +1,7 @@
-//! A domain of several resources in virtual time, whose nodes fail and come back at random while offers are made, work ends
-//! and the service is stopped and started. Whatever happens: nothing is over capacity, also not over that of the nodes that
-//! are left; nobody is outside his window or on a node that is gone; nobody is forgotten; and the check that an operator
-//! can run finds nothing. The same seed gives the same run.
+//! A domain of several resources in virtual time, whose nodes fail and come back at random while offers are made, work ends and
+//! the service is stopped and started. These rules hold at every moment. Nothing is over capacity, also not over that of the
+//! nodes that are left. No agreement is outside its window or on a node that is gone. None is forgotten. The check that an
+//! operator can run finds nothing. The same seed gives the same run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,8 @@ fn failures_at_random_break_no_invariant_on_postgres() {
     }
 }
 
-/// What has to happen in a run, so that one in which nothing does is not taken for one in which all goes well. The seeds take
-/// turns in them; what is random leans to where it happens, and the run goes on until it has.
+/// Events that have to happen in a run, so that one without events is not taken for one in which all goes well. The seeds take
+/// turns in them; random choices lean to the place where the event happens, and the run goes on until it has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Aim {
     /// Work is lost with its nodes.
@@ -170,7 +170,7 @@ async fn live(url: &str, seed: u64) {
                 let down = random.seconds(3) * 40 * MICROS_PER_SECOND;
                 clock.set(clock.micros() + down);
                 domain = Domain::start(url, &clock).await;
-                // What a dispatcher does first.
+                // The first step of a dispatcher.
                 domain.planner.begin_due().await.expect("it answers");
             }
         }
@@ -200,7 +200,7 @@ fn saw(seen: &mut BTreeSet<Aim>, aim: Aim, happened: bool) {
     }
 }
 
-/// What must hold of the plan at any time; what is in it.
+/// Rules that must hold of the plan at any time; answers its content.
 async fn check_plan(domain: &Domain, clock: &Clock, when: &str) -> Vec<Agreement> {
     let live = domain.store.live_agreements().await.expect("they can be read");
     let bindings = domain
@@ -219,7 +219,7 @@ async fn check_plan(domain: &Domain, clock: &Clock, when: &str) -> Vec<Agreement
         let left = resource.capacity - u32::try_from(down).expect("few");
         let here: Vec<_> = live.iter().filter(|of| of.resource == resource.name).collect();
         let loads: Vec<_> = here.iter().flat_map(|of| of.loads()).collect();
-        // What ended within this second has its nodes until the second is over.
+        // An agreement that ended within this second has its nodes until the second is over.
         for second in (clock.now() + 2).seconds()..clock.now().seconds() + AHEAD {
             let now = Interval::of(Time(second), 1);
             let used = loads.iter().filter(|(load, _)| load.contains(now));
@@ -232,7 +232,7 @@ async fn check_plan(domain: &Domain, clock: &Clock, when: &str) -> Vec<Agreement
         }
         for binding in bindings.iter().filter(|of| of.resource == resource.name) {
             let runs = here.iter().any(|of| of.id == binding.agreement);
-            // What was lost within this second has had its nodes until the second is over.
+            // An agreement that was lost within this second has had its nodes until the second is over.
             let lasts = binding.interval.end > clock.now() + 1;
             assert!(
                 !runs || !lasts || !gone(binding.node),
@@ -243,7 +243,7 @@ async fn check_plan(domain: &Domain, clock: &Clock, when: &str) -> Vec<Agreement
     live
 }
 
-/// What must hold of everything that was ever accepted.
+/// Rules that must hold of every agreement that was ever accepted.
 async fn check_all(store: &Store, accepted: &BTreeMap<Uuid, Agreement>, when: &str) {
     let findings = store.verify().await.expect("it can be read");
     assert!(findings.is_empty(), "{when}:\n{findings:#?}");
@@ -373,7 +373,7 @@ async fn terminate(planner: &Planner, accepted: &BTreeMap<Uuid, Agreement>, rand
     }
 }
 
-/// Lets time pass, as the dispatcher would: what is due begins at its instant, what runs ends by its slot's end.
+/// Lets time pass, as the dispatcher would: due slots begin at their instant, running ones end by their end.
 async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
     let until = clock.now() + random.seconds(60);
     loop {

@@ -1,4 +1,5 @@
-//! A service that starts checks what is open, and the rest while it serves. What it finds then stops it from deciding.
+//! A service that starts checks the open agreements, and the rest while it serves. A fault that it finds then stops it from
+//! deciding.
 
 use std::time::Duration;
 
@@ -114,6 +115,6 @@ async fn a_check_of_all_is_remembered_for_the_next_start(url: String) {
     let store = Store::open(&url).await.expect("the database is there");
     assert_eq!(store.verify_new_lines().await.expect("it can be read"), []);
     tamper(&url, CHANGE_THE_PAST).await;
-    // What is remembered is not read again.
+    // Remembered lines are not read again.
     assert_eq!(store.verify_new_lines().await.expect("it can be read"), []);
 }

@@ -1,4 +1,4 @@
-//! The command line: each command once as it should be used, and what it exits with when it cannot.
+//! The command line: each command once as it should be used, and its exit status when it fails.
 
 use std::process::Output;
 

@@ -1,5 +1,5 @@
-//! What a client may take for granted: one effect per key, changes only of what it has seen, answers in the form that it
-//! asked for.
+//! The guarantees that a client may rely on: one effect per key, changes only of a version that it has seen, answers in the form
+//! that it asked for.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -235,7 +235,7 @@ fn what_goes_wrong_around_a_page_is_a_page() {
             (StatusCode::NOT_FOUND, "text/html"),
             "{lost:?}"
         );
-        // Whoever is slow to send a body keeps the only place.
+        // A client that sends its body slowly keeps the only place.
         let mut slow = TcpStream::connect(server.address()).expect("it listens");
         write!(
             slow,

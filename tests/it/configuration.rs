@@ -1,4 +1,4 @@
-//! A wrong configuration is refused at start, with the key and what was expected.
+//! A wrong configuration is refused at start, with the key and the expected value.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::support::{output_of, run};
 /// A service that has not refused its configuration by then has taken it.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// Configurations that are wrong, and what the message must name.
+/// Configurations that are wrong, and the words that the message must have.
 const WRONG: &[(&str, &[&str])] = &[
     ("resources = 4\n", &["resources"]),
     ("horizon_days = 0\n", &["horizon_days", "1 to"]),
@@ -249,7 +249,7 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
     });
 }
 
-/// Runs `serve` where it must end by itself; its exit status and what it says.
+/// Runs `serve` where it must end by itself; its exit status and its output.
 fn serve(folder: &tempfile::TempDir, arguments: &[&str]) -> (Option<i32>, String) {
     let listen = if arguments.contains(&"--listen") {
         &[][..]

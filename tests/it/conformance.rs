@@ -45,7 +45,7 @@ fn is_among(name: &str, list: &str) -> bool {
     list.split([',', ';', ':']).any(|one| one.trim() == name)
 }
 
-/// What is wrong with a row of the page.
+/// The faults of a row of the page.
 fn faults(row: &str, number: usize) -> Vec<String> {
     let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
     let [of, _, kept, tests] = cells.as_slice() else {

@@ -1,5 +1,5 @@
-//! Offers and what they are answered with: what fits is held, what does not is countered with the nearest, and each
-//! offer of a message stands on its own.
+//! Offers and their answers: one that fits is held, one that does not is countered with the nearest, and each offer of a message
+//! stands on its own.
 
 use reqwest::StatusCode;
 
@@ -34,11 +34,11 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
     assert_eq!(answer.text("CounterOfferTo"), "c-1");
     assert_eq!(answer.text("PlannedStart"), date_time(start));
     assert_eq!(answer.text("HeldUntil"), answer.texts("ExpirationTime")[0]);
-    // What is held is nobody else's.
+    // Held nodes are not for others.
     let other = Offer::reserve(2, HOUR).within(start, start + HOUR).xml();
     let refused = client.post("/agreements", other).await;
     assert_eq!(refused.text("ErrorCode"), "NO_CAPACITY_IN_WINDOW", "{refused:?}");
-    // Two alternatives keep no more than the greater of them; and what asks for advice keeps nothing.
+    // Two alternatives keep no more than the greater of them; and an advisory offer keeps nothing.
     let more = Said {
         id: "c-2".to_owned(),
         state: "Advisory",
@@ -110,7 +110,7 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
         ..ask.clone().wishing(size)
     };
     assert_eq!(negotiate(&client, id, &[short]).await[0].text("Kind"), "Shorter");
-    // What it demands of the answer holds in it, and what it would rather have weighs.
+    // Its demands hold in the answer, and its preferences weigh.
     let latest = |kind: &str| {
         format!(
             "<wsag-neg:Item wsag:Name=\"latest\" wsag-neg:Type=\"{kind}\" wsag-neg:Importance=\"3\"><wsag:Location>\
@@ -179,7 +179,7 @@ async fn what_scales_is_countered_with_other_sizes_which_can_be_accepted(url: St
     for kind in ["Earlier", "Later"] {
         assert!(told.iter().any(|of| of.0 == kind), "{kind}: {answers:?}");
     }
-    // Whichever of them is taken says what was offered.
+    // Each of them, when taken, says the same as its offer.
     let accepted = client
         .post("/agreements", answers[0].acceptance())
         .await
@@ -343,7 +343,7 @@ fn each_offer_stands_on_its_own_and_a_dead_branch_stays_dead() {
                 .ends_with("NegotiationOffer[5]/@wsag-neg:OfferId")
         );
         assert!(answers[5].text("Path").contains("NegotiationOffer[6]/wsag:Terms"));
-        // A counter offer is countered; what is rejected, and what came after it, is not.
+        // A counter offer is countered; a rejected one and those after it are not.
         let again = negotiate(&client, id, &[first("f", &answers[0].id, &good)]).await;
         assert_eq!(again[0].state, "Acceptable");
         let no = Said {

@@ -1,4 +1,4 @@
-//! Decisions in time: what a decision may cost is bounded, and what nobody waits for comes after the answers.
+//! Decisions in time: the cost of a decision is bounded, and work that no client waits for comes after the answers.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4
 const HOUR: i64 = 3_600;
 
 /// Fills ten hours of four nodes but for three node-hours, asks for the first of these hours whole, and answers with the problem
-/// in JSON and the fault in XML. Others would have to move, and nobody finds room for all of them.
+/// in JSON and the fault in XML. Others would have to move, and there is not room for all of them.
 async fn refused_beside_many(server: &Server) -> (Value, String) {
     let client = server.client();
     let start = hours_ahead(3);

@@ -32,7 +32,7 @@ use uuid::Uuid;
 
 use crate::support::block_on;
 
-/// How long a test waits for what should be there within a second or two, on a machine that may be busy.
+/// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_mins(1);
 const CAPACITY: u32 = 64;
 /// The template of work that is run again when it is lost.
@@ -222,7 +222,7 @@ fn executor(folder: &Path) -> LocalExecutor {
         .with_executable(Path::new(env!("CARGO_BIN_EXE_bespeak")))
 }
 
-/// An executor of this machine none of whose calls returns as long as it hangs.
+/// An executor of this machine. None of its calls returns as long as it hangs.
 struct Hanging {
     local: LocalExecutor,
     hangs: Arc<AtomicBool>,
@@ -570,7 +570,7 @@ fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
         let runs = service.place("sleep 1000", 0, 600).await;
         let ended = service.over(over.id).await.ended.unwrap();
         service.started(runs.id).await;
-        // One whose end nobody has told the planner yet.
+        // A job with an end that the planner was not told yet.
         let unknown = folder.path().join("jobs").join(Uuid::now_v7().to_string());
         fs::create_dir(&unknown).unwrap();
         let end = folder
@@ -583,7 +583,7 @@ fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
         let sweep = async |before| folders.sweep(&service.store, before).await.unwrap();
         assert_eq!(sweep(ended).await, 0);
         assert!(service.file(&over, "file").exists());
-        // What a crash has left of an earlier removal.
+        // The remains of an earlier removal that a crash stopped.
         let doomed = folder.path().join("jobs/.half");
         fs::create_dir(&doomed).unwrap();
         assert_eq!(sweep(i64::MAX).await, 1);

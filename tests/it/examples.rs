@@ -1,4 +1,4 @@
-//! The offers in `examples/` do what they say.
+//! The offers in `examples/` have the effects that their comments state.
 
 use std::fs;
 

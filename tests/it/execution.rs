@@ -1,5 +1,5 @@
-//! Jobs as real processes: what they see, how they end, and that neither they nor their ends are lost or doubled when
-//! anything around them is killed.
+//! Jobs as real processes: their environment, their ends, and that neither they nor their ends are lost or doubled when anything
+//! around them is killed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// How long a test waits for what should be there within a second or two, on a machine that may be busy.
+/// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder for jobs and files that goes away with the test.
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-/// A job of a shell script, whose slot ends that many seconds from now.
+/// A job of a shell script, in a slot that ends that many seconds from now.
 fn script(text: &str, seconds: i64) -> JobSpec {
     job("/bin/sh", &["-c", text], seconds)
 }

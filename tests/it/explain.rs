@@ -115,7 +115,7 @@ fn offers_are_explained_with_what_is_nearer_and_refusals_with_what_would_do() {
                 &format!("it was accepted: agreement {accepted}"),
             ],
         );
-        // One of them, by the id of an answer: what else it was answered with, and nothing of other offers.
+        // One of them, by the id of an answer: its other answers, and nothing of other offers.
         let one = explain(&server, &near[1].id);
         assert_told(&one, &["offer c-1", &near[0].id, &date_time(start)]);
         assert!(!one.contains("offer c-2") && !one.contains("offer c-3"), "{one}");
@@ -126,7 +126,7 @@ fn offers_are_explained_with_what_is_nearer_and_refusals_with_what_would_do() {
             told["relaxations"].as_array().is_some_and(|of| !of.is_empty()),
             "{flat}"
         );
-        // What is another party's is not there, and nor is what nobody has.
+        // Another party's offer is not found there, and neither is one that does not exist.
         let key = server.key_for("physics", "consumer");
         for (id, key) in [
             (near[0].id.clone(), key.as_str()),

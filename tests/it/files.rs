@@ -1,4 +1,4 @@
-//! Files: what a party uploads for its jobs, and what its jobs leave, through the API and the command line.
+//! Files: uploads of a party for its jobs, and the files that its jobs leave, through the API and the command line.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! What earlier versions left behind is taken over by this one: databases of either engine with every kind of row, and the
-//! folders of the jobs. `tests/fixtures/README.md` says how they are made.
+//! The data of earlier versions is taken over by this one: databases of either engine with every kind of row, and the folders of
+//! the jobs. `tests/fixtures/README.md` says how they are made.
 
 mod waiting;
 
@@ -19,7 +19,7 @@ use crate::support::server::Server;
 use crate::support::stores::TestDatabase;
 use crate::support::{eventually, run, size};
 
-/// What is due when a service starts is over by then, on a machine that runs other tests.
+/// Work that is due when a service starts is over by then, on a machine that runs other tests.
 const SOON: Duration = Duration::from_mins(1);
 
 /// The kinds of rows that each fixture has, as words of a column, since version 20. A later version adds its own words to
@@ -212,7 +212,7 @@ fn take_over(engine: &str, empty: fn() -> TestDatabase) {
     // The words of each column that has kinds, and the rows of each table, by version.
     let mut kinds: BTreeMap<(u32, &str, &str), BTreeSet<String>> = BTreeMap::new();
     let mut rows: BTreeMap<(u32, String), usize> = BTreeMap::new();
-    // A release starts services on what all versions left.
+    // A release starts services on the data of all versions.
     let served = versions()
         .into_iter()
         .rev()
@@ -253,16 +253,16 @@ fn take_over(engine: &str, empty: fn() -> TestDatabase) {
     }
 }
 
-/// What no database of version 20 holds: the state lasts from one decision to the next, and no test left a drained node.
+/// States that no database of version 20 holds: the state lasts from one decision to the next, and no test left a drained node.
 const NOT_LEFT: [&str; 2] = ["PendingAndTerminating", "drained"];
 
-/// Databases whose agreements a test wrote by itself, and which no service leaves so: they are read and brought up to date.
+/// Databases with agreements that a test wrote by itself, and which no service leaves so: they are read and brought up to date.
 const BY_HAND: [&str; 2] = [
     "old_executions_become_sums_and_no_estimate_changes",
     "old_samples_become_hours_and_say_the_same",
 ];
 
-/// Opens what was left, without a service, and has everything checked.
+/// Opens the data, without a service, and has everything checked.
 async fn check(url: &str, name: &str) {
     let store = Store::open(url).await.expect("it is brought up to date");
     let findings = store.verify().await.expect("it can be read");
@@ -271,7 +271,7 @@ async fn check(url: &str, name: &str) {
     store.close().await;
 }
 
-/// Starts a service on what another left, and looks at all that there is.
+/// Starts a service on the data of another, and looks at all that there is.
 async fn serve(url: &str, files: &str, name: &str) {
     let mut server = Server::prepared(Some(url), |folder| {
         unpack(files, folder);
@@ -298,7 +298,7 @@ async fn serve(url: &str, files: &str, name: &str) {
             let shown = client.get(&format!("/agreements/{id}")).await;
             assert_eq!(shown.status, StatusCode::OK, "{name}: {shown:?}");
             client.get_json(&format!("/agreements/{id}/events")).await;
-            // What was kept long enough is removed by then.
+            // Output that was kept long enough is removed by then.
             let files = client.get(&format!("/agreements/{id}/files")).await;
             assert!(
                 matches!(files.status, StatusCode::OK | StatusCode::GONE),

@@ -30,7 +30,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
         format!("/negotiations/{id}/offers"),
         format!("/negotiations/{id}"),
     );
-    // The same for longer: what is not said is as it was offered.
+    // The same for longer: fields that are left out are as they were offered.
     let longer = json!({"id": "longer", "counterOfferTo": first["id"], "durationSeconds": 2 * HOUR,
         "window": {"end": date_time(start + 2 * HOUR)}, "state": "Advisory"});
     let advice = client.post_json(&offers, &longer).await.json();
@@ -48,7 +48,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
     // The same offer in the two representations of the same tree.
     let tree = client.get(&path).await;
     assert!(tree.texts("CounterOfferTo").contains(&"longer"), "{tree:?}");
-    // Letting go of what was offered gives its nodes back, and nothing more is said to it.
+    // Rejecting an offer gives its nodes back, and a later answer to it is refused.
     let no = json!({"counterOfferTo": first["id"], "state": "Rejected"});
     assert_eq!(client.post_json(&offers, &no).await.json(), json!({"offers": []}));
     let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
@@ -78,7 +78,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
         .await
         .json();
     assert_eq!(taken["offers"][0]["state"], "Acceptable", "{taken}");
-    // What is wrong is told by its pointer, and nothing of it is kept.
+    // A wrong field is told by its pointer, and nothing of the message is kept.
     let before = client.get_json(&path).await;
     for verb in ["offers", "advertisements"] {
         for (wrong, pointer) in [
@@ -213,7 +213,7 @@ fn a_bare_document_is_taken_as_if_in_its_input() {
         let table = format!("/negotiations/{id}/advertisements");
         let said = client.post(&table, bare(&ad)).await;
         assert!(said.body.contains("AdvertiseOutput"), "{said:?}");
-        // What is no message of this operation is told what is.
+        // An answer to a message that does not belong to this operation names those that do.
         for (path, body) in [
             (
                 &table,

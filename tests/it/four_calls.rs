@@ -25,7 +25,7 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
         "{first}"
     );
     assert!(first["heldUntil"].is_string(), "{first}");
-    // What is held is kept from others, who are offered something else.
+    // Held nodes are kept from others, who are offered something else.
     let other = client.post_json("/negotiations", &asked).await.json();
     assert_ne!(other["offers"][0]["start"], window["start"], "{other}");
     let accepted = client
@@ -59,7 +59,7 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
         .post_json(&format!("/agreements/{new}/terminate"), &json!({}))
         .await;
     assert_eq!(ended.json()["state"], "Terminated", "{ended:?}");
-    // What is wrong is told by its pointer, and no negotiation is opened for it.
+    // A wrong field is told by its pointer, and no negotiation is opened for it.
     for (wrong, pointer) in [
         (json!({"nodes": 40}), "/nodes"),
         (json!({"agreement": "x"}), "/agreement"),
@@ -123,7 +123,7 @@ fn offers_are_printed_as_a_table_and_accepted_by_their_id() {
         assert!(changed.contains("runs       sleep 2"), "{changed}");
         let none = server.run(&["negotiate", "--nodes", "5000", "--for", "1h"]);
         assert!(!none.status.success());
-        // What is held stands in the way, and what would be possible is told.
+        // A hold stands in the way, and the answer tells the possible changes.
         let end = date_time(later + 3_600);
         let taken = [
             "negotiate",

@@ -1,5 +1,5 @@
-//! A disk without room: who asks is told soon that nothing can be stored, nothing that was acknowledged is lost, and the service
-//! goes on by itself once there is room again.
+//! A disk without room: a client is told soon that nothing can be stored, no acknowledged agreement is lost, and the service goes
+//! on by itself once there is room again.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ const POSTGRES_DISK: u32 = 80;
 /// Many nodes, so that no offer is refused for another reason.
 const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 10000\n";
 
-/// A request is answered within this time, whatever the disk is like. Far less is usual; the machine may be busy.
+/// A request is answered within this time, even on a full disk. Far less is usual; the machine may be busy.
 const ANSWERED: Duration = Duration::from_secs(30);
 /// The service is ready again within this time.
 const READY_AGAIN: Duration = Duration::from_mins(1);
 
-/// Offers that are enough to use up what an engine has set aside before its disk was full.
+/// Offers that are enough to use up the room that an engine has set aside before its disk was full.
 const OFFERS_MAX: usize = 3_000;
 
 #[test]
@@ -77,7 +77,7 @@ async fn goes_on_when_there_is_room(disk: &SmallDisk, url: &str, database: Optio
             acknowledged.push(answer.created());
         }
     }
-    // Another process that writes is told so, unless what it writes is small enough.
+    // Another process that writes gets the same error, unless its write is small enough.
     let key = server.run(&["key", "add", "--party", "physics", "--role", "consumer"]);
     let said = String::from_utf8_lossy(&key.stderr);
     assert!(

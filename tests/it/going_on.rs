@@ -1,4 +1,4 @@
-//! An agreement is changed while its work runs: the end of its slot moves, and what runs goes on.
+//! An agreement is changed while its work runs: the end of its slot moves, and its job goes on.
 
 use std::fs;
 use std::time::Duration;
@@ -92,7 +92,7 @@ async fn a_later_end_keeps_the_job_that_runs_over_a_kill(url: String) {
         "{offered}"
     );
     assert_eq!(offered["start"], before["plannedStart"], "{offered}");
-    // 42 seconds of a node more, and the fee of 2 % of what it cost.
+    // 42 seconds of a node more, and the fee of 2 % of its price.
     assert_eq!(offered["priceDifference"]["amount"], "0.042", "{offered}");
     assert_eq!(offered["fee"]["amount"], "0.00036", "{offered}");
     server.assert_verified();
@@ -116,7 +116,7 @@ async fn a_later_end_keeps_the_job_that_runs_over_a_kill(url: String) {
     assert_eq!(over["outcome"], "completed", "{over}");
     let after = fs::read_to_string(job.join("claim.json")).expect("its process is recorded");
     assert_eq!(after, claim, "the job ran once");
-    // What it has written is its own now.
+    // Its output is its own now.
     client.get_json(&format!("/agreements/{new}/files")).await;
     server.assert_verified();
 }
@@ -151,7 +151,7 @@ async fn an_earlier_end_stops_the_job_then_and_frees_its_nodes(url: String) {
         .await
         .created();
     server.assert_verified();
-    // Somebody else has the nodes from then on.
+    // Another agreement has the nodes from then on.
     let next = Offer::sleep(1, 20).on(4).within(begun, begun + 600);
     let next = client.post("/agreements", next.xml()).await.created();
     assert_eq!(sleepers(&seconds).len(), 1, "it goes on until then");
@@ -229,7 +229,7 @@ async fn what_has_begun_cannot_change_its_size_start_or_arguments(url: String) {
     );
     let offered = negotiate(&client, talks, &[longer]).await;
     assert_eq!(offered[0].state, "Acceptable", "{offered:?}");
-    // Once it is being ended nothing of it is for sale, and what was offered is given back.
+    // Once its end has begun none of it is for sale, and the nodes of its offers are given back.
     client
         .post_json(&format!("/agreements/{id}/terminate"), &json!({}))
         .await;

@@ -22,7 +22,7 @@ const DOCUMENTS: usize = 5_000;
 /// Connections that send them.
 const CLIENTS: usize = 6;
 
-/// An honest client asks once in so many documents of each connection.
+/// An honest client asks once in this number of documents of each connection.
 const GOOD_EVERY: usize = 100;
 
 /// No document keeps the service busy for so long, even in a debug build on a machine that runs other tests.

@@ -58,7 +58,7 @@ async fn an_offer_in_json_is_an_offer_like_any_other(url: String) {
         client.get_json(&format!("/agreements/{twin}/terms")).await,
     );
     assert_eq!(mine, theirs);
-    // What is not said is the template's.
+    // Fields that are left out are the template's.
     let least = post(&client, "{}").await;
     least.created();
     let least = least.json();

@@ -1,4 +1,4 @@
-//! What is held is kept as it was offered, whatever templates and applications there are by then.
+//! A held offer is kept as it was made, even after its template or application has changed.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ on_both_engines!(
 const SOON: std::time::Duration = std::time::Duration::from_secs(30);
 const HOUR: i64 = 3_600;
 
-/// Four nodes, and one application that waits at most so many seconds.
+/// Four nodes, and one application that waits at most `most` seconds.
 fn configuration(application: &str, most: u32) -> String {
     format!(
         "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
@@ -40,7 +40,7 @@ fn restart_with(server: &mut Server, configuration: &str) {
     server.restart();
 }
 
-/// What is asked for, in JSON.
+/// The request, in JSON.
 fn wanted(start: i64) -> Value {
     json!({
         "application": "wait", "arguments": ["60"], "nodes": 1, "durationSeconds": 120,
@@ -214,7 +214,7 @@ async fn an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has
         assert_eq!(&client.get(part).await.body, document);
         assert_eq!(&client.get_json(part).await, json);
     }
-    // What is negotiated about it begins with the words of then.
+    // Its negotiation begins with the words of then.
     let asked = json!({ "agreement": id, "nodes": 2 });
     let answer = client.post_json("/negotiations", &asked).await;
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");

@@ -1,4 +1,4 @@
-//! What was acknowledged is there after SIGKILL, and nothing runs twice.
+//! Acknowledged agreements are there after SIGKILL, and nothing runs twice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::support::{eventually, size};
 const OFFERS: usize = 44;
 const CLIENTS: usize = 8;
 
-/// One offer in so many runs at once; the others are for later.
+/// One offer in this number runs at once; the others are for later.
 const RUNS_AT_ONCE: usize = 11;
 
 /// Seconds of a slot that runs at once: far longer than the service is away, so that no slot passes meanwhile.
@@ -76,7 +76,7 @@ async fn survives_a_kill_after(acknowledgements: usize, url: &str) {
         );
         assert_eq!(shown.text("Name"), format!("job-{index}"));
     }
-    // The same key gives the same agreement: whoever had no answer may ask again, and so may whoever had one.
+    // The same key gives the same agreement: a client may ask again, with or without an answer before.
     for index in 0..OFFERS {
         let id = post(&client, index, offer(index, begun))
             .await
@@ -184,8 +184,8 @@ fn later(begun: i64) -> Offer {
     Offer::reserve(1, 60).within(begun + 3_600, begun + 4_200)
 }
 
-/// Posts the offers from many clients and kills the service while some jobs run, some wait, and some offers are not
-/// answered or not yet posted. What was acknowledged.
+/// Posts the offers from many clients and kills the service while some jobs run, some wait, and some offers are not answered or
+/// not yet posted. Answers the acknowledged ones.
 async fn kill_in_the_middle(
     server: &mut Server,
     acknowledgements: usize,
@@ -214,7 +214,7 @@ async fn kill_in_the_middle(
         agreed.extend(received.recv().await);
     }
     server.kill9();
-    // What was answered before the kill, and is read only now, counts as well.
+    // Answers that were sent before the kill, and are read only now, count as well.
     while let Some(more) = received.recv().await {
         agreed.extend([more]);
     }

@@ -1,4 +1,4 @@
-//! What is owed: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
+//! Debts: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
 mod domain;
 
@@ -76,7 +76,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
     }
 }
 
-/// What such a proposal costs, in millionths of a euro.
+/// The price of such a proposal, in millionths of a euro.
 const PRICE: i64 = 166_667;
 
 fn guarantee(name: &str, objective: &str, values: Values) -> Guarantee {
@@ -144,7 +144,7 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
     assert_eq!(domain.balance().await, 1_000);
     domain.pass(since + 121).await;
     assert_eq!(domain.balance().await, 3_000, "once, and for each of two minutes");
-    // What is due of a time when nobody was there is made up for.
+    // Postings that were due while the service was down are made up for.
     let domain = domain.restart(&url).await;
     domain.clock.set((NOW + since + 241) * MICROS_PER_SECOND);
     domain.pass(since + 241).await;

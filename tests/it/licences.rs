@@ -65,7 +65,7 @@ fn a_choice_needs_one_allowed_licence_and_a_sum_needs_all() {
     }
 }
 
-/// What cargo knows of the packages for this machine; those of other systems need not have been fetched.
+/// cargo's data about the packages for this machine; those of other systems need not have been fetched.
 fn metadata() -> Value {
     let rustc = Command::new("rustc")
         .arg("-vV")
@@ -133,7 +133,7 @@ fn all(words: &mut &[&str]) -> Option<bool> {
     Some(allowed)
 }
 
-/// A licence, or a bracket. An exception (`WITH`) only adds to what a licence permits.
+/// A licence, or a bracket. An exception (`WITH`) only adds to the permissions of a licence.
 fn one(words: &mut &[&str]) -> Option<bool> {
     let (first, rest) = words.split_first()?;
     *words = rest;

@@ -1,4 +1,4 @@
-//! Every message of `tests/messages/`: what is ours to answer is answered, what is wrong is refused with its place.
+//! Every message of `tests/messages/`: messages for this service are answered, wrong ones are refused with their place.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,13 +9,13 @@ use crate::support::offers::{file, moved};
 use crate::support::run;
 use crate::support::server::Server;
 
-/// What messages are told that are known, and not an offer.
+/// The answer to known messages that are not an offer.
 const FOR_ANOTHER_ADDRESS: &str = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected";
 
-/// Every message as it is posted to `/agreements` where `m01` is the template: the status, and what the answer names.
+/// Every message as it is posted to `/agreements` where `m01` is the template: the status, and the words of the answer.
 ///
-/// The constraint and the condition of `m01` are in no language that is known here, so that offers made from it are
-/// refused for these; what is not an offer is told what is expected.
+/// The constraint and the condition of `m01` are in no language that is known here, so that offers made from it are refused for
+/// these; the answer to a message that is not an offer names the expected ones.
 const POSTED: &[(&str, u16, &str)] = &[
     ("m01-template", 422, FOR_ANOTHER_ADDRESS),
     (
@@ -128,7 +128,7 @@ fn message(name: &str) -> String {
     moved(&file(&format!("tests/messages/{name}.xml")))
 }
 
-/// The same with a constraint and a condition of our own language in place of those that nobody defines.
+/// The same with a constraint and a condition of our own language in place of those in an undefined one.
 fn evaluable(document: &str) -> String {
     document
         .replace("Duration &lt;= EndTime - StartTime", "ready lt deadline")
@@ -232,7 +232,7 @@ fn every_message_is_in_the_table() {
     assert_eq!(listed, there);
 }
 
-/// A name stands in every list, on every page and on terminals, whoever its agreement belongs to.
+/// A name stands in every list, on every page and on terminals, for agreements of every party.
 #[test]
 fn a_name_is_one_line_of_a_bounded_length() {
     run(async {

@@ -1,5 +1,5 @@
-//! What is counted, as Prometheus reads it: the text is taken apart by a strict reader, and the numbers add up to what was
-//! done.
+//! The metrics, as Prometheus reads them: the text is taken apart by a strict reader, and the numbers add up to the operations
+//! that were made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -192,7 +192,7 @@ async fn what_was_done_is_counted(url: String) {
     assert_eq!(started(&before), started(&after));
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     assert_eq!(after.count("bespeak_build_info", &version), 1);
-    // Who asked for what, by which id and where, is nobody's to see here.
+    // Parties, ids and addresses of requests are not shown here.
     let labels: BTreeSet<&str> = after
         .series
         .iter()
@@ -206,8 +206,8 @@ async fn what_was_done_is_counted(url: String) {
     }
 }
 
-/// Makes three agreements, one of which is ended; gets two refusals; has offers held; and sends what is wrong. Answers with
-/// an agreement's id.
+/// Makes three agreements, one of which is ended; gets two refusals; has offers held; and sends a wrong document. Answers with an
+/// agreement's id.
 async fn busy(server: &Server, consumer: &Client) -> String {
     let later = hours_ahead(3);
     let offer = |nodes| Offer::reserve(nodes, 3_600).within(later, later + 3_600);

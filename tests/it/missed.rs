@@ -1,4 +1,5 @@
-//! What was never started waits for another slot, on each store: while the service was down, and after the clock was stepped.
+//! Work that was never started waits for another slot, on each store: while the service was down, and after the clock was
+//! stepped.
 
 use bespeak::agreement::{
     Agreement, AgreementState, Guarantee, GuaranteeState, Job, JobEnd, Outcome, Run, ServiceState, Shape,

@@ -85,7 +85,7 @@ fn what_is_wrong_with_an_opening_is_told_with_its_place() {
         }
         let offer = client.post("/negotiations", file("examples/sleep.xml")).await;
         assert_eq!(offer.status, StatusCode::UNPROCESSABLE_ENTITY, "{offer:?}");
-        // Nobody changes what is not there.
+        // A negotiation that does not exist cannot be changed.
         let change = file("tests/messages/m18-initiate-renegotiation-input.xml");
         let nothing = client.post("/negotiations", change.clone()).await;
         assert_eq!(nothing.status, StatusCode::UNPROCESSABLE_ENTITY, "{nothing:?}");

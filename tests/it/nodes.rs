@@ -1,4 +1,4 @@
-//! What operators say of nodes: it lasts, the plan is put right by it, and everybody sees why.
+//! The states that operators set for nodes: they last, the plan is repaired, and all parties see the reason.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ on_both_engines!(
     all_resources_are_asked_about_at_once,
 );
 
-/// How long a test waits for what should be there within seconds, on a machine that may be busy.
+/// How long a test waits for an event that should come within seconds, on a machine that may be busy.
 const SOON: Duration = Duration::from_mins(1);
 
 async fn say(client: &Client, path: &str, body: &Value) -> Answer {

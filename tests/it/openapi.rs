@@ -57,7 +57,7 @@ fn the_description_is_the_one_that_is_kept_and_names_every_route() {
     });
 }
 
-/// What is wrong with a value under a schema: the part of JSON Schema that the description uses.
+/// The faults of a value under a schema: the part of JSON Schema that the description uses.
 fn faults(value: &Value, schema: &Value, schemas: &Value, at: &str) -> Vec<String> {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap_or_default();

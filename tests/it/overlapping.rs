@@ -1,5 +1,5 @@
-//! While a batch is being stored the next one is decided on top of it. Where the first is not stored both are given up; and
-//! whenever the process is killed, what is stored is what came first, and all that was answered is stored.
+//! While a batch is being stored the next one is decided on top of it. Where the first is not stored both are given up. Whenever
+//! the process is killed, the store has the first batches in order, and every answered one is stored.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -31,7 +31,7 @@ const DATABASE: &str = "BESPEAK_TEST_OVERLAPPING_DATABASE";
 /// Far longer than a decision takes.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// The agreements whose acceptance has been decided, stored or not.
+/// The agreements with an acceptance that has been decided, stored or not.
 static DECIDED: Mutex<BTreeSet<Uuid>> = Mutex::new(BTreeSet::new());
 
 /// Runs on the planner's task when it has decided.
@@ -279,7 +279,7 @@ async fn stored_of_two(url: &str, of_process: &str, kill: Kill<'_>) -> (usize, u
             None
         }
     };
-    // What it says while it dies still counts.
+    // Its last output while it dies still counts.
     decider.process.kill().expect("it can be killed");
     while let Some(id) = decider.answered() {
         answered.insert(id);
@@ -336,7 +336,7 @@ impl Decider {
         self.told.write_all(b"go\n").expect("it listens");
     }
 
-    /// What it says next, past what the test runner says; none when it is dead.
+    /// Its next line, past the output of the test runner; none when it is dead.
     fn line(&mut self) -> Option<String> {
         loop {
             let mut line = String::new();
@@ -356,7 +356,7 @@ impl Decider {
 }
 
 fn say(what: &str) {
-    // On a line of its own, whatever the test runner has said.
+    // On a line of its own, after any output of the test runner.
     println!("\ndecider: {what}");
     std::io::stdout().flush().expect("somebody reads");
 }

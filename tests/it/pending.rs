@@ -44,7 +44,7 @@ fn pending(offer: &Offer, acceptance: Option<&str>) -> String {
     )
 }
 
-/// The path of what was answered for.
+/// The path in the answer.
 fn accepted(answer: &Answer) -> String {
     assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
     answer.headers["location"]
@@ -86,7 +86,7 @@ async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String)
     assert_eq!(kinds, ["offered", "closed"], "{events}");
     let why = events["events"][1]["detail"].to_string();
     assert!(why.contains("NO_CAPACITY_IN_WINDOW"), "{why}");
-    // Under a key it is one, in JSON as well, and what is wrong is wrong at once.
+    // Under a key it is one, in JSON as well, and a wrong request is refused at once.
     let request = json!({"nodes": 1, "durationSeconds": 60, "pending": true,
         "window": {"start": date_time(later + 7_200), "end": date_time(later + 9_000)}});
     let ask = || {
@@ -105,7 +105,7 @@ async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String)
         .post("/agreements", pending(&Offer::reserve(40, 60), None))
         .await;
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong:?}");
-    // Killed as soon as it has answered: what was answered for is decided nevertheless.
+    // Killed as soon as it has answered: the agreement of the answer is decided nevertheless.
     let mut paths = vec![accepted(&once)];
     for _ in 0..10 {
         let offer = Offer::reserve(1, 60).within(later + 7_200, later + 9_000);
@@ -132,7 +132,7 @@ impl Told {
         Self::answer(TcpListener::bind(at).await.expect("a port is free"), statuses)
     }
 
-    /// The same where somebody listens already.
+    /// The same with a listener that is open already.
     fn answer(listener: TcpListener, statuses: &'static [u16]) -> Self {
         let told = Self {
             address: listener.local_addr().expect("it is bound"),
@@ -217,7 +217,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let later = hours_ahead(3);
     let offer = |nodes: u32| Offer::reserve(nodes, 3_600).within(later, later + 3_600);
-    // One that never answers holds nobody else.
+    // One that never answers holds up no other.
     let silent = format!("http://{}/decided?a=b", Told::silent().await);
     let unheard = client
         .post("/agreements", pending(&offer(1), Some(&silent)))
@@ -236,7 +236,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     }
     // One that is down meanwhile is told after a restart of the service.
     let down = Told::listen(any, &[204]).await;
-    // Its port is nobody else's meanwhile.
+    // Its port is not another program's meanwhile.
     let nobody_yet = TcpSocket::new_v4().expect("a socket can be made");
     nobody_yet.bind(any).expect("a port is free");
     let address = nobody_yet.local_addr().expect("it is bound");
@@ -255,8 +255,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
         bodies[0].contains("RejectAgreementInput") && bodies[0].contains("NO_CAPACITY_IN_WINDOW"),
         "{bodies:?}"
     );
-    // Not killed between the call and its record, or it would rightly be made again: what is left are the two that nobody
-    // has answered.
+    // Not killed between the call and its record, or it would rightly be made again: two calls without an answer are left.
     eventually("the record of what was told", DEADLINE, async || {
         let metrics = client.get("/metrics").await.body;
         metrics.contains("bespeak_call_backs_waiting 2\n").then_some(())
@@ -366,7 +365,7 @@ fn addresses_that_are_not_public_are_not_called() {
                 "{refused:?}"
             );
         }
-        // A name is looked up when it is called: the agreement is decided, and nobody is called.
+        // A name is looked up when it is called: the agreement is decided, and no address is called.
         let named = Told::listen("127.0.0.1:0".parse().expect("an address"), &[204]).await;
         let address = format!("http://localhost:{}/decided?a=b", named.address.port());
         let made = client

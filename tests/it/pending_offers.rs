@@ -1,5 +1,5 @@
-//! Counter offers that are accepted now and decided later: Pending at once, held meanwhile, Observed or Rejected afterwards;
-//! and what is wrong with an extension, by its path.
+//! Counter offers that are accepted now and decided later: Pending at once, held meanwhile, Observed or Rejected afterwards; and
+//! the faults of an extension, by their paths.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ on_both_engines!(
 const DEADLINE: Duration = Duration::from_secs(30);
 const HOUR: i64 = 3_600;
 
-/// What accepts a counter offer later.
+/// The message that accepts a counter offer later.
 fn pending(offer: &Counter) -> String {
     offer
         .acceptance()
@@ -38,7 +38,7 @@ async fn post_json(client: &Client, body: &Value) -> Answer {
     client.send(request.body(body.to_string())).await
 }
 
-/// The id of what was answered for.
+/// The id in the answer.
 fn accepted(answer: &Answer) -> Uuid {
     assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
     let location = answer.headers["location"].to_str().expect("a path is ASCII");
@@ -106,7 +106,7 @@ async fn a_counter_offer_is_accepted_and_decided_later(url: String) {
     };
     let once = client.send(ask(&client)).await;
     let second = accepted(&once);
-    // Killed as soon as it has answered: what was held is there for the decision.
+    // Killed as soon as it has answered: the held nodes are there for the decision.
     server.kill9();
     server.assert_verified();
     server.restart();

@@ -1,4 +1,4 @@
-//! Who may: every operation without a key, with a revoked one, by another party, by the right one.
+//! Permissions: every operation without a key, with a revoked one, by another party, by the right one.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
-/// Every operation that needs a key, as the router has it; the last ones of a noun end what the others are about.
+/// Every operation that needs a key, as the router has it; the last ones of a noun end the objects of the others.
 const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/availability"),
     (Method::GET, "/templates"),
@@ -44,7 +44,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/refusals/{id}"),
 ];
 
-/// Every operation for those only who watch over the service, or run it.
+/// Every operation only for programs that watch over the service, and for operators.
 const WATCHED: &[&str] = &["/metrics"];
 
 /// Every operation that is there for operators alone.

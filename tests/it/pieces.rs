@@ -1,4 +1,4 @@
-//! Work that is done in pieces, from the offer to real processes that save what they have come to and go on.
+//! Work that is done in pieces, from the offer to real processes that save their work and go on.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +20,7 @@ use crate::support::stores::on_both_engines;
 
 /// No work here takes so long, on a machine that runs other tests.
 const SOON: Duration = Duration::from_mins(2);
-/// Steps of the work that counts: half of them before it is told to save itself, where it has time for so many.
+/// Steps of the work that counts: half of them before it is told to save itself, where it has time for them.
 const STEPS: usize = 60;
 /// Seconds between an offer and its window, where it has to be taken before that.
 const AHEAD: i64 = 10;
@@ -251,7 +251,7 @@ async fn a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved(ur
         },
     )
     .await;
-    // As when the machine stops: nobody sees how it ended.
+    // As when the machine stops: its end is not seen.
     let records = folder.join("piece-2");
     kill_process(process(&records.join("lock"), ""), Signal::KILL).expect("its supervisor runs");
     kill_process_group(process(&records.join("claim.json"), "/process"), Signal::KILL).expect("it runs");
@@ -379,9 +379,9 @@ fn start(url: &str) -> (Server, TempDir) {
     start_with(Some(url), 1, GRACE, "")
 }
 
-/// A service with so many nodes, and two programs that have so many seconds to save their work: one that counts, as far as to
-/// the half before it has saved what it has come to, stops counting while there is a file called hold, and ends where there is
-/// one called enough; one that hears nothing.
+/// A service with `nodes` nodes, and two programs that have `grace` seconds to save their work. One counts, up to the half before
+/// it has saved its work, stops counting while there is a file called hold, and ends where there is one called enough. The other
+/// does not react to the signal.
 pub(crate) fn start_with(url: Option<&str>, nodes: u32, grace: i64, more: &str) -> (Server, TempDir) {
     let programs = tempfile::tempdir().expect("a temporary folder");
     let count = program(
@@ -433,7 +433,7 @@ pub(crate) fn program(folder: &Path, name: &str, script: &str) -> String {
     path.display().to_string()
 }
 
-/// What has been counted so far.
+/// The steps counted so far.
 pub(crate) fn steps(programs: &TempDir) -> Vec<String> {
     let steps = fs::read_to_string(programs.path().join("steps")).unwrap_or_default();
     steps.lines().map(str::to_owned).collect()

@@ -1,5 +1,4 @@
-//! The pages, as a browser sees them: who is let in, what a form becomes, and that nothing can be made of them that
-//! was not meant.
+//! The pages, as a browser sees them: which visitors are let in, the effect of a form, and that pages cannot be misused.
 
 pub(crate) mod browser;
 mod offers;
@@ -19,7 +18,7 @@ use browser::{Browser, Form, Page};
 /// How long a job that does nothing may take on a busy machine.
 const SOON: Duration = Duration::from_mins(1);
 
-/// Four nodes, `sleep`, and an application that prints what it is given.
+/// Four nodes, `sleep`, and an application that prints its arguments.
 const CONFIGURATION: &str = r#"
 [[resource]]
 name = "local"

@@ -1,4 +1,4 @@
-//! What has run tells how long the next will take, and what is stated is shown with its reasons.
+//! Past runs tell how long the next will take, and a prediction is shown with its reasons.
 
 mod knowledge;
 
@@ -34,12 +34,12 @@ const SOON: Duration = Duration::from_mins(1);
 
 const HOUR: i64 = 3_600;
 
-/// The last so many of all, and nothing else that matters here.
+/// This many of the last ones of all, and nothing else that matters here.
 fn last(newest: u32) -> Learned {
     Learned { newest, each: 1 }
 }
 
-/// An execution of an agreement that ended so many seconds after the epoch.
+/// An execution of an agreement that ended `ended` seconds after the epoch.
 fn execution(of: &Agreement, run: i64, ended: i64, outcome: Outcome) -> Execution {
     Execution {
         agreement: of.id,
@@ -326,7 +326,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     every_run_is_shown_once(&url, 201, count(gone.len()) + 1);
 }
 
-/// Runs `bespeak executions` on a store of so many runs of two applications, of which so many are known by sums only.
+/// Runs `bespeak executions` on a store of `runs` runs of two applications, of which `summed` are known by sums only.
 fn every_run_is_shown_once(url: &str, runs: i64, summed: i64) {
     let listed = |more: &[&str]| {
         let program = env!("CARGO_BIN_EXE_bespeak");
@@ -462,8 +462,8 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
     server.assert_verified();
 }
 
-/// Offers of such a job say as much as the agreement would, in both representations and in the table; those of what nobody
-/// knows, and of what runs nothing, say nothing.
+/// Offers of such a job state the same as the agreement would, in both representations and in the table; those of unknown
+/// applications, and those that run nothing, state nothing.
 async fn offers_say_how_sure_they_are(client: &Client, server: &Server) {
     let start = now() + 100_000;
     let known = Offer::sleep(1, 30).within(start, start + 30);
@@ -503,7 +503,7 @@ async fn offers_say_how_sure_they_are(client: &Client, server: &Server) {
     assert!((shown - 100.0 * sure).abs() < 0.1, "{sure}: {table}");
 }
 
-/// What is said of another such job, in words and in JSON, and where there is no room for it.
+/// The prediction for another such job, in words and in JSON, and where there is no room for it.
 fn predict_explains_step_by_step(server: &Server) {
     let before = date_time(now() + 600);
     let arguments = [

@@ -1,4 +1,4 @@
-//! What an agreement costs: settled when it is made, and the same number wherever it is shown.
+//! The price of an agreement: settled when it is made, and the same number wherever it is shown.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ on_both_engines!(
     what_a_change_costs_is_one_number_from_the_quote_to_the_ledger,
 );
 
-/// Four nodes at a euro an hour, whatever the window.
+/// Four nodes at a euro an hour, in every window.
 const FLAT: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
     [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n";
 
@@ -99,7 +99,7 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
     let server = Server::configured(Some(&url), &format!("{rules}{resources}{prices}"));
     let client = server.client();
     let start = hours_ahead(24);
-    // Five nodes are there on the dear one only; what needs four goes where it is cheap.
+    // Five nodes are there on the dear one only; a request for four goes to the cheap one.
     for (nodes, minutes) in [(5, 45), (4, 30)] {
         let from = start + 60 * minutes;
         let block = Offer::reserve(nodes, 300).within(from, from + 300);
@@ -112,7 +112,7 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
         ..Said::solicited(name, hour.clone()).wishing(wishes)
     };
     let told = |answers: &[Counter]| -> Vec<(String, String, String)> {
-        // The price comes after what is asked for, a budget say.
+        // The price comes after the parts of the request, a budget say.
         let text = |of: &Counter, name| of.texts(name).last().copied().unwrap_or_default().to_owned();
         let each = answers.iter();
         each.map(|of| (text(of, "Kind"), text(of, "Deviation"), text(of, "Amount")))
@@ -133,7 +133,7 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
         [expected[1].clone(), expected[0].clone()],
         "the cheapest first"
     );
-    // Who cannot pay the dear one is not offered it.
+    // A party that cannot pay the dear one is not offered it.
     let budget = "<bsp:Budget><bsp:Amount>1</bsp:Amount><bsp:Currency>EUR</bsp:Currency></bsp:Budget>";
     let poor = told(&negotiate(&client, id, &[ask("c", budget)]).await);
     assert_eq!(poor, [expected[1].clone()]);

@@ -63,7 +63,7 @@ impl Crowded {
         self.server.client_with(&self.keys[1])
     }
 
-    /// The other party asks for the same and is refused; what is proposed to the first.
+    /// The other party asks for the same and is refused; the proposal to the first.
     async fn crowd(&self) -> Value {
         let refused = self.other().post("/agreements", self.full.xml()).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
@@ -78,7 +78,7 @@ impl Crowded {
         .await
     }
 
-    /// What a party asks for that wants the place of a proposal.
+    /// The request of a party that wants the place of a proposal.
     fn there(proposal: &Value) -> Value {
         let offer = &proposal["offers"][0];
         json!({
@@ -92,7 +92,7 @@ impl Crowded {
     }
 }
 
-/// What the provider proposes to do about an agreement.
+/// The provider's proposal about an agreement.
 async fn proposed(client: &Client, id: Uuid) -> Value {
     eventually("a proposal", SOON, async || {
         let shown = client.get_json(&format!("/agreements/{id}")).await;
@@ -119,7 +119,7 @@ async fn a_move_that_would_let_more_in_is_proposed_and_left_to_its_party(url: St
     assert_ne!(offer["start"], before["plannedStart"], "{offer}");
     assert_eq!(offer["price"]["amount"], "3", "a quarter less: {offer}");
     of.server.assert_verified();
-    // It outlives a crash. Nobody else sees it or may accept it, and meanwhile nothing has moved.
+    // It outlives a crash. No other party sees it or may accept it, and meanwhile nothing has moved.
     of.server.kill9();
     of.server.restart();
     let listed = of.other().get_json("/negotiations").await;
@@ -157,7 +157,7 @@ async fn a_move_that_would_let_more_in_is_proposed_and_left_to_its_party(url: St
         document.body
     );
     assert!(first["offers"][0].get("fee").is_none(), "{listed}");
-    // It is taken or left: whatever else is asked for is asked for elsewhere.
+    // It is taken or left: any other request is made elsewhere.
     let asked = of
         .holder()
         .post_json(&format!("{path}/offers"), &json!({ "nodes": 1 }))
@@ -234,7 +234,7 @@ async fn whoever_cannot_be_kept_a_promise_is_offered_another_place(url: String) 
         (&json!(id), &"Observed".into(), &"4".into()),
         "{new}"
     );
-    // The penalty is owed whatever takes the place.
+    // The penalty is owed, whichever agreement takes the place.
     let ledger = client.get_json("/accounts").await;
     assert_eq!(ledger["accounts"][0]["balance"]["amount"], "2.8", "{ledger}");
     server.assert_verified();
@@ -331,7 +331,7 @@ async fn a_proposal_about_what_has_been_changed_or_is_over_cannot_be_accepted(ur
     let of = Crowded::new(&url, PROPOSING).await;
     let proposal = of.crowd().await;
     let accept = json!({ "offer": proposal["offers"][0]["id"] });
-    // Its party changes it by itself: what was proposed about it is gone.
+    // Its party changes it by itself: the proposal about it is gone.
     let change = json!({ "agreement": of.id, "nodes": 3 });
     let change = of.holder().post_json("/negotiations", &change).await.json();
     let changed = json!({ "offer": change["offers"][0]["id"] });
@@ -339,7 +339,7 @@ async fn a_proposal_about_what_has_been_changed_or_is_over_cannot_be_accepted(ur
     let lost = of.holder().post_json("/agreements", &accept).await;
     assert_eq!(lost.status, StatusCode::CONFLICT, "{lost:?}");
     of.server.assert_verified();
-    // And what is proposed about what it ends goes with that.
+    // A proposal about an agreement that this ends goes with it.
     let refused = of.other().post("/agreements", of.full.xml()).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
     let proposal = proposed(&of.holder(), changed).await;

@@ -1,4 +1,4 @@
-//! What one party may have, ask and keep: each bound has its own words, and binds nobody else.
+//! The bounds of one party for agreements, requests and kept data: each bound has its own words, and binds no other party.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn bounded(url: &str, bound: &str) -> (Server, Client, Client) {
     (server, physics, chemistry)
 }
 
-/// Asks for nodes for an hour that begins so many hours from now; what it is answered.
+/// Asks for nodes for an hour that begins in `hours` hours; the answer.
 async fn ask(client: &Client, nodes: u32, hours: i64) -> Value {
     let start = hours_ahead(hours);
     let body = json!({
@@ -65,7 +65,7 @@ async fn a_party_has_the_offers_of_so_many_answers_held_and_no_more(url: String)
     let words = "may have the offers of 2 answers held";
     assert_exceeded(&ask(&physics, 1, 4).await, words);
     assert_offered(&ask(&chemistry, 1, 4).await);
-    // The same in XML; and what asks for advice is answered, since it keeps nothing.
+    // The same in XML; and an advisory offer is answered, since it keeps nothing.
     let id = open(&physics).await;
     let start = hours_ahead(4);
     let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
@@ -81,7 +81,7 @@ async fn a_party_has_the_offers_of_so_many_answers_held_and_no_more(url: String)
         ..Said::solicited("b", offer)
     };
     assert_eq!(negotiate(&physics, id, &[advice]).await[0].state, "Advisory");
-    // What is given back may be had again.
+    // Nodes that are given back may be had again.
     let path = format!(
         "/negotiations/{}/terminate",
         first["id"].as_str().unwrap_or_default()
@@ -166,7 +166,7 @@ async fn a_party_asks_so_often_a_minute(url: String) {
         "{refused:?}"
     );
     assert_offered(&ask(&chemistry, 1, 4).await);
-    // Nor does a refusal or a look at what is free tell more than advice would.
+    // Nor does a refusal or a look at the free nodes tell more than advice would.
     let mut turned_away = None;
     for _ in 0..7 {
         let answer = physics.get("/availability").await;

@@ -40,7 +40,7 @@ async fn the_last_slot_goes_to_one_of_five_hundred(url: String) {
         .partition(|answer| answer.status == StatusCode::CREATED);
     assert_eq!(winners.len(), 1, "winners of a slot for one");
     for answer in others {
-        // Who comes when too much is at work already is told to try again, and has not been considered.
+        // A request that comes when too much is at work already is told to try again, and has not been considered.
         match answer.status {
             StatusCode::CONFLICT => {
                 assert_eq!(answer.text("ErrorCode"), "NO_CAPACITY_IN_WINDOW", "{answer:?}");

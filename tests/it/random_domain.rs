@@ -29,7 +29,7 @@ use crate::support::{assert_nothing_impossible, eventually, run, size};
 
 /// Seeds on SQLite; Postgres, which takes longer to set up, runs a fifth of them. `BESPEAK_TEST_SEEDS` asks for more.
 const SEEDS: usize = 15;
-/// Seeds whose decisions are compared with the golden ones, on SQLite. Their planners move nothing up between commands: that
+/// Seeds with decisions that are compared with the golden ones, on SQLite. Their planners move nothing up between commands: that
 /// depends on how long these take.
 const GOLDEN: u64 = 5;
 /// Verbs of one run, where enough offers are accepted in it.
@@ -80,7 +80,7 @@ fn random_verbs_break_no_invariant_while_the_sessions_of_the_service_are_being_e
 
 /// How long the service may take to answer where its sessions are being ended.
 const RECOVERY: Duration = Duration::from_mins(1);
-/// Between two questions of one who is told that the service cannot answer.
+/// Between two questions of a client that is told that the service cannot answer.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Asks until the service can answer: where nothing is broken, at once.
@@ -153,7 +153,7 @@ impl Domain {
     }
 }
 
-/// What clients were told.
+/// The answers that clients got.
 #[derive(Default)]
 struct Told {
     accepted: Vec<Agreement>,
@@ -190,7 +190,7 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>, is_golden: boo
                 if let Some(ender) = ender {
                     ender.calm().await;
                 }
-                // The service may be down for a while; what runs goes on meanwhile.
+                // The service may be down for a while; running work goes on meanwhile.
                 let down = random.seconds(3) * 40 * MICROS_PER_SECOND;
                 clock.set(clock.micros() + down);
                 domain = Domain::start(url, &clock, is_golden).await;
@@ -213,7 +213,7 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>, is_golden: boo
     saved
 }
 
-/// Asserts that nothing is wrong with what is stored.
+/// Asserts that the stored data has no fault.
 async fn check(store: &Store, when: &str) {
     let findings = verify(store).await;
     assert!(findings.is_empty(), "{when}:\n{findings:#?}");
@@ -244,8 +244,8 @@ async fn terminate(planner: &Planner, told: &mut Told, random: &mut Random) {
     }
 }
 
-/// An acknowledged agreement is there with the window, size and duration that it was given; only what the provider has added
-/// to these lies beyond. Answers with how many have had a piece more than was agreed.
+/// An acknowledged agreement is there with the window, size and duration that it was given; only additions of the provider lie
+/// beyond. Answers with how many have had a piece more than was agreed.
 async fn check_told(store: &Store, told: &Told, seed: u64) -> usize {
     let mut saved = 0;
     let accepted = told.accepted.len();
@@ -319,7 +319,7 @@ fn penalties() -> Values {
 fn proposal(random: &mut Random, now: Time) -> Proposal {
     let runs = random.below(2) == 0;
     let cut = runs && random.below(2) == 0;
-    // What may be cut is so long and comes so soon that it often is.
+    // A request that may be cut is so long and comes so soon that it often is.
     let (duration, ready) = if cut {
         (30 + random.seconds(100), now)
     } else {
@@ -386,8 +386,8 @@ fn cuts(random: &mut Random, scales: bool) -> Preemption {
     preemption.rounded(if independent { Rounding::Up } else { Rounding::Cuts })
 }
 
-/// Lets time pass, as the dispatcher would: what is due begins at its instant, what runs saves itself or is stopped at its slot's
-/// end.
+/// Lets time pass, as the dispatcher would: due slots begin at their instant, running work saves itself or is stopped at its
+/// slot's end.
 async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
     let until = clock.now() + random.seconds(60);
     loop {

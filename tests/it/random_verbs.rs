@@ -1,6 +1,6 @@
-//! The state machines over HTTP: random verbs of two parties on what is theirs, the other's or nobody's, in both
-//! representations, with keys that come again and tags that are stale, over kills of the service. Nothing fails, every
-//! state is reached along an edge that the protocol has, and what was told stays true.
+//! The state machines over HTTP: random verbs of two parties on things of their own, of the other or of neither, in both
+//! representations, with keys that come again and tags that are stale, over kills of the service. Nothing fails, every state is
+//! reached along an edge that the protocol has, and every answer stays true.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ on_both_engines!(random_verbs_fail_nowhere_and_move_states_along_their_edges_onl
 
 /// Verbs of one run; `BESPEAK_TEST_VERBS` asks for more.
 const VERBS: usize = 160;
-/// The service is killed once in so many verbs.
+/// The service is killed once in this number of verbs.
 const KILL_EVERY: usize = 60;
 const HOUR: i64 = 3_600;
 const PARTIES: [&str; 2] = ["physics", "biology"];
@@ -31,7 +31,7 @@ const JSON: &str = "application/json";
 const CONFIGURATION: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
     [negotiation]\nholds_max = 50\noffers_max = 60\n";
 
-/// What is known of an offer of the service's.
+/// The known state of an offer of the service.
 #[derive(Clone)]
 struct Known {
     party: usize,
@@ -56,7 +56,7 @@ struct World {
     keys: Vec<String>,
     clients: Vec<Client>,
     random: Random,
-    /// The party, and what is replaced.
+    /// The party, and the agreement that is replaced.
     negotiations: Vec<(usize, Uuid, Option<Uuid>)>,
     offers: Vec<Known>,
     agreements: Vec<(usize, Uuid)>,
@@ -66,7 +66,7 @@ struct World {
     told: Told,
 }
 
-/// What was done, for whoever looks into a failure.
+/// The steps of a run, to look into a failure.
 struct Told {
     seed: u64,
     lines: Vec<String>,
@@ -154,7 +154,7 @@ impl World {
         self.clients[party].clone()
     }
 
-    /// Sends a request, with a key once in three times; what came of it is never a failure of the service.
+    /// Sends a request, with a key once in three times; its result is never a failure of the service.
     async fn post(&mut self, party: usize, path: &str, kind: &'static str, body: String) -> Answer {
         let key = (self.random.below(3) == 0).then(|| format!("key-{}", self.told.lines.len()));
         let mut request = self
@@ -218,7 +218,7 @@ impl World {
         json!({"nodes": offer.nodes, "durationSeconds": HOUR, "window": {"start": start, "end": end}})
     }
 
-    /// A negotiation, mostly the party's own, and whether it is; one that is nobody's now and then.
+    /// A negotiation, mostly the party's own, and whether it is; one that does not exist now and then.
     fn negotiation(&mut self, party: usize) -> (Uuid, Option<Uuid>, bool) {
         match self.random.choose(&self.negotiations).copied() {
             Some((of, id, replaces)) if of == party || self.random.below(3) == 0 => {
@@ -241,7 +241,7 @@ impl World {
         }
     }
 
-    /// What a foreign or unknown thing must be answered with: that there is none.
+    /// The answer to a foreign or unknown id: that there is none.
     fn assert_hidden(own: bool, answer: &Answer) {
         assert!(own || answer.status == StatusCode::NOT_FOUND, "{answer:?}");
     }
@@ -379,7 +379,7 @@ impl World {
             (XML, input)
         };
         let answer = self.post(party, "/agreements", kind, body).await;
-        // What was rejected is in no tree, or no counter offer any more; which of the two is the service's to say.
+        // A rejected offer is in no tree, or no counter offer any more; the service chooses which of the two.
         let may = known.party == party;
         assert!(
             may || !answer.status.is_success(),
@@ -489,7 +489,7 @@ impl World {
         }
     }
 
-    /// Sends what was sent before, as it was and with another body.
+    /// Sends an earlier request again, as it was and with another body.
     async fn repeat(&mut self) {
         let Some(keyed) = self.random.choose(&self.keyed).cloned() else {
             return;
@@ -555,7 +555,7 @@ impl World {
     }
 }
 
-/// Whether an agreement may come from one state to another, by whatever lies between.
+/// Whether an agreement may come from one state to another, in any number of steps.
 fn agreement_may(from: &str, to: &str) -> bool {
     let next: &[&str] = match from {
         "Pending" => return true,

@@ -1,4 +1,4 @@
-//! The sessions in the README print what they say: each command is run, and its output compared.
+//! The sessions in the README print the output that they show: each command is run, and its output compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::support::offers::{file, now};
 use crate::support::poll_until;
 use crate::support::server::Server;
 
-/// What a reader waits for at most until a command prints what the README says.
+/// How long a reader waits at most until a command prints the output of the README.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A command of a session and what it prints.
+/// A command of a session and its output.
 #[derive(Debug, Default)]
 pub(crate) struct Step {
     pub(crate) command: String,
@@ -34,7 +34,7 @@ fn the_sessions_of_the_readme_print_what_they_say() {
 
 #[test]
 fn they_print_it_on_a_machine_of_one_core_too() {
-    // Of this thread, and so of whatever it starts.
+    // Of this thread, and so of each process that it starts.
     let mine = sched_getaffinity(None).expect("the system says where it may run");
     let first = (0..CpuSet::MAX_CPU).find(|core| mine.is_set(*core));
     let mut one = CpuSet::new();
@@ -104,12 +104,12 @@ fn place(server: &Server) -> TempDir {
     link(&server.data_dir(), "bespeak-data");
     std::fs::create_dir_all(folder.path().join("target/release")).expect("a folder can be made");
     link(Path::new(env!("CARGO_BIN_EXE_bespeak")), "target/release/bespeak");
-    // No progress meter: nobody watches.
+    // No progress meter: the output is read by no person.
     std::fs::write(folder.path().join(".curlrc"), "silent\nshow-error\n").expect("a file can be written");
     folder
 }
 
-/// The reader's shell, which remembers what has been set in it.
+/// The reader's shell, which remembers variables that were set in it.
 struct Shell {
     process: Child,
     commands: ChildStdin,
@@ -150,7 +150,7 @@ impl Shell {
         }
     }
 
-    /// What a command prints.
+    /// The output of a command.
     fn run(&mut self, command: &str) -> String {
         const END: &str = "--- the command has ended";
         writeln!(self.commands, "{{\n{command}\n}} </dev/null; echo; echo '{END}'").expect("bash reads");
@@ -203,7 +203,7 @@ pub(crate) fn steps(readme: &str) -> Vec<Step> {
     steps
 }
 
-/// Whether an output is what the README says it is, where `…` stands for anything.
+/// Whether an output is the one in the README, where `…` stands for anything.
 fn is_as_written(printed: &str, written: &str) -> bool {
     let (printed, written) = (shape(printed), shape(written));
     let mut parts = written.split('…');
@@ -248,7 +248,7 @@ fn an_ellipsis_stands_for_anything_and_everything_else_for_itself() {
     }
 }
 
-/// An output without what is different every time: ids, dates, times, numbers.
+/// An output without the parts that are different every time: ids, dates, times, numbers.
 fn shape(output: &str) -> String {
     let mut shape: String = output.lines().map(without_date).collect();
     for id in uuids(output) {

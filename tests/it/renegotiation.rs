@@ -24,7 +24,7 @@ async fn reopen(client: &Client, agreement: Uuid) -> Uuid {
     client.post("/negotiations", input).await.created()
 }
 
-/// What accepts a counter offer that replaces an agreement.
+/// The message that accepts a counter offer which replaces an agreement.
 fn replacement(offer: &Counter, agreement: Uuid) -> String {
     let epr = format!(
         "<wsag-neg:RenegotiationExtension><wsag-neg:ResponderAgreementEPR><wsa:Address>http://localhost/agreements/\
@@ -98,7 +98,7 @@ async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: Str
         server.assert_verified();
         agreement = next;
     }
-    // What it no longer needs is free.
+    // Nodes that it no longer needs are free.
     client
         .post(
             "/agreements",
@@ -115,7 +115,7 @@ async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: Str
     assert_eq!(refused[0].state, "Rejected", "{refused:?}");
     let kept = client.get_json(&format!("/agreements/{agreement}")).await;
     assert_eq!(kept["state"], "Observed", "{kept}");
-    // And what is over is not changed.
+    // And an agreement that is over is not changed.
     let reason = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
                   <r:Reason xmlns:r=\"urn:example:reason\"/></wsag:TerminateInput>";
     client

@@ -1,4 +1,4 @@
-//! Requests in negotiations that are sent again under their key: one effect, one answer, whatever happens in between.
+//! Requests in negotiations that are sent again under their key: one effect, one answer, whichever events come in between.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn requests(about: Uuid, other: Uuid) -> Vec<Keyed> {
             message("NegotiateInput", &[Said::solicited("a", reserve(1)), lost]),
         ),
         (at("offers"), JSON, wish(2).to_string()),
-        // Which nobody can have, so that nothing comes of it but an answer.
+        // A request that cannot be met, so that only an answer comes of it.
         (
             at("offers"),
             JSON,
@@ -146,7 +146,7 @@ async fn a_key_gives_the_same_answer_to_every_post_of_a_negotiation(url: String)
     let of_port =
         |server: &Server, answer: &Answer| answer.body.replace(&server.address().to_string(), "localhost");
     let bodies: Vec<_> = answers.iter().map(|answer| of_port(&server, answer)).collect();
-    // What has become of it since changes nothing.
+    // Its later changes do not matter.
     let ended = client.post(&at("terminate"), "").await;
     assert_eq!(ended.status, StatusCode::OK, "{ended:?}");
     for restarted in [false, true] {
@@ -253,7 +253,7 @@ async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
             request.path
         );
     }
-    // An offer that one of them has accepted is not lost to the others, who are the same.
+    // An offer that one of them has accepted is not lost to the others, which are the same client.
     let view = client.get_json(&format!("/negotiations/{about}")).await;
     let mut offers = view["offers"].as_array().into_iter().flatten();
     let held = offers
@@ -267,7 +267,7 @@ async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
     };
     let accepted = at_once(&client, &acceptance).await;
     assert_eq!(accepted.status, StatusCode::CREATED, "{accepted:?}");
-    // Whoever comes too late gets fresh offers, and the same ones when asking again.
+    // A client that comes too late gets fresh offers, and the same ones when asking again.
     let late = Keyed {
         key: "late",
         ..acceptance
@@ -296,7 +296,7 @@ async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
     server.assert_verified();
 }
 
-/// Sends a request from many at once, who all get the same answer.
+/// Sends a request from many at once, which all get the same answer.
 async fn at_once(client: &Client, request: &Keyed) -> Answer {
     let senders: JoinSet<_> = (0..SENDERS)
         .map(|_| {

@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_mins(2);
 /// The length of a dateTime to its seconds: fractions and zone come after.
 const SECONDS: usize = 19;
 
-/// Any one foreign element: what a `TerminateInput` must hold.
+/// Any one foreign element: a `TerminateInput` must hold one.
 const TERMINATE: &str = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
                          <r:Reason xmlns:r=\"urn:example:reason\">no longer needed</r:Reason></wsag:TerminateInput>";
 

@@ -1,4 +1,4 @@
-//! Work that is not over at the end of its slot, whose nodes are promised to others then: real processes save it, and the rest
+//! Work that is not over at the end of its slot, on nodes that are promised to others then: real processes save it, and the rest
 //! goes on in another place.
 
 use std::fs;
@@ -21,7 +21,8 @@ use crate::support::stores::{TestDatabase, on_both_engines};
 const SOON: Duration = Duration::from_mins(1);
 /// Seconds of the contract.
 const AGREED: i64 = 30;
-/// Seconds in which its work saves itself, and before which it is told within five: all that a slot of so many leaves room for.
+/// Seconds in which its work saves itself, and before which it is told within five: a slot of this length leaves room for no
+/// more.
 const GRACE: i64 = 10;
 /// Steps of a tenth of a second at least: more than anything here has time for.
 const STEPS: usize = 1_000;
@@ -179,7 +180,7 @@ async fn what_is_not_saved_ends(url: &str) -> Result<(), StoodStill> {
     Ok(())
 }
 
-/// Has work that takes longer than was agreed begin, with its node promised to somebody else afterwards; when its slot ends.
+/// Has work that takes longer than was agreed begin, with its node promised to another agreement afterwards; when its slot ends.
 async fn crowded(client: &Client, application: &'static str) -> Result<(Uuid, i64), StoodStill> {
     let start = now();
     let work = Offer {
@@ -200,7 +201,7 @@ async fn crowded(client: &Client, application: &'static str) -> Result<(Uuid, i6
     Ok((id, end))
 }
 
-/// The timeline of an agreement whose job was started in its first slot, and soon.
+/// The timeline of an agreement with a job that was started in its first slot, and soon.
 async fn events(client: &Client, id: Uuid) -> Result<Vec<Value>, StoodStill> {
     let events = client.get_json(&format!("/agreements/{id}/events")).await;
     let events = events["events"].as_array().cloned().unwrap_or_default();
@@ -220,7 +221,7 @@ async fn events(client: &Client, id: Uuid) -> Result<Vec<Value>, StoodStill> {
     }
 }
 
-/// What the timeline of an agreement says of its work not being over, where that was seen before it had to be told.
+/// The timeline's statement that the work of an agreement is not over, where that was seen before it had to be told.
 async fn overrun(client: &Client, id: Uuid, end: i64) -> Result<String, StoodStill> {
     let seen = eventually("it to be seen that its work is not over", SOON, async || {
         let overrun = |events: Vec<Value>| events.into_iter().find(|event| event["kind"] == "overrun");

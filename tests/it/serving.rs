@@ -1,4 +1,4 @@
-//! What an operator and a client rely on around every request: keys, ids, statuses, stops and starts.
+//! The basis that an operator and a client rely on around every request: keys, ids, statuses, stops and starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! A service that is short of descriptors, or whose clients try to make it so: nothing that was promised is lost, and whoever
-//! has a key is served or told to come back.
+//! A service that is short of descriptors, or that clients try to make so: no promise is lost, and a client with a key is served
+//! or told to come back.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -60,7 +60,7 @@ async fn is_flooded(server: &Server) {
         "",
     ];
     for (number, head) in (0..size("BESPEAK_TEST_HALF_SENT", HALF_SENT)).zip(heads.iter().cycle()) {
-        // Who is turned away has a stream that is closed, or none.
+        // A client that is turned away has a stream that is closed, or none.
         flood.push(half_sent("127.0.0.2", server.address(), head).await);
         if number % 100 == 0 {
             assert_eq!(client.get("/templates").await.status, StatusCode::OK);

@@ -221,7 +221,7 @@ fn are_cut_off(variable: &str, head: impl Fn(&str) -> String, slowly: &'static s
     });
 }
 
-/// What a client is told before the service closes the connection; `None` when it never does.
+/// The message to a client before the service closes the connection; `None` when it never does.
 async fn dribble(address: SocketAddr, head: String, slowly: &'static str) -> Option<String> {
     timeout(CUT_OFF, async {
         let mut stream = TcpStream::connect(address)

@@ -1,4 +1,4 @@
-//! What runs on a real Slurm: reservations that follow the plan, jobs that run once, and a cluster in all its moods.
+//! Jobs on a real Slurm: reservations that follow the plan, jobs that run once, and a cluster in all its moods.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
@@ -40,7 +40,7 @@ use crate::support::offers::{date_time, now};
 use crate::support::poll_until;
 use crate::support::slurm::{Cluster, NODES};
 
-/// How long a test waits for what should be there within a second or two, on a machine that may be busy.
+/// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An executor on a cluster of its own, without a service.
@@ -65,7 +65,7 @@ impl Site {
         }
     }
 
-    /// What a service does that was killed and started again.
+    /// The first steps of a service that was killed and started again.
     fn restart(&mut self) {
         self.executor = executor(&self.cluster, self.data.path());
     }
@@ -74,7 +74,7 @@ impl Site {
         self.cluster.reservation(&name_of("cluster", slot.run))
     }
 
-    /// Reserves a node from now on and says what is to run there: a script that may last so many seconds.
+    /// Reserves a node from now on and answers the job to run there: a script that may last `seconds` seconds.
     fn job(&self, script: &str, seconds: i64) -> JobSpec {
         let slot = slot(1, 0, seconds);
         self.executor.prepare(std::slice::from_ref(&slot)).unwrap();
@@ -94,7 +94,7 @@ impl Site {
         }
     }
 
-    /// How a job ended; asked again and again, whatever the cluster says meanwhile.
+    /// How a job ended; asked again and again, even while the cluster gives no answer.
     fn end_of(&self, agreement: Uuid) -> JobEnd {
         let mut last = None;
         poll_until(PATIENCE, || {
@@ -168,7 +168,7 @@ fn settings(cluster: &Cluster) -> Settings {
     }
 }
 
-/// A slot that begins so many seconds from now.
+/// A slot that begins `delay` seconds from now.
 fn slot(nodes: u32, delay: i64, seconds: i64) -> PlannedSlot {
     PlannedSlot {
         run: Run::first(Uuid::now_v7()),
@@ -227,7 +227,7 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
     );
     assert_eq!(site.reservation(&short), None);
     assert_eq!(site.reservation(&third).unwrap()["NodeCnt"], "3");
-    // What is in step is not touched; what Slurm has lost comes back.
+    // A reservation in step is not touched; one that Slurm has lost comes back.
     site.cluster.run(
         "scontrol",
         &[
@@ -360,7 +360,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     site.executor.start(&job).unwrap();
     assert_eq!(site.executor.poll(Run::first(id)).unwrap(), JobStatus::Ended(end));
     assert_eq!(site.cluster.jobs().len(), 1, "{:?}", site.cluster.jobs());
-    // Over, though a user goes on in it: it is given back with what runs there.
+    // Over, though a user goes on in it: it is given back with the processes there.
     site.executor.prepare(&[]).unwrap();
     assert_eq!(
         site.cluster.reservation(&name_of("cluster", Run::first(id))),

@@ -1,4 +1,4 @@
-//! What an agreement costs to keep.
+//! The cost of keeping an agreement.
 
 use serde_json::json;
 
@@ -10,13 +10,13 @@ use crate::support::stores::on_both_engines;
 
 on_both_engines!(an_agreement_takes_at_most_two_kilobytes);
 
-/// Agreements of either kind, so many that what tables and indexes are rounded up to counts little.
+/// Agreements of either kind, enough of them that the rounding of tables and indexes counts little.
 const AGREEMENTS: u32 = 500;
 
 /// Bytes for an agreement from a flat request: all tables with their indexes, as small as the engine can make them.
 const BYTES_MAX: u64 = 2_000;
 
-/// Bytes of all tables and indexes once what is deleted is given back.
+/// Bytes of all tables and indexes once the room of deleted rows is given back.
 async fn bytes(url: &str) -> u64 {
     let (vacuum, table, name) = if url.starts_with("sqlite:") {
         let pages =

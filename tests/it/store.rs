@@ -1,4 +1,4 @@
-//! What is stored is there, whole, once, and written by one decider: on both engines.
+//! Stored data is there, whole, once, and written by one decider: on both engines.
 
 mod archive;
 mod broken_connections;
@@ -108,7 +108,7 @@ pub(crate) fn create(agreement: &Agreement) -> Change {
     }
 }
 
-/// The change that stores what has changed.
+/// The change that stores an agreement's changes.
 pub(crate) fn update(agreement: &Agreement) -> Change {
     Change::UpdateAgreement {
         agreement: Box::new(agreement.clone()),

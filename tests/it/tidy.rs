@@ -1,7 +1,6 @@
 //! Reads the sources and holds them to the house rules that no compiler knows.
 //!
-//! The rules are the tables below; what they mean stands in `ARCHITECTURE.md` and `CONTRIBUTING.md`. Each rule has a
-//! test that shows it fail.
+//! The rules are the tables below; `ARCHITECTURE.md` and `CONTRIBUTING.md` explain them. Each rule has a test that shows it fail.
 
 mod source;
 
@@ -42,7 +41,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    // The one place where documents meet requests. Of execution it names the jobs' folders, to show what a job wrote.
+    // The one place where documents meet requests. Of execution it names the jobs' folders, to show a job's output.
     (
         "src/negotiation",
         &[
@@ -117,8 +116,8 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("regex_syntax", &["crates/wsag"]),
 ];
 
-/// What the pure crates may not name, in unit tests neither (benchmarks and integration tests may): the same inputs give the same answer on
-/// every machine.
+/// The names that the pure crates may not use, in unit tests neither (benchmarks and integration tests may): the same inputs give
+/// the same answer on every machine.
 const NOT_IN: &[(&str, &[&str])] = &[
     (
         "crates/scheduler",
@@ -254,7 +253,7 @@ fn sources() -> Vec<Source> {
     found
 }
 
-/// Imports that `MAY_IMPORT` does not have. Tests may name what they like.
+/// Imports that `MAY_IMPORT` does not have. Tests may import any module.
 fn imports(source: &Source) -> Vec<String> {
     if source.is_test_file() {
         return Vec::new();
@@ -389,7 +388,7 @@ fn unproven(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// `#[allow]`, which stays when its reason is gone; `#[expect]` does not. What several test binaries share is the
+/// `#[allow]`, which stays when its reason is gone; `#[expect]` does not. A module that several test binaries share is the
 /// exception: each uses a part of it, so that nothing can be expected of all.
 fn allowed_lints(source: &Source) -> Vec<String> {
     let reasoned = |line: usize| {

@@ -1,8 +1,8 @@
 //! The service over TLS, with a certificate that its clients are told to trust.
 //!
-//! `tls/` has the certificate for `localhost` and its key, which is nobody's secret:
-//! `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost
-//! -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -keyout key.pem -out certificate.pem`
+//! `tls/` has the certificate for `localhost` and its key, which is no secret: `openssl req -x509 -newkey ec -pkeyopt
+//! ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext
+//! basicConstraints=critical,CA:FALSE -keyout key.pem -out certificate.pem`
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -121,7 +121,7 @@ fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
         listed.contains(&format!("https://localhost:{}/agreements/", server.port)),
         "{listed}"
     );
-    // Whoever speaks in clear, or not at all, is hung up on.
+    // The service hangs up on a client that speaks in clear, or not at all.
     let server = Secure::start(1);
     for said in ["GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n", ""] {
         let mut stream = TcpStream::connect(format!("127.0.0.1:{}", server.port)).expect("a connection");

@@ -1,5 +1,5 @@
-//! What the audit trail tells besides the changes of agreements: offers, refusals and keys, for their party and for
-//! operators; and that none of it can be changed unseen.
+//! The lines of the audit trail besides the changes of agreements: offers, refusals and keys, for their party and for operators;
+//! and that none of them can be changed unseen.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ async fn operators_read_keys_and_refusals_in_the_trail(url: String) {
     server.assert_verified();
 }
 
-/// What is done to the notes, and what must be found then.
+/// Changes to the notes, and the faults that must be found then.
 const DAMAGE: &[(&str, &str)] = &[
     (
         "UPDATE notes SET party = 'chemistry' WHERE kind = 'key-added'",

@@ -1,4 +1,4 @@
-//! Nodes go away under offers that are held: what can still be kept is kept, and what cannot is told.
+//! Nodes go away under offers that are held: an offer that can still be kept is kept, and the party is told of one that cannot.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -16,14 +16,14 @@ on_both_engines!(
 
 const HOUR: i64 = 3_600;
 
-/// Says how nodes stand, as an operator; what that led to.
+/// Sets the state of nodes, as an operator; the answer.
 fn set(server: &Server, nodes: &[&str], state: &str) -> String {
     let said = server.run(&[&["nodes", "local"], nodes, &["--set", state]].concat());
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     String::from_utf8(said.stdout).expect("it is text")
 }
 
-/// Asks for two nodes for an hour; the negotiation and the offer, which is what was asked for.
+/// Asks for two nodes for an hour; the negotiation and the offer, which is the one asked for.
 async fn hold(client: &Client, start: i64) -> (String, Value) {
     let window = json!({ "start": date_time(start), "end": date_time(start + HOUR) });
     let asked = json!({ "nodes": 2, "durationSeconds": HOUR, "window": window });
@@ -69,7 +69,7 @@ async fn an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_pla
     let shown = client.get(&format!("/negotiations/{id}")).await;
     assert!(shown.body.contains("nodes are out of use"), "{shown:?}");
     server.assert_verified();
-    // What is kept and what is not is the same after a crash, and another node makes no difference to it.
+    // The kept and the lost offers are the same after a crash, and another node makes no difference to them.
     server.kill9();
     server.restart();
     let client = server.client();
@@ -112,8 +112,8 @@ async fn agreements_make_room_for_offers_and_offers_for_agreements(url: String) 
         .await
         .created();
     server.assert_verified();
-    // One that may not is kept, and an offer gives way: here one to change the agreement itself, which needs a node more
-    // than is left, and one that is somebody else's.
+    // One that may not is kept, and an offer gives way: here one to change the agreement itself, which needs a node more than is
+    // left, and one of another party.
     set(&server, &["0"], "up");
     let later = start + 5 * HOUR;
     let rigid = Offer::reserve(2, HOUR).within(later, later + HOUR);

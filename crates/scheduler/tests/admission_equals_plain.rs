@@ -25,7 +25,7 @@ enum Step {
     Improve(i64, u64, usize),
     /// Takes the k-th accepted request out after this many seconds, and leaves all others where they are.
     Vacate(i64, usize),
-    /// Takes the k-th accepted request out after this many seconds, and puts another at its start: longer by the second number of
+    /// Takes the k-th accepted request out after this many seconds, and puts another at its start: longer by the second number, in
     /// seconds, with the given nodes. The first one is put back where there is no room for that.
     Replace(i64, usize, i64, u32),
     /// After this many seconds asks for the decision about a request, without submitting it.

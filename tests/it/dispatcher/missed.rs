@@ -1,4 +1,4 @@
-//! Slots that pass while nothing could be started in them: what never ran runs later in its window, once.
+//! Slots that pass while nothing could be started in them: work that never ran runs later in its window, once.
 
 use bespeak::agreement::EventKind;
 

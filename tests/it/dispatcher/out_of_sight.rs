@@ -1,4 +1,4 @@
-//! A cluster whose nodes look down while they, or the way to them, are only out of sight.
+//! A cluster with nodes that look down while they, or the way to them, are only out of sight.
 
 use bespeak::agreement::{JobEnd, Run};
 use bespeak::planner::{NodeReport, NodeState};
@@ -73,7 +73,7 @@ impl Executor for Cluster {
     }
 }
 
-/// A service with such a cluster, and an agreement whose job runs there until [`over`] exists.
+/// A service with such a cluster, and an agreement with a job that runs there until [`over`] exists.
 async fn at_work(folder: &Arc<TempDir>) -> (Service, Arc<Sight>, Agreement) {
     let sight = Arc::new(Sight::default());
     let cluster = Cluster {

@@ -1,4 +1,4 @@
-//! What is left of jobs of this machine when they are over.
+//! The remains of jobs of this machine when they are over.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn folders_are_packed_when_their_agreements_are_over_and_say_what_they_said() {
             ["claim.json", "end.json", "stdout", "work"]
         );
         assert_eq!(records(&folder, &runs), running);
-        // A service that comes back with an older database asks for what it knows as running.
+        // A service that comes back with an older database asks for the jobs that it knows as running.
         for (of, ended) in [&quiet, &writes].into_iter().zip(ended) {
             executor.stop(job(of)).unwrap();
             assert_eq!(executor.poll(job(of)).unwrap(), ended);

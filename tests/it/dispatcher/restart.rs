@@ -32,7 +32,7 @@ fn work(folder: &TempDir) -> Proposal {
     }
 }
 
-/// The lines of a log, once there are so many.
+/// The lines of a log, once there are `count` of them.
 async fn lines(folder: &TempDir, count: usize) -> Vec<String> {
     let asked = Instant::now();
     loop {
@@ -61,7 +61,7 @@ async fn fail(service: &Service, node: usize) {
     assert_eq!((repaired.lost, repaired.moved), (0, 1));
 }
 
-/// Lets the work end, and checks what is left of both of its times.
+/// Lets the work end, and checks the remains of both of its times.
 async fn over(service: &Service, folder: &TempDir, id: Uuid) {
     fs::write(folder.path().join("log.over"), "").unwrap();
     let over = service.over(id).await;
@@ -85,7 +85,7 @@ async fn over(service: &Service, folder: &TempDir, id: Uuid) {
     assert_eq!(folders.sweep(&service.store, i64::MAX).await.unwrap(), 2);
 }
 
-/// A service and the agreement whose work it has begun.
+/// A service and the agreement with the work that it has begun.
 async fn at_work(folder: &Arc<TempDir>) -> (Service, Agreement) {
     let service = Service::start(folder).await;
     let one = service.planner.place(work(folder)).await.unwrap().agreement;
@@ -142,7 +142,7 @@ fn work_that_is_gone_without_a_trace_is_run_again() {
             }
             Pid::from_raw(value.as_i64().unwrap().try_into().unwrap()).unwrap()
         };
-        // As when the machine stops: nobody sees how it ended.
+        // As when the machine stops: its end is not seen.
         kill_process(pid("lock", &["pid"]), Signal::KILL).unwrap();
         kill_process_group(pid("claim.json", &["process", "pid"]), Signal::KILL).unwrap();
         assert_eq!(lines(&folder, 2).await, ["run", "run"]);

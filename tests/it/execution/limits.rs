@@ -1,4 +1,4 @@
-//! Jobs that take too much: each is stopped for it, says of what, and leaves nothing running; others beside it run on.
+//! Jobs that take too much: each is stopped for it, names the limit, and leaves nothing running; others beside it run on.
 
 use bespeak::agreement::Limit;
 
@@ -13,7 +13,7 @@ fn limited(text: &str, limits: JobLimits) -> JobSpec {
     }
 }
 
-/// Runs a job that takes too much, beside one that does not, and answers how it ended and what it was told.
+/// Runs a job that takes too much, beside one that does not, and answers how it ended and the message that it got.
 fn excess(place: &Place, job: &JobSpec) -> (Outcome, String) {
     let beside = script("while [ ! -e over ]; do sleep 0.05; done", 600);
     let executor = place.executor();
@@ -28,7 +28,7 @@ fn excess(place: &Place, job: &JobSpec) -> (Outcome, String) {
 #[test]
 fn a_job_that_eats_memory_is_stopped_and_told_so() {
     let place = Place::new();
-    // tail keeps what may be the last line: all of it. Its reader never reads.
+    // tail keeps every byte that may be in the last line: all of them. Its reader never reads.
     let text = "head -c 400000000 /dev/zero | tail | sleep 1000";
     let limits = JobLimits {
         memory: Some(64 * MIB),
@@ -193,7 +193,7 @@ fn a_leader_that_hides_its_mark_is_limited_and_so_is_what_it_starts_without_one(
         .trim()
         .parse()
         .unwrap();
-    // Nobody need have taken its status.
+    // Its status need not have been collected.
     let stat = fs::read_to_string(format!("/proc/{hidden}/stat")).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
 }

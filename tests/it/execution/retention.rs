@@ -20,7 +20,7 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
         executor.start(job).unwrap();
     }
     wait_for("file", || place.record(&writing, "work/b").exists().then_some(()));
-    // What it has written by the first look is not new at the next.
+    // Output that it has written by the first look is not new at the next.
     wait_for("file", || {
         place.record(&quiet, "work/ready").exists().then_some(())
     });

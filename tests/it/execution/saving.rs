@@ -1,4 +1,4 @@
-//! Jobs that are told to save their work before their slot ends, and jobs that nobody saw end.
+//! Jobs that are told to save their work before their slot ends, and jobs with an end that was not seen.
 
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::execution::{PieceSpec, SaveWork};
@@ -40,7 +40,7 @@ fn tell(executor: &LocalExecutor, job: &JobSpec) {
 
 #[test]
 fn a_job_that_has_saved_its_work_says_so_by_its_status_and_is_lost_where_nobody_saw_that() {
-    // What a shell says of the signal would go into a pipe that nobody reads any more.
+    // The shell's message about the signal would go into a pipe that is not read any more.
     let text = "exec 2> /dev/null; trap 'touch told; while [ ! -e go ]; do sleep 0.05; done; exit 0' USR1; \
         touch ready; while :; do sleep 0.05; done";
     for (seen, outcome) in [(true, Outcome::Checkpointed), (false, Outcome::Lost)] {

@@ -1,13 +1,13 @@
-//! Shortages of this machine while jobs are launched, run and end: they delay what is to be done, and no job is lost.
+//! Shortages of this machine while jobs are launched, run and end: they delay the steps, and no job is lost.
 
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use super::*;
 
-/// What the system says of a process without a descriptor.
+/// The system's message about a process without a descriptor.
 const NO_DESCRIPTOR: &str = "Too many open files";
 
-/// Has a process open so many files at most; those that it has stay open.
+/// Lets a process have at most this many open files; those that it has stay open.
 fn limit_open_files(process: Pid, most: u64) {
     let limit = Rlimit {
         current: Some(most),
@@ -115,7 +115,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // What still has files open there ends by itself.
+        // A process that still has files open there ends by itself.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

@@ -1,5 +1,5 @@
-//! Documents that no service should take, the same in every run: bombs, bytes changed anywhere, and documents that are
-//! still well-formed and wrong in what they say.
+//! Documents that no service should take, the same in every run: bombs, bytes changed anywhere, and documents that are still
+//! well-formed and have wrong values.
 
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ impl Hostile {
     }
 }
 
-/// Changes a document in one place, whatever stands there.
+/// Changes a document in one place, at any byte.
 fn break_bytes(document: &mut Vec<u8>, random: &mut Random) {
     const SCRAPS: [&str; 8] = [
         "&amp;",
@@ -89,7 +89,7 @@ fn break_bytes(document: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Changes what a document says, and leaves it well-formed.
+/// Changes the values in a document, and leaves it well-formed.
 fn misstate(document: &mut String, random: &mut Random) {
     const WORDS: [&str; 16] = [
         "",
@@ -193,7 +193,7 @@ fn elements(document: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// A document that is made to hurt whoever reads it.
+/// A document that is made to hurt its reader.
 fn bomb(kind: usize, random: &mut Random) -> Vec<u8> {
     const ROOT: &str = "wsag:AgreementOffer xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\"";
     let size = 100 + random.below(4_000);

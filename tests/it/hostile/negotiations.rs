@@ -1,5 +1,5 @@
-//! Hostile negotiations: documents that are made to take long or to reach what is another party's. Each is answered soon,
-//! with what is wrong and where.
+//! Hostile negotiations: documents that are made to take long or to reach another party's data. Each is answered soon, with the
+//! fault and its place.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
 
-/// No such document keeps anybody waiting for longer, even in a debug build on a machine that runs other tests.
+/// No such document keeps any client waiting for longer, even in a debug build on a machine that runs other tests.
 const SLOWEST: Duration = Duration::from_secs(30);
 /// The service never needs more memory than this, in KiB.
 const MEMORY_MAX: u64 = 256 * 1_024;
@@ -54,10 +54,10 @@ async fn timed(client: &Client, path: &str, kind: &str, body: String) -> Answer 
     answer
 }
 
-/// What any number from 1 on meets.
+/// A facet that any number from 1 on meets.
 const FACET: &str = "<xs:minInclusive value=\"1\"/>";
 
-/// Asserts that the service is none the worse for it, and answers what is right.
+/// Asserts that the service works as before, and answers a right request.
 async fn assert_well(server: &Server) {
     let memory = server.peak_memory_kib();
     assert!(memory.is_none_or(|peak| peak < MEMORY_MAX), "{memory:?} KiB");
@@ -315,7 +315,7 @@ fn nothing_of_another_party_is_reached_by_its_id() {
             let answer = timed(&biology, &format!("/negotiations/{theirs}/{path}"), kind, body).await;
             assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}: {answer:?}");
         }
-        // Their offer in a negotiation of one's own, and as what is accepted.
+        // Their offer in a negotiation of one's own, and as the offer to accept.
         let theirs_here = Said {
             to: offer.id.clone(),
             ..Said::solicited("c", reserve())
@@ -351,7 +351,7 @@ fn nothing_of_another_party_is_reached_by_its_id() {
             let answer = timed(&biology, "/agreements", kind, body).await;
             assert_eq!(answer.status, StatusCode::NOT_FOUND, "{answer:?}");
         }
-        // Their agreement as what is to be changed.
+        // Their agreement as the one to be changed.
         let about = file("tests/messages/m18-initiate-renegotiation-input.xml");
         let about = about.replace("/a-1", &format!("/{agreement}"));
         for (kind, body) in [

@@ -1,4 +1,4 @@
-//! A domain whose prices and penalties are posted.
+//! A domain in which prices and penalties are posted.
 
 use super::*;
 
@@ -81,7 +81,7 @@ impl Domain {
         found.expect("it is there")
     }
 
-    /// What the party's account holds, in millionths of a euro, once everything balances.
+    /// The balance of the party's account, in millionths of a euro, once everything balances.
     pub(super) async fn balance(&self) -> i64 {
         assert_eq!(self.store.verify().await.expect("it can be read"), []);
         let (all, _) = self.store.account(None, None, 1).await.expect("it can be read");

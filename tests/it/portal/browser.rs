@@ -15,7 +15,7 @@ pub(crate) struct Browser {
     base: String,
     /// The session, as the cookie header says it.
     pub(crate) cookie: Option<String>,
-    /// What the browser says of where a form comes from.
+    /// The browser's statement about the origin of a form.
     pub(crate) site: &'static str,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Page {
     pub(crate) body: String,
 }
 
-/// A form and what its fields say.
+/// A form and the values of its fields.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Form(pub(crate) BTreeMap<String, String>);
 

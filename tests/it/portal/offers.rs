@@ -1,4 +1,4 @@
-//! The page of what is offered in negotiations, from which an offer is accepted, and the page of resources.
+//! The page of the offers in negotiations, from which an offer is accepted, and the page of resources.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn priced() -> Server {
     Server::configured(None, &format!("{CONFIGURATION}{priced}"))
 }
 
-/// Asks for nodes for an hour at a time; what was answered.
+/// Asks for nodes for an hour at a time; the answer.
 async fn ask(client: &Client, nodes: u32, start: i64, more: &Value) -> Value {
     let window = json!({ "start": date_time(start), "end": date_time(start + HOUR) });
     let mut asked = json!({ "nodes": nodes, "durationSeconds": HOUR, "window": window });
@@ -86,7 +86,7 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
             }
         }
 
-        // Not without the session's token, nor by anybody else.
+        // Not without the session's token, nor by another visitor.
         let (action, form) = accepting(&page, &offers[1]);
         let forged = browser.post(&action, &form.clone().with("csrf", "")).await;
         assert_eq!(forged.status, StatusCode::FORBIDDEN);

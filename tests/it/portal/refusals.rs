@@ -1,4 +1,4 @@
-//! What a refusal says that would do.
+//! The changes that a refusal names.
 
 use reqwest::StatusCode;
 

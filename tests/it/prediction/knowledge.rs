@@ -1,4 +1,4 @@
-//! What is known from executions alone.
+//! The knowledge from executions alone.
 
 use bespeak::agreement::{Agreement, Outcome, Slots};
 use bespeak::clock::MICROS_PER_SECOND;
@@ -64,7 +64,7 @@ fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
         steps[2],
         "+ 0 s: the last 4 estimates on this resource were long by 600.0 s"
     );
-    // One that goes far beyond its estimate is known to be wrong by so much, and not by more.
+    // The error of a run that goes far beyond its estimate is known to be this large, and not larger.
     runs.push(past(3_000, 4, 5_004, Outcome::Killed));
     assert_eq!(
         told(&runs)[2],

@@ -1,5 +1,5 @@
-//! Negotiations in such a domain: offers, counter offers, acceptances and renegotiations in random states. What is held
-//! can always be accepted, once and in time, and nothing else can.
+//! Negotiations in such a domain: offers, counter offers, acceptances and renegotiations in random states. A held offer can
+//! always be accepted, once and in time, and nothing else can.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,14 +41,14 @@ fn random_negotiations_break_no_invariant_on_postgres() {
     }
 }
 
-/// What clients were told.
+/// The answers that clients got.
 #[derive(Default)]
 struct Told {
     negotiations: Vec<NegotiationInstance>,
     offers: Vec<NegotiationOffer>,
     /// The offers that must be there to be accepted until they expire.
     standing: BTreeSet<Uuid>,
-    /// What was made of offers.
+    /// The agreements made of offers.
     accepted: BTreeMap<Uuid, Uuid>,
     agreements: Vec<Agreement>,
 }
@@ -88,11 +88,11 @@ async fn live(url: &str, seed: u64, is_golden: bool) -> usize {
                     party: "biology".into(),
                     ..proposal(&mut random, clock.now())
                 };
-                // Whoever is in its way may be asked to go elsewhere.
+                // A party in its way may be asked to go elsewhere.
                 let _ = domain.planner.place(other).await;
             }
         }
-        // What is suggested comes with the answers, and is there before the next one.
+        // A suggestion comes with the answers, and is there before the next one.
         domain.planner.running().await.expect("it answers");
         propose(&domain, &clock, &mut told, &mut suggestions).await;
         if verb % CHECKED_EVERY == 0 {
@@ -126,7 +126,7 @@ async fn live(url: &str, seed: u64, is_golden: bool) -> usize {
     proposed.count()
 }
 
-/// A few nodes go away or come back. What is withdrawn then does not stand any more, and everything else does.
+/// A few nodes go away or come back. An offer that is withdrawn then does not stand any more, and everything else does.
 async fn fail(domain: &Domain, told: &mut Told, random: &mut Random) {
     let state = |down| if down { NodeState::Drained } else { NodeState::Up };
     let report = NodeReport {
@@ -145,7 +145,7 @@ async fn fail(domain: &Domain, told: &mut Told, random: &mut Random) {
     }
 }
 
-/// The provider makes offers of what its planner suggests.
+/// The provider makes offers of its planner's suggestions.
 async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &mut Receiver<Suggestion>) {
     while let Ok(suggestion) = suggestions.try_recv() {
         let about = suggestion.agreement.clone();
@@ -280,7 +280,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         .iter()
         .find(|of| Some(of.id) == negotiation.agreement);
     if let Some(old) = replaced.filter(|_| random.below(3) > 0) {
-        // As somebody would ask for what runs to end at another time.
+        // As a party would ask for running work to end at another time.
         asked.shapes[0].nodes = old.nodes();
         asked.job.clone_from(&old.job);
         (asked.ready, asked.deadline) = (None, None);
@@ -297,7 +297,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
     };
     let quote = match domain.planner.quote(ask).await {
         Ok(quote) => quote,
-        // What has begun keeps its size and what it runs.
+        // Work that has begun keeps its size and its job.
         Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_) | Error::Stale(_)) => return,
         Err(why) => panic!("{why}"),
     };
@@ -359,7 +359,7 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
         .as_ref()
         .is_some_and(|terms| !terms.slots.pieces().is_empty());
     let mut words = proposal(random, clock.now());
-    // What was offered in pieces runs something.
+    // An offer in pieces runs something.
     while cut && words.job.is_none() {
         words = proposal(random, clock.now());
     }
@@ -390,7 +390,7 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
                 .map_or(terms.placement().start.max(now), |_| terms.placement().start);
             assert_eq!(agreement.placement().start, began, "seed {seed}");
             told.accepted.insert(offer.id, agreement.id);
-            // Its siblings are let go of, and what was offered to replace the same agreement.
+            // Its siblings are released, and so are offers to replace the same agreement.
             let same = |other: &NegotiationOffer| {
                 other.parent == offer.parent
                     || negotiation.agreement.is_some()
@@ -446,7 +446,7 @@ async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
     match domain.planner.bargain(bargain).await {
         Ok(answered) => {
             assert!(answered.is_empty());
-            // With what came after it.
+            // With those that came after it.
             let mut gone = BTreeSet::from([offer.id]);
             loop {
                 let stored = domain

@@ -132,7 +132,7 @@ fn a_service_promises_nothing_on_a_cluster_until_it_has_passed_its_checks_and_sa
             .await
             .created();
 
-        // What was promised is kept by a service that finds the cluster wrong when it comes back.
+        // Promises are kept by a service that finds the cluster wrong when it comes back.
         cluster.run("scontrol", &["update", "partitionname=batch", "state=drain"]);
         server.kill9();
         server.restart();

@@ -1,4 +1,4 @@
-//! Nodes that batch jobs never get, and what promising costs.
+//! Nodes that batch jobs never get, and the cost of promising.
 
 use std::path::Path;
 

@@ -21,7 +21,7 @@ use crate::support::server::Server;
 use crate::support::slurm::Cluster;
 use crate::support::{eventually, output_of, run};
 
-/// The number of the user that the service runs as, `nobody`, and how a shell becomes the service as that user, who may not
+/// The number of the user that the service runs as, `nobody`, and how a shell becomes the service as that user, which may not
 /// reach the executable where it lies.
 pub(super) const NOBODY: u32 = 65_534;
 const AS_NOBODY: &str = "chown -R 65534:65534 . && cp \"$1\" service && shift && \
@@ -32,8 +32,8 @@ const BETWEEN: i64 = 5;
 /// Nodes of the cluster: enough for all to be done at the same time.
 const NODES: u32 = 6;
 
-/// The configuration of both: work that reads a file, work that is done in pieces, and work that is run again. Where what these
-/// leave can be read by their user only.
+/// The configuration of both: work that reads a file, work that is done in pieces, and work that is run again. Their files can be
+/// read by their user only, where that matters.
 fn configured(cluster: &Cluster) -> String {
     let folder = cluster.folder();
     let runs = folder.join("runs");
@@ -116,7 +116,7 @@ async fn output(client: &Client, id: Uuid, name: &str) -> String {
     client.get(&format!("/agreements/{id}/files/{name}")).await.body
 }
 
-/// The names of the jobs that Slurm has had for an agreement, without what they have in common.
+/// The names of the jobs that Slurm has had for an agreement, without their common part.
 fn jobs_of(cluster: &Cluster, id: Uuid) -> Vec<String> {
     let own = name_of("cluster", Run::first(id));
     let names = cluster.jobs().into_iter().map(|[_, name, _]| name);
@@ -127,7 +127,7 @@ fn jobs_of(cluster: &Cluster, id: Uuid) -> Vec<String> {
     names
 }
 
-/// Has so many nodes taken in the time after a first piece that begins then.
+/// Has `nodes` nodes taken in the time after a first piece that begins then.
 async fn taken_after(client: &Client, start: i64, nodes: u32) {
     let others = Offer::reserve(nodes, BETWEEN).within(start + PIECE, start + PIECE + BETWEEN);
     client.post("/agreements", others.xml()).await.created();
@@ -143,7 +143,7 @@ async fn is_cut_in_two(client: &Client, start: i64) -> Uuid {
     client.post_json("/agreements", &work).await.created()
 }
 
-/// The party's user works in what was handed to him, until that ends, and his job with it.
+/// The party's user works in the reservation that was handed over, until that ends, and the job with it.
 async fn is_handed_and_taken_back(client: &Client, cluster: &Cluster) {
     let id = client
         .post("/agreements", Offer::reserve(1, 40).xml())
@@ -196,7 +196,7 @@ async fn loses_its_node(cluster: &mut Cluster, id: Uuid) {
     cluster.run("scontrol", &["update", &nodename, "state=down", "reason=test"]);
 }
 
-/// What a job gets and leaves is its user's alone, and is fetched all the same.
+/// The input and the output of a job belong to its user alone, and are fetched all the same.
 async fn reads_an_input(client: &Client, cluster: &Cluster, server: &Server) {
     let upload = client.request(Method::PUT, "/files/grain.txt").body("grain");
     assert_eq!(client.send(upload).await.status, 201);
@@ -216,7 +216,7 @@ async fn reads_an_input(client: &Client, cluster: &Cluster, server: &Server) {
     assert!(removed.status.success() && !shared.exists(), "{removed:?}");
 }
 
-/// A user whose jobs Slurm refuses is named, and a helper that refuses, or is away.
+/// An error names a user whose jobs Slurm refuses, and a helper that refuses, or is away.
 fn is_named(helper: Helper, cluster: &Cluster, server: &Server) {
     fs::write(cluster.folder().join("refuses"), "").unwrap();
     let said = helper.checked_by(NOBODY, 0);

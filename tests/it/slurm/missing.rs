@@ -1,5 +1,5 @@
-//! A cluster some of whose nodes are configured and were never there: Slurm lists them as `unknown`, and as `unknown*` once
-//! they have not answered.
+//! A cluster with nodes that are configured and were never there: Slurm lists them as `unknown`, and as `unknown*` once they have
+//! not answered.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::support::{eventually, poll_until, run, size};
 
 /// Seconds of each slot; the job in it takes one of them.
 const SLOT: i64 = 30;
-/// The same for what begins before Slurm has tried to reach the nodes that are not there, which takes it some ten seconds.
+/// The same for a slot that begins before Slurm has tried to reach the nodes that are not there, which takes it some ten seconds.
 const EARLY_SLOT: i64 = 60;
 /// Seconds in which each may lie: a machine that is busy may be late with everything.
 const WINDOW: i64 = 600;

@@ -1,4 +1,4 @@
-//! What was promised and Slurm never gave.
+//! Promises that Slurm never kept.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! What others do on a cluster: its users, who own the records of their jobs and name jobs as they like, and another resource
-//! of the same cluster.
+//! Others on a cluster: its users, who own the records of their jobs and name jobs as they like, and another resource of the same
+//! cluster.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,10 +20,10 @@ use crate::support::slurm::Cluster;
 
 /// How long nothing wrong happens before it is believed that nothing does: many rounds.
 const MANY_ROUNDS: Duration = Duration::from_secs(3);
-/// Seconds after which a reservation is reclaimed that nobody uses: more than a slow machine takes for some calls.
+/// Seconds after which an unused reservation is reclaimed: more than a slow machine takes for some calls.
 const RECLAIM_AFTER: i64 = 8;
 
-/// Submits a batch job as one of the cluster's users, who is not root where that can be had.
+/// Submits a batch job as one of the cluster's users, and not as root where that can be had.
 fn submit(cluster: &Cluster, arguments: &[&str], script: &str) -> String {
     let file = cluster.folder().join(format!("script-{}", Uuid::now_v7()));
     fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -198,7 +198,7 @@ fn names_of_jobs_with_line_breaks_and_separators_are_not_taken_for_other_jobs() 
         "the node that others' jobs have, and no other: {:?}",
         busy()
     );
-    // Nor does what an administrator writes about a node.
+    // Nor does an administrator's text about a node.
     let reason = "reason=two\nlines | n9|idle|0/0/0/0|x";
     site.cluster
         .run("scontrol", &["update", "nodename=n2", "state=drain", reason]);

@@ -1,4 +1,4 @@
-//! What is left of jobs on a cluster when they are over.
+//! The remains of jobs on a cluster when they are over.
 
 use std::fs;
 use std::path::Path;

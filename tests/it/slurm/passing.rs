@@ -1,4 +1,4 @@
-//! Nodes that go from one reservation to another, while batch jobs wait for any moment in which they are nobody's.
+//! Nodes that go from one reservation to another, while batch jobs wait for any moment in which they are free.
 
 use std::fs;
 
@@ -103,7 +103,7 @@ fn a_reservation_that_is_made_anew_because_others_are_in_its_way_keeps_its_nodes
         "Users=root",
     ];
     site.cluster.run("scontrol", &maintenance);
-    // Over the time of the maintenance, and before it; and then each wants what the other has.
+    // Over the time of the maintenance, and before it; and then each wants the nodes of the other.
     let (mut one, mut other) = (slot(2, 1_800, 5_400), slot(2, 1_900, 600));
     site.executor.prepare(&[one.clone(), other.clone()]).unwrap();
     std::mem::swap(&mut one.interval, &mut other.interval);
@@ -122,7 +122,7 @@ fn a_reservation_that_is_made_anew_because_others_are_in_its_way_keeps_its_nodes
         }
     }
     assert_eq!((keeping, deleted), (2, 2), "{log}");
-    // What has kept the nodes goes.
+    // The maintenance that has kept the nodes goes.
     site.executor.prepare(&[other.clone(), one.clone()]).unwrap();
     let shown = site.cluster.run("scontrol", &["-o", "show", "reservation"]);
     assert_eq!(shown.lines().count(), 3, "{shown}");

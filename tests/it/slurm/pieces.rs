@@ -29,7 +29,7 @@ const STEPS: usize = 40;
 /// Seconds of each of its two pieces.
 const PIECE: i64 = 16;
 
-/// A piece that may last so many seconds from now on, and is told to save its work three seconds before its end.
+/// A piece that may last `seconds` seconds from now on, and is told to save its work three seconds before its end.
 pub(super) fn piece(
     site: &Site,
     of: Option<&JobSpec>,
@@ -99,7 +99,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
                  cat state; while :; do sleep 0.1; done";
     let first = piece(&site, None, saves, CheckpointSignal::Int, 30);
     site.executor.start(&first).unwrap();
-    // Nobody looks when it is told: neither service nor controller is there. The controller has written the job down.
+    // It is told while neither service nor controller is there. The controller has written the job down.
     let running = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
     assert!(poll_until(PATIENCE, running));
     let own = name_of("cluster", Run::first(first.agreement));
@@ -370,7 +370,7 @@ async fn between(client: &Client, id: Uuid) {
     .await;
 }
 
-/// What has been counted so far.
+/// The steps counted so far.
 fn steps(cluster: &Cluster) -> Vec<String> {
     let steps = fs::read_to_string(cluster.folder().join("programs/steps")).unwrap_or_default();
     steps.lines().map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! What a site's policy wants of jobs, and what becomes of the offers of parties whose jobs the cluster would refuse.
+//! The demands of a site's policy on jobs, and the offers of parties with jobs that the cluster would refuse.
 
 use bespeak::agreement::Run;
 use bespeak::execution::slurm::name_of;
@@ -16,7 +16,7 @@ use crate::support::{eventually, run};
 
 /// Seconds of a job of a size that the test asks for at last only: verdicts are remembered.
 const UNJUDGED: i64 = 6_000;
-/// What Slurm says of a quality of service that an association does not have.
+/// Slurm's message about a quality of service that an association does not have.
 const INVALID: &str = "cluster would refuse the job: Invalid qos specification";
 
 /// Two accounts of the same user: `phys` has the qualities of service `gold` and, for a minute, `brief`; `poor` has none of them.
@@ -36,7 +36,8 @@ fn accounted() -> Cluster {
     cluster
 }
 
-/// A service whose party `operator` has the account `phys`, `poor` the other one, and `brief` a quality of service of its own.
+/// A service in which the party `operator` has the account `phys`, `poor` the other one, and `brief` a quality of service of its
+/// own.
 fn serve(cluster: &Cluster) -> Server {
     let user = Cluster::user();
     let keys = format!(
@@ -101,11 +102,11 @@ async fn held(client: &Client, wanted: &Value) -> Value {
     offer["id"].clone()
 }
 
-/// Offers that were held before the policy changed are withdrawn when they are accepted, in whatever way: those of new agreements,
-/// and one that would replace an agreement.
+/// Offers that were held before the policy changed are withdrawn when they are accepted, in each way of acceptance: those of new
+/// agreements, and one that would replace an agreement.
 async fn is_judged_again_when_it_is_accepted(server: &mut Server, cluster: &Cluster, key: &str, old: Uuid) {
     let client = server.client_with(key);
-    // Of a size that was not judged yet, on another day than what there is.
+    // Of a size that was not judged yet, on another day than the others.
     let start = now() + 8 * 86_400;
     let end = start + 36_000;
     let wanted = json!({
@@ -125,7 +126,7 @@ async fn is_judged_again_when_it_is_accepted(server: &mut Server, cluster: &Clus
     let others = held(&server.client(), &wanted).await;
     change_gold(cluster, '-');
     until_poor_is_refused(cluster).await;
-    // What it was told a moment ago it believes for a minute.
+    // It keeps an answer for a minute.
     server.kill9();
     server.restart();
     passes_checks(server);
@@ -239,7 +240,7 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
 
         is_lost_where_an_administrator_cancels_it(&client, &cluster).await;
 
-        // What an administrator grants counts from the next dry run on: each try is of another size.
+        // A right that an administrator grants counts from the next dry run on: each try is of another size.
         change_gold(&cluster, '+');
         let mut minutes = 1;
         let granted = eventually("an agreement", SOON, async || {

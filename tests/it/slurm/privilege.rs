@@ -1,4 +1,4 @@
-//! A service without any rights on its cluster, beside a helper that has them and does nothing but what it has words for.
+//! A service without any rights on its cluster, beside a helper that has them and carries out only the commands that it knows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,13 +74,13 @@ impl Helper {
             .arg(format!("--bounding-set=-all{}", kept.collect::<String>()))
             .args([EXECUTABLE, "cluster", "helper", "--user", "nobody", "--config"])
             .arg(configuration)
-            // What it keeps there goes with the cluster.
+            // Its files there go with the cluster.
             .env("RUNTIME_DIRECTORY", configuration.parent().unwrap())
             .stdin(Stdio::null());
         command
     }
 
-    /// What it answers to some bytes.
+    /// Its answer to some bytes.
     fn answer_to(&self, bytes: &[u8]) -> Value {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -104,7 +104,7 @@ impl Helper {
             .to_owned()
     }
 
-    /// What `bespeak cluster check` prints, as another user, and where it waits so many seconds for its job.
+    /// The output of `bespeak cluster check`, as another user, and where it waits `wait` seconds for its job.
     pub(super) fn checked_by(&self, user: u32, wait: u32) -> String {
         // The folder for temporary files may be another user's.
         let scratch = self.configuration.with_file_name("scratch");
@@ -133,7 +133,7 @@ impl Drop for Helper {
 /// The configuration of the service and of the helper.
 pub(super) fn text(cluster: &Cluster) -> String {
     let (folder, user) = (cluster.folder().display(), Cluster::user());
-    // What it leaves is its user's alone to read.
+    // Its files are its user's alone to read.
     let program = cluster.folder().join("private");
     super::put_program(
         &program,
@@ -163,8 +163,8 @@ fn place(id: &str, party: &str) -> Value {
     json!({ "id": id, "common": id, "party": party })
 }
 
-/// What the helper itself refuses, with its words. The ids are those of a job's folder, of a link in place of one, and of
-/// somebody else's job.
+/// The requests that the helper itself refuses, with its words. The ids are those of a job's folder, of a link in place of one,
+/// and of another user's job.
 fn forbidden([own, led, job]: [&str; 3], program: &Path) -> Vec<(Value, &'static str)> {
     let reserve = |id: &str, nodes: &[&str], users: &str| json!({"reserve": {"id": id, "start": null, "end": 4_000_000_000_i64, "nodes": nodes, "users": users, "party": "", "application": "", "flags": []}});
     let (user, up) = (Cluster::user(), format!("../{own}"));
@@ -227,7 +227,7 @@ fn forbidden([own, led, job]: [&str; 3], program: &Path) -> Vec<(Value, &'static
     ]
 }
 
-/// What the system refuses on the way.
+/// The requests that the system refuses on the way.
 fn led_astray([own, led, _]: [&str; 3], program: &Path) -> Vec<(Value, &'static str)> {
     vec![
         (submission(led, "operator", program, &["kept"]), "Not a directory"),
@@ -277,7 +277,7 @@ fn refuses_what_is_no_request(helper: &Helper) {
     }
 }
 
-/// What only mattered while a job ran, and what was to become a folder and has not.
+/// Files that only mattered while a job ran, and one that was to become a folder and has not.
 fn removes_what_is_over(helper: &Helper, work_dir: &Path, job: &str) {
     let names = |folder: &Path| {
         let entries = fs::read_dir(folder).unwrap();

@@ -1,4 +1,5 @@
-//! Agreements that replace others on a cluster: what they need beside those is reserved first, and those are left alone.
+//! Agreements that replace others on a cluster: the nodes that they need besides are reserved first, and the others are left
+//! alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,7 @@ fn in_place(new: &PlannedSlot) -> PlannedSlot {
     }
 }
 
-/// What a slot's reservations are named after: all of it, or its nodes, then the time before and after.
+/// The names of a slot's reservations: all of it, or its nodes, then the time before and after.
 fn names(agreement: Uuid) -> [String; 3] {
     let name = name_of("cluster", Run::first(agreement));
     [name.clone(), format!("{name}.2"), format!("{name}.3")]
@@ -91,7 +92,7 @@ fn a_slot_that_replaces_another_one_gets_the_rest_beside_it_and_then_all_without
         "{:?}",
         site.cluster.jobs()
     );
-    // One that needs the node of the batch job, too, is refused, and costs nobody anything.
+    // One that needs the node of the batch job, too, is refused, and changes no other.
     let large = replacing(&old, slot(4, 300, 600));
     site.executor
         .prepare(&[new.clone(), old.clone(), large.clone()])
@@ -146,7 +147,7 @@ fn a_slot_that_has_begun_is_held_for_longer_where_its_own_nodes_can_be_and_other
     assert_eq!(parts(&site, &new), [None, None, Some(part("2", "00:06:40"))]);
     assert_ne!(site.reservation(&behind).unwrap()["Nodes"], before["Nodes"]);
     assert_eq!(kept(&site, &new), kept(&site, &old));
-    // Somebody has these nodes after that.
+    // Another agreement has these nodes after that.
     let start = format!("StartTime={}", instant(old.interval.start.seconds() + 1_200));
     let nodes = format!("Nodes={}", before["Nodes"]);
     let maintenance = [
@@ -198,7 +199,7 @@ async fn offered(client: &Client, change: &Value) -> Value {
     offer
 }
 
-/// What Slurm has of an agreement, without what depends on the moment.
+/// Slurm's data about an agreement, without the parts that depend on the moment.
 fn row(cluster: &Cluster, agreement: Uuid) -> BTreeMap<String, String> {
     let mut row = cluster
         .reservation(&name_of("cluster", Run::first(agreement)))
@@ -248,7 +249,7 @@ fn a_larger_or_longer_agreement_is_made_when_its_nodes_are_held_and_else_the_old
         );
         reserved(&cluster, new, 2).await;
         until(&client, &cluster, new, "Ready").await;
-        // Somebody has its nodes after it.
+        // Another agreement has its nodes after it.
         let before = eventually("its nodes in its party's hands", SOON, async || {
             let row = row(&cluster, new);
             row["Flags"].contains("OVERLAP").then_some(row)

@@ -1,5 +1,4 @@
-//! What operators see of a cluster: its nodes with what Slurm and they themselves say of them, its troubles, and what it was
-//! like.
+//! An operator's view of a cluster: its nodes with the states that Slurm and operators set, its troubles, and its past condition.
 
 use serde_json::Value;
 
@@ -20,7 +19,7 @@ fn say(server: &Server, arguments: &[&str]) -> Value {
     serde_json::from_slice(&said.stdout).expect("it is JSON")
 }
 
-/// The state of a node, and who says what of it.
+/// The state of a node, and which reporter says it.
 fn standing(node: &Value) -> (&str, Vec<[&str; 3]>) {
     let said = node["said"].as_array().into_iter().flatten();
     let said = said.map(|said| ["by", "state", "reason"].map(|key| said[key].as_str().unwrap_or_default()));
@@ -78,7 +77,7 @@ fn nodes_are_as_bad_as_slurm_or_an_operator_says_and_a_controller_that_is_down_i
             (second == ("down", both.into()) && third == ("down", both[1..].into())).then_some(())
         })
         .await;
-        // An operator takes back what he has said, and not what Slurm says.
+        // An operator takes back the operator's own statement, and not Slurm's.
         let said = say(&server, &["n[2-3]", "--set", "up"]);
         assert_eq!(
             standing(&said["nodes"][0]),

@@ -14,7 +14,7 @@ use crate::support::server::Server;
 use crate::support::slurm::{Cluster, NODES};
 use crate::support::{eventually, poll_until, run};
 
-/// How long a test waits for what should be there within seconds, on a machine that may be busy.
+/// How long a test waits for an event that should come within seconds, on a machine that may be busy.
 pub(super) const SOON: Duration = Duration::from_mins(1);
 /// The same with a slot a minute away in between.
 const LATER: Duration = Duration::from_mins(3);
@@ -28,7 +28,7 @@ pub(super) fn serve_with(cluster: &Cluster, more: &str) -> Server {
     serve_nodes(cluster, NODES.len(), more)
 }
 
-/// The same on a cluster of so many nodes.
+/// The same on a cluster of `nodes` nodes.
 pub(super) fn serve_nodes(cluster: &Cluster, nodes: usize, more: &str) -> Server {
     serve_keys(cluster, nodes, "", more)
 }
@@ -248,7 +248,7 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
         let user = format!("--uid={}", Cluster::user());
         let reservation = format!("--reservation={}", name_of("cluster", Run::first(id)));
         let mut arguments = vec!["-Jown", "-o/dev/null", "--chdir=/", &reservation, &own];
-        // Only root may submit for others; everybody else is the user.
+        // Only root may submit for others; any other test process is the user itself.
         if rustix::process::geteuid().is_root() {
             arguments.insert(0, &user);
         }

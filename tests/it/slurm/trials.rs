@@ -98,7 +98,7 @@ pub(super) async fn ended(client: &Client, id: Uuid) -> String {
     .await
 }
 
-/// The calls that the cluster has got, by what they were.
+/// The calls that the cluster has got, by their kind.
 async fn calls(client: &Client) -> BTreeMap<String, f64> {
     let text = client.get("/metrics").await.body;
     let lines = text

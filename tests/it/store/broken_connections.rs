@@ -1,5 +1,4 @@
-//! Postgres connections that break around COMMIT: the store finds out what became of the batch, or says that it does
-//! not know.
+//! Postgres connections that break around COMMIT: the store finds the outcome of the batch, or says that it does not know.
 
 use bespeak::store::{Error, Store};
 

@@ -1,4 +1,4 @@
-//! What the store said it has, it has: whatever is killed meanwhile.
+//! The store has every batch that it acknowledged, whichever process is killed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -41,7 +41,7 @@ async fn what_a_writer_acknowledged_before_it_was_killed_is_there(url: String) {
             continue;
         };
         acknowledged.extend(ids.split(' ').map(|id| id.parse::<Uuid>().expect("an id")));
-        // What it says while it dies still counts.
+        // Its last output while it dies still counts.
         if acknowledged.len() == BATCHES * BATCH {
             writer.kill().expect("it can be killed");
         }

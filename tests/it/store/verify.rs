@@ -181,7 +181,7 @@ async fn a_right_history_has_no_findings(url: String) {
     assert_eq!(store.verify().await.expect("it can be read"), []);
 }
 
-/// What is done to a right history, and what must be found then.
+/// Changes to a right history, and the faults that must be found then.
 const DAMAGE: &[(&str, Invariant, &str)] = &[
     (
         "UPDATE agreements SET nodes = 7 WHERE state = 'Observed' AND started_us IS NULL",
