@@ -124,7 +124,7 @@ async fn the_offers_of_the_last_slot_go_to_one_of_a_hundred(url: String) {
         );
         fresh += usize::from(!counters(answer).is_empty());
     }
-    assert_eq!(fresh, clients - 1, "everybody else is offered something");
+    assert_eq!(fresh, clients - 1, "every other client gets an offer");
     server.assert_verified();
 }
 
@@ -176,7 +176,7 @@ fn an_offer_that_has_expired_is_gone_and_its_slot_is_free() {
         assert_eq!(
             counters(&late.await)[0].state,
             "Rejected",
-            "what has expired is not countered"
+            "an expired offer is not countered"
         );
         server.assert_verified();
     });

@@ -327,7 +327,8 @@ async fn the_operator_key_is_made_once_and_kept_private(url: String) {
         "nothing else is left"
     );
     assert!(is_operator(&access, first.secret.expose()).await);
-    fs::set_permissions(&first.path, fs::Permissions::from_mode(0o644)).expect("somebody opens it");
+    fs::set_permissions(&first.path, fs::Permissions::from_mode(0o644))
+        .expect("its permissions can be changed");
     let again = access.ensure_operator_key(&data).await.expect("a key");
     assert!(!again.is_new);
     assert_eq!(again.secret.expose(), first.secret.expose());

@@ -105,7 +105,7 @@ struct Domain {
 impl Domain {
     async fn start(url: &str, clock: &Clock) -> Self {
         let store = Store::open(url).await.expect("it opens");
-        let lease = store.acquire_lease().await.expect("nobody else has it");
+        let lease = store.acquire_lease().await.expect("no other process has it");
         let settings = settings();
         let row = |of: &Resource| ResourceRow {
             name: of.name.clone(),
@@ -120,7 +120,7 @@ impl Domain {
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
-            .expect("what is stored is a plan");
+            .expect("the stored data make a plan");
         Self {
             store,
             planner,

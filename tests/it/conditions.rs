@@ -47,7 +47,7 @@ async fn an_agreement_is_ended_only_in_the_version_that_was_seen(url: String) {
     let shown = client.get(&format!("/agreements/{id}/state")).await;
     assert_eq!(
         shown.headers["etag"], tag,
-        "what was made is in its first version"
+        "a new agreement is in its first version"
     );
     for other in ["\"7\"", "W/\"1\"", "\"nonsense\"", "\"\""] {
         let refused = terminate(&client, id, &[("if-match", other)], REASON).await;
@@ -166,7 +166,7 @@ fn answers_come_in_the_form_that_was_asked_for_and_bodies_are_read_in_ours_only(
         assert_eq!(
             listed["agreements"].as_array().map(Vec::len),
             Some(0),
-            "what cannot be answered is not done: {listed}"
+            "a request that cannot be answered has no effect: {listed}"
         );
         for (kind, status) in [
             ("application/xml; charset=UTF-8", StatusCode::CREATED),

@@ -392,7 +392,7 @@ fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
     assert_eq!(
         end(&place.executor(), &wanted).outcome,
         Outcome::Lost,
-        "nobody saw how it ended"
+        "its end was not seen"
     );
     assert_eq!(
         fs::read_to_string(place.record(&wanted, "work/runs")).unwrap(),

@@ -325,7 +325,7 @@ fn what_a_job_has_left_goes_when_its_party_says_so_and_not_while_it_runs() {
         assert_eq!(physics.get(&path).await.status, StatusCode::GONE);
         assert!(server.run(&["terminate", &running]).status.success());
         eventually(
-            "what the stopped job left to go",
+            "the files of the stopped job to go",
             Duration::from_mins(1),
             async || {
                 let removed = server.run(&["output", &running, "--remove"]);

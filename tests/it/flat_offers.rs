@@ -349,11 +349,11 @@ async fn several_requests_are_answered_each_on_its_own(url: String) {
             .collect()
     };
     assert_eq!(kinds(0), ["earlier", "shorter", "later"]);
-    assert_eq!(kinds(1), ["later"], "what it demands holds in all answers");
+    assert_eq!(kinds(1), ["later"], "its demands hold in all answers");
     assert_eq!(
         kinds(2),
         ["later", "earlier", "shorter"],
-        "and what it would rather have comes first"
+        "and its preference comes first"
     );
     assert_eq!(
         answers["answers"][3]["refusal"]["violations"][0]["path"],

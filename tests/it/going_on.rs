@@ -285,7 +285,7 @@ async fn the_nodes_after_a_slot_are_had_where_others_can_make_room(url: String) 
     );
     assert!(
         client.post(&talks, "").await.status.is_success(),
-        "whoever only asked gives it back"
+        "a client that only asked gives it back"
     );
     // The flexible one makes room.
     let offered = quote(&client, &json!({"agreement": id, "durationSeconds": 1_200})).await;
@@ -346,7 +346,7 @@ async fn a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow(u
     let paid = client.get_json("/accounts").await;
     let entries = paid["entries"].as_array().cloned().unwrap_or_default();
     let overrun = entries.iter().find(|entry| entry["kind"] == "overrun");
-    assert!(overrun.is_some(), "it pays for what it used: {paid}");
+    assert!(overrun.is_some(), "it pays for its use: {paid}");
     assert_eq!(complete(&client, flexible).await["outcome"], "completed");
     server.assert_verified();
 }

@@ -161,7 +161,7 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
     assert_eq!(
         domain.balance().await,
         5_000 - PRICE + 83_334,
-        "what is over pays no more"
+        "an agreement that is over pays no more"
     );
     let told = domain.store.events(id).await.expect("they can be read");
     let told: Vec<&str> = told.iter().map(|event| event.kind.word()).collect();

@@ -37,7 +37,7 @@ struct Domain {
 impl Domain {
     async fn start(url: &str, clock: Clock) -> Self {
         let store = Store::open(url).await.expect("a store");
-        let lease = store.acquire_lease().await.expect("nobody else decides");
+        let lease = store.acquire_lease().await.expect("no other process decides");
         let row = ResourceRow {
             name: "local".into(),
             kind: "local".into(),

@@ -72,7 +72,7 @@ async fn what_an_operator_says_moves_what_is_planned_and_is_known_after_a_crash(
     server.kill9();
     server.restart();
     let client = server.client();
-    assert_eq!(standing(&client, 3).await, seen, "what was said is stored");
+    assert_eq!(standing(&client, 3).await, seen, "the report is stored");
     let resources = client.get_json("/resources").await;
     let local = &resources["resources"][0];
     assert_eq!(
@@ -212,7 +212,7 @@ async fn nodes_are_listed_and_said_at_the_command_line(url: String) {
     let listed: Value = serde_json::from_str(&listed).expect("it is JSON");
     assert_eq!(listed[0]["nodes"][2]["state"], "down");
     assert_eq!(run(&["nodes", "local", "9", "--set", "up"]).0, Some(1));
-    assert_eq!(run(&["nodes", "local", "1"]).0, Some(2), "what of it?");
+    assert_eq!(run(&["nodes", "local", "1"]).0, Some(2), "a state is missing");
     assert_eq!(run(&["nodes", "local", "--set", "up"]).0, Some(2), "which?");
     let key = server.key_for("physics", "consumer");
     assert_eq!(run(&["nodes", "--key", &key]).0, Some(4), "for operators only");

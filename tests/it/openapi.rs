@@ -32,7 +32,7 @@ fn the_description_is_the_one_that_is_kept_and_names_every_route() {
         }
         assert!(
             text == file(GOLDEN),
-            "{GOLDEN} differs from what is served; BESPEAK_TEST_WRITE_OPENAPI=1 writes it anew"
+            "{GOLDEN} differs from the served one; BESPEAK_TEST_WRITE_OPENAPI=1 writes it anew"
         );
         let description: Value = serde_json::from_str(&text).expect("it is JSON");
         let described: BTreeSet<&str> = description["paths"]

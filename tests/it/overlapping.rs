@@ -88,7 +88,7 @@ async fn planner(url: &str) -> (Store, Planner) {
     let settings = Settings::new(vec![Resource::new(RESOURCE, "local", 8)], 86_400);
     let stop = CancellationToken::new();
     let started = Planner::start(settings, store.clone(), lease, Clock::system(), stop).await;
-    (store, started.expect("what is stored is a plan").0)
+    (store, started.expect("the stored data make a plan").0)
 }
 
 /// Keeps every batch from being stored for as long as it lives.
@@ -104,14 +104,14 @@ impl Hold {
             sqlx::raw_sql("BEGIN IMMEDIATE")
                 .execute(&mut connection)
                 .await
-                .expect("nobody writes");
+                .expect("no other process writes");
             Self::Sqlite(connection)
         } else {
             let mut connection = PgConnection::connect(url).await.expect("the server is there");
             sqlx::raw_sql("BEGIN; UPDATE lease SET epoch = epoch")
                 .execute(&mut connection)
                 .await
-                .expect("nobody writes");
+                .expect("no other process writes");
             Self::Postgres(connection)
         }
     }
@@ -250,7 +250,7 @@ async fn stored_of_two(url: &str, of_process: &str, kill: Kill<'_>) -> (usize, u
     assert_eq!(decider.line().as_deref(), Some("ready"));
     let hold = Hold::take(url).await;
     decider.go();
-    let line = decider.line().expect("it says what it has decided");
+    let line = decider.line().expect("it prints its decision");
     let ids: Vec<Uuid> = line
         .strip_prefix("decided ")
         .expect("both are decided")
@@ -289,7 +289,7 @@ async fn stored_of_two(url: &str, of_process: &str, kill: Kill<'_>) -> (usize, u
         hold.release().await;
     }
     // A lease is given when no batch is being written any more.
-    let lease = store.acquire_lease().await.expect("nobody decides any more");
+    let lease = store.acquire_lease().await.expect("no process decides any more");
     lease.release().await;
     let now = stored(&store).await;
     let new: BTreeSet<_> = now.difference(&before).copied().collect();
@@ -358,7 +358,7 @@ impl Decider {
 fn say(what: &str) {
     // On a line of its own, after any output of the test runner.
     println!("\ndecider: {what}");
-    std::io::stdout().flush().expect("somebody reads");
+    std::io::stdout().flush().expect("the output is read");
 }
 
 #[test]

@@ -265,11 +265,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     server.restart();
     let back = Told::answer(nobody_yet.listen(16).expect("it can listen"), &[200]);
     assert!(back.hears(1).await[0].contains("RejectAgreementInput"));
-    assert_eq!(
-        down.bodies.lock().await.len(),
-        1,
-        "what was told is not told again"
-    );
+    assert_eq!(down.bodies.lock().await.len(), 1, "a decision is told only once");
     assert_eq!(failing.bodies.lock().await.len(), 3);
     server.assert_verified();
 }

@@ -240,7 +240,7 @@ async fn a_list_holds_what_is_ones_own(url: String) {
         path = format!("/agreements?limit=2&after={next}");
     }
     made.reverse();
-    assert_eq!(listed, made, "newest first, each once, nobody else's");
+    assert_eq!(listed, made, "newest first, each once, no other party's");
 }
 
 async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {

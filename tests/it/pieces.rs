@@ -131,7 +131,7 @@ async fn each_piece_has_its_own_number_of_nodes_where_they_may_differ(url: Strin
     assert_eq!(over["outcome"], "completed", "{over}");
     assert_every_step_once(&programs);
     let given = fs::read_to_string(programs.path().join("nodes")).expect("it is written");
-    assert_eq!(given, "1\n2\n", "what each piece was told");
+    assert_eq!(given, "1\n2\n", "the values given to the pieces");
     let said = server.run(&["show", &id.to_string()]);
     let said = String::from_utf8_lossy(&said.stdout);
     assert!(

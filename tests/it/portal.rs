@@ -251,7 +251,7 @@ fn a_form_that_our_page_did_not_send_does_nothing() {
         assert_eq!(
             page.status,
             StatusCode::FORBIDDEN,
-            "nobody is signed in from elsewhere"
+            "another site signs no visitor in"
         );
     });
 }
@@ -318,7 +318,7 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_entered_is_lost() {
             .with("name", "kept");
         let page = browser.post("/portal/agreements", &wrong).await;
         assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert_eq!(page.form(), wrong, "what was entered is kept");
+        assert_eq!(page.form(), wrong, "the values entered are kept");
         for (id, part) in [("nodes", "nodes-error"), ("argument-0-0", "argument-0-0-error")] {
             let element = page.element(id);
             assert!(
@@ -338,7 +338,7 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_entered_is_lost() {
         page.element("deadline-date-group-error");
         assert!(
             !page.body.contains("wsag:"),
-            "nobody has to know the documents: {}",
+            "a visitor need not know the documents: {}",
             page.body
         );
 
@@ -364,7 +364,7 @@ fn a_refusal_fills_the_form_with_the_nearest_slot_which_is_then_taken() {
         let form = reserve(browser.form().await, 2, from, to).with("name", "nearest");
         let refused = browser.post("/portal/agreements", &form).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
-        assert_eq!(refused.form(), form, "what was entered is kept");
+        assert_eq!(refused.form(), form, "the values entered are kept");
         let slots: Vec<_> = refused
             .body
             .match_indices("<form method=\"get\" action=\"/portal\">")

@@ -129,7 +129,7 @@ async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
         learned,
     };
     assert_eq!(store.prune_executions(&kept, 100).await.expect("it can"), 23);
-    assert_eq!(read().await, past, "what is learned from is kept");
+    assert_eq!(read().await, past, "executions that are learned from are kept");
 }
 
 fn sample(at: i64, free_cpu: i64, bandwidth_in: Option<i64>) -> Sample {

@@ -157,7 +157,7 @@ async fn a_party_asks_so_often_a_minute(url: String) {
             other => panic!("{other}: {answers:?}"),
         }
     }
-    let refused = refused.expect("nobody may ask as often as he likes");
+    let refused = refused.expect("requests are bounded");
     assert_eq!(refused.text("Reason"), "QUOTA_EXCEEDED");
     assert!(
         refused
@@ -174,7 +174,7 @@ async fn a_party_asks_so_often_a_minute(url: String) {
             turned_away = Some(answer);
         }
     }
-    let turned_away = turned_away.expect("nobody may look as often as he likes");
+    let turned_away = turned_away.expect("looks are bounded");
     assert!(turned_away.headers.contains_key("retry-after"), "{turned_away:?}");
     let too_many = Offer::reserve(3, HOUR).within(start, start + HOUR);
     chemistry.post("/agreements", too_many.xml()).await.created();
@@ -186,7 +186,7 @@ async fn a_party_asks_so_often_a_minute(url: String) {
             refused = Some(answer);
         }
     }
-    let refused = refused.expect("nobody may be refused with reasons as often as he likes");
+    let refused = refused.expect("refusals with reasons are bounded");
     assert!(!refused.body.contains("Alternative"), "{refused:?}");
     server.assert_verified();
 }

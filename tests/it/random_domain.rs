@@ -111,7 +111,7 @@ struct Domain {
 impl Domain {
     async fn start(url: &str, clock: &Clock, is_golden: bool) -> Self {
         let store = Store::open(url).await.expect("the database is there");
-        let lease = store.acquire_lease().await.expect("nobody else decides");
+        let lease = store.acquire_lease().await.expect("no other process decides");
         let (name, kind, capacity) = ("local".to_owned(), "local".to_owned(), CAPACITY);
         let row = ResourceRow {
             name: name.clone(),
@@ -136,7 +136,7 @@ impl Domain {
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
-            .expect("what is stored is a plan");
+            .expect("the stored data make a plan");
         Self {
             store,
             planner,

@@ -174,7 +174,7 @@ async fn a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_pr
     let errors = client.get(&format!("/agreements/{id}/files/stderr")).await;
     assert!(
         errors.body.contains("input.txt"),
-        "what it wrote to standard error: {errors:?}"
+        "its lines on standard error: {errors:?}"
     );
     server.assert_verified();
 }

@@ -113,7 +113,7 @@ async fn the_rest_goes_on(url: &str) -> Result<(), StoodStill> {
     let paid = client.get_json("/accounts").await;
     let entries = paid["entries"].as_array().cloned().unwrap_or_default();
     let overrun = entries.iter().find(|entry| entry["kind"] == "overrun");
-    assert!(overrun.is_some(), "it pays for what it used: {paid}");
+    assert!(overrun.is_some(), "it pays for its use: {paid}");
     server.assert_verified();
     Ok(())
 }

@@ -159,7 +159,7 @@ fn those_who_sign_in_slowly_stand_in_nobody_elses_way() {
             .await
             .expect("the head is taken at once");
         let client = server.client();
-        eventually("a bound on those who sign in", CUT_OFF, async || {
+        eventually("a bound on requests to sign in", CUT_OFF, async || {
             let form = client
                 .request(reqwest::Method::POST, "/portal/sign-in")
                 .body("key=x");

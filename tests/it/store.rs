@@ -45,7 +45,7 @@ pub(crate) async fn open(url: &str) -> Store {
 /// The same, and the right to write.
 pub(crate) async fn decide(url: &str) -> (Store, Lease) {
     let store = open(url).await;
-    let lease = store.acquire_lease().await.expect("nobody else decides");
+    let lease = store.acquire_lease().await.expect("no other process decides");
     (store, lease)
 }
 

@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(
             jobs,
             [(100, 3_600, 8), (900, 30, 2)],
-            "what it had, else what it asked for"
+            "its allocation, else its request"
         );
         assert_eq!(workload.jobs[0].estimate, Some(9_000));
     }

@@ -450,7 +450,7 @@ mod tests {
             [(0, Time(0)), (1, Time(10))]
         );
         let outside = [request(0, 90, 120, 30, 2)];
-        assert_eq!(bound(4, &outside, span), 20, "only what lies inside counts");
+        assert_eq!(bound(4, &outside, span), 20, "only the part inside counts");
     }
 
     #[test]

@@ -409,6 +409,6 @@ fn occupy(slots: &mut SlotTree, pieces: &[Piece]) {
 fn free(slots: &mut SlotTree, pieces: &[Piece]) {
     for piece in pieces {
         let done = slots.release(piece.interval, piece.nodes);
-        debug_assert_eq!(done, Ok(()), "a piece gives back what it took");
+        debug_assert_eq!(done, Ok(()), "a piece gives back the nodes that it took");
     }
 }

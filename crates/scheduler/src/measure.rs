@@ -67,12 +67,12 @@ impl Plan for SlotTree {
 
     fn reserve(&mut self, interval: Interval, nodes: u32) {
         let done = SlotTree::reserve(self, interval, nodes);
-        debug_assert_eq!(done, Ok(()), "the replay reserves what fits");
+        debug_assert_eq!(done, Ok(()), "the replay reserves only slots that fit");
     }
 
     fn release(&mut self, interval: Interval, nodes: u32) {
         let done = SlotTree::release(self, interval, nodes);
-        debug_assert_eq!(done, Ok(()), "the replay releases what it reserved");
+        debug_assert_eq!(done, Ok(()), "the replay releases its own slots");
     }
 
     fn memory_bytes(&self) -> usize {

@@ -118,7 +118,7 @@ fn the_queue_moves_up_when_one_ends_early() {
         [(1, 130), (2, 230)]
     );
     let moved = schedule.end(Time(140), 2).expect("it waits");
-    assert_eq!(moved, [], "nobody waits behind it");
+    assert_eq!(moved, [], "no request waits behind it");
     assert_eq!(schedule.end(Time(140), 9), None);
 }
 

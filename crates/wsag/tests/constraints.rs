@@ -1,6 +1,6 @@
 //! Creation constraints: which offers meet which items.
 
-#![expect(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod support;
 

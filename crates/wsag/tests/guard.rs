@@ -334,9 +334,12 @@ fn the_guard_and_libxml2_agree_on_damaged_documents() {
         let shown = String::from_utf8_lossy(bytes);
         match check(bytes) {
             Ok(_) => {
-                assert!(libxml2, "the guard lets through what libxml2 refuses:\n{shown}");
+                assert!(
+                    libxml2,
+                    "the guard lets a document through that libxml2 refuses:\n{shown}"
+                );
                 if let Err(error) = Document::parse(bytes) {
-                    panic!("the guard lets through what cannot be read: {error}\n{shown}");
+                    panic!("the guard lets a document through that cannot be read: {error}\n{shown}");
                 }
                 well_formed += 1;
             }
@@ -351,7 +354,7 @@ fn the_guard_and_libxml2_agree_on_damaged_documents() {
                 let by_policy = policy.iter().any(|policy| error.to_string().contains(policy));
                 assert!(
                     !libxml2 || by_policy,
-                    "the guard refuses what libxml2 reads: {error}\n{shown}"
+                    "the guard refuses a document that libxml2 reads: {error}\n{shown}"
                 );
             }
         }

@@ -1,6 +1,6 @@
 //! What is written is valid, and what a provider reads too is read back as what it was.
 
-#![expect(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod support;
 

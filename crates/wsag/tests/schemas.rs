@@ -152,11 +152,14 @@ fn the_reader_and_the_schemas_agree_on_mutants_of_every_message() {
         match read(&document) {
             Ok(_) if valid => accepted += 1,
             Ok(_) => {
-                disagreements.insert("the reader accepts what the schemas refuse".to_owned(), text);
+                disagreements.insert(
+                    "the reader accepts a document that the schemas refuse".to_owned(),
+                    text,
+                );
             }
             Err(violations) if valid && violations.0.iter().any(|violation| !is_stricter(violation)) => {
                 disagreements.insert(
-                    format!("the reader refuses what the schemas accept: {violations}"),
+                    format!("the reader refuses a document that the schemas accept: {violations}"),
                     text,
                 );
             }

@@ -119,7 +119,7 @@ fn a_service_that_is_stopped_after_the_loss_stops_the_job_when_it_is_back_and_st
         fail(&service, 0).await;
         service.stop().await;
         assert_eq!(lines(&folder, 1).await, ["run"]);
-        assert!(is_held(&folder), "nobody has stopped it yet");
+        assert!(is_held(&folder), "it was not stopped yet");
         let service = Service::start(&folder).await;
         assert_eq!(lines(&folder, 2).await, ["run", "run"]);
         over(&service, &folder, one.id).await;

@@ -18,7 +18,7 @@ impl Domain {
 
     pub(super) async fn start_with(url: &str, clock: Clock, failures: Failures) -> Self {
         let store = Store::open(url).await.expect("the database is there");
-        let lease = store.acquire_lease().await.expect("nobody else decides");
+        let lease = store.acquire_lease().await.expect("no other process decides");
         let row = ResourceRow {
             name: "local".to_owned(),
             kind: "local".to_owned(),
@@ -36,7 +36,7 @@ impl Domain {
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await
-            .expect("what is stored is a plan");
+            .expect("the stored data make a plan");
         Self {
             planner,
             store,

@@ -18,7 +18,7 @@ fn a_refusal_says_which_changes_would_do_and_what_it_would_cost() {
         let form = reserve(browser.form().await, 4, start, start + 3_600).with("budget", "39.99");
         let refused = browser.post("/portal/agreements", &form).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
-        assert_eq!(refused.form(), form, "what was entered is kept");
+        assert_eq!(refused.form(), form, "the values entered are kept");
         let cost = "for 40 EUR, the lowest possible price";
         assert!(refused.body.contains(cost), "{}", refused.body);
         let enough = refused.form().with("budget", "40");

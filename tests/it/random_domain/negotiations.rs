@@ -382,7 +382,7 @@ async fn accept(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
             assert_eq!(
                 (agreement.nodes(), agreement.duration, agreement.window()),
                 (terms.nodes(), terms.duration(), terms.window()),
-                "seed {seed}: it is what was offered"
+                "seed {seed}: it is the offered one"
             );
             assert_eq!(agreement.slots.pieces(), terms.slots.pieces(), "seed {seed}");
             let began = agreement

@@ -90,7 +90,7 @@ fn a_job_of_a_cluster_that_is_not_over_has_its_slot_and_its_reservation_made_lon
         let accounts = client.get_json("/accounts").await;
         let entries = accounts["entries"].as_array().cloned().unwrap_or_default();
         let overrun = entries.iter().any(|entry| entry["kind"] == "overrun");
-        assert!(overrun, "it pays for what it used: {accounts}");
+        assert!(overrun, "it pays for its use: {accounts}");
         server.assert_verified();
     });
 }

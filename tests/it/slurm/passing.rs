@@ -118,7 +118,7 @@ fn a_reservation_that_is_made_anew_because_others_are_in_its_way_keeps_its_nodes
         // As 22.05 says it, and later versions.
         if line.contains("delete_reservation complete") || line.contains("resv_delete complete") {
             deleted += 1;
-            assert!(deleted <= keeping, "nobody's in between:\n{log}");
+            assert!(deleted <= keeping, "no agreement's in between:\n{log}");
         }
     }
     assert_eq!((keeping, deleted), (2, 2), "{log}");

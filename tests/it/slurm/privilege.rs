@@ -294,7 +294,7 @@ fn removes_what_is_over(helper: &Helper, work_dir: &Path, job: &str) {
     }
     assert_eq!(helper.ask(&json!("clear"))["done"], "");
     fs::remove_dir_all(work_dir.join(new)).unwrap();
-    assert_eq!(names(work_dir), before, "only what is old is removed");
+    assert_eq!(names(work_dir), before, "only old files are removed");
     assert_eq!(helper.ask(&json!({"pack": {"id": job}}))["done"], "");
     let left = ["claim", "stderr", "work"].map(str::to_owned);
     assert_eq!(names(&work_dir.join(job)), left.into());

@@ -96,7 +96,7 @@ fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     let lines = || fs::read_to_string(&log).unwrap_or_default().lines().count();
     let stdout = site.shared_folder(first.agreement).join("stdout");
     let written = || fs::read_to_string(&stdout).is_ok_and(|text| text == "one\ntwo\n");
-    assert!(poll_until(PATIENCE, written), "it has written what was there");
+    assert!(poll_until(PATIENCE, written), "it has written the earlier lines");
     assert_eq!(lines(), 2);
     let held = format!("{}.2", name_of("cluster", Run::first(first.agreement)));
     let nodename = format!("nodename={}", site.cluster.reservation(&held).unwrap()["Nodes"]);

@@ -124,7 +124,7 @@ fn holds_the_lease_as_a_process_of_its_own() {
     let url = std::env::var(DATABASE).expect("the test that starts this names a database");
     crate::support::block_on(async move {
         let store = Store::open(&url).await.expect("the database is there");
-        let lease = store.acquire_lease().await.expect("nobody else decides");
+        let lease = store.acquire_lease().await.expect("no other process decides");
         println!("lease held, epoch {}", lease.epoch);
         std::io::stdout().flush().expect("the other test reads");
         // Until it is killed, or the other test has gone.

@@ -95,7 +95,7 @@ fn writes_until_it_is_killed() {
                 .expect("it can be stored");
             let ids: Vec<_> = batch.iter().map(|one| one.id.to_string()).collect();
             println!("stored {}", ids.join(" "));
-            std::io::stdout().flush().expect("somebody reads");
+            std::io::stdout().flush().expect("the output is read");
         }
     });
 }
@@ -153,7 +153,7 @@ fn a_lease_whose_session_was_ended_is_taken_again_unless_another_process_was_fas
         store
             .commit(epoch, &[create(&agreement("a"))])
             .await
-            .expect("nobody has taken over yet");
+            .expect("no process has taken over yet");
         store.retake_lease(&mut lease).await.expect("the lock is free");
         store.check_lease(&mut lease).await.expect("it holds again");
         assert_eq!(lease.epoch, epoch);

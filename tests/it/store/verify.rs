@@ -417,7 +417,7 @@ async fn more_nodes_in_use_than_there_are_are_found(url: String) {
 
 async fn promises_outlast_a_smaller_configuration(url: String) {
     let store = open(&url).await;
-    let lease = store.acquire_lease().await.expect("nobody else decides");
+    let lease = store.acquire_lease().await.expect("no other process decides");
     let row = |capacity| {
         [ResourceRow {
             name: RESOURCE.into(),

@@ -135,7 +135,7 @@ pub(crate) async fn eventually<T>(
         }
         assert!(
             started.elapsed() < deadline,
-            "waited {deadline:?} in vain for {what}"
+            "waited {deadline:?} for {what}, which did not come"
         );
         tokio::time::sleep(POLL_INTERVAL).await;
     }

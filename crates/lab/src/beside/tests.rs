@@ -211,7 +211,7 @@ fn assert_all_is_counted(
     for (promise, kept) in promises.iter().zip(&outcome.promises) {
         let distinct: BTreeSet<&u32> = kept.nodes.iter().collect();
         assert!(kept.nodes.is_empty() || distinct.len() == promise.nodes as usize);
-        assert!(!kept.nodes.is_empty() || kept.late, "what was reserved is held");
+        assert!(!kept.nodes.is_empty() || kept.late, "a reserved promise is held");
         if choice == CHOICES[0] || choice == CHOICES[1] {
             assert!(lead < 100 || !kept.late, "no limit is longer than the lead");
         }

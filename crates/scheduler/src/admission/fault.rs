@@ -161,7 +161,7 @@ mod tests {
         let mut schedule = Schedule::new(4, Order::Edf);
         schedule.submit(Time(0), &request(0, (100, 200), 3));
         schedule.tree.release(slot(100), 3).unwrap();
-        assert_eq!(schedule.fault(), None, "nobody has looked yet");
+        assert_eq!(schedule.fault(), None, "the fault was not noticed yet");
         schedule.end(Time(0), 0);
         let error = SlotError::NotReserved { used: 0 };
         let fault = Fault::NotGivenBack {

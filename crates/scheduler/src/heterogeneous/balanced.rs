@@ -66,7 +66,7 @@ impl<O: Order> Tree<O> {
 
     /// Removes an idle period that is there.
     pub(super) fn remove(&mut self, period: &IdlePeriod, visited: &mut u64) {
-        debug_assert!(self.has(period), "only what was inserted is removed");
+        debug_assert!(self.has(period), "only an inserted period is removed");
         if self.is_black(self.child(self.root, LEFT)) && self.is_black(self.child(self.root, RIGHT)) {
             self.paint(self.root, true);
         }

@@ -135,7 +135,7 @@ impl<S: Search> Servers<S> {
     pub fn allocate(&mut self, job: &Job) -> Option<Placement> {
         let placement = self.find(job)?;
         let taken = self.reserve(placement);
-        debug_assert_eq!(taken, Ok(()), "what was found is idle");
+        debug_assert_eq!(taken, Ok(()), "the period found is idle");
         taken.is_ok().then_some(placement)
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn count(elements: usize) -> f64 {
 /// Whole seconds that hold all of `seconds`: rounded up, at least 1, at most the longest time of a plan.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "clamped to what a plan can hold, which i64 can too"
+    reason = "clamped to the longest time of a plan, which fits in i64"
 )]
 pub(crate) fn whole_seconds(seconds: f64) -> Seconds {
     // A value that is not a number is no length; the least slot is a second.

@@ -227,7 +227,8 @@ fn play(capacity: u32, steps: &[Step], stretch: i64) {
                 assert_eq!(found.map(|t| t.0), expected.filter(|_| n <= capacity), "{step:?}");
                 if let Some(start) = found {
                     let interval = Interval::of(start, d);
-                    tree.reserve(interval, n).expect("what fits can be reserved");
+                    tree.reserve(interval, n)
+                        .expect("a slot that fits can be reserved");
                     assert!(naive.reserve(interval, n));
                     live.push((interval, n));
                 }
@@ -236,7 +237,7 @@ fn play(capacity: u32, steps: &[Step], stretch: i64) {
                 if !live.is_empty() {
                     let (interval, n) = live.swap_remove(k % live.len());
                     tree.release(interval, n)
-                        .expect("what was reserved can be released");
+                        .expect("a reserved slot can be released");
                     assert!(naive.release(interval, n));
                 }
             }

@@ -231,7 +231,7 @@ fn check_change(plan: &Plan, before: &BTreeMap<u64, Vec<Piece>>, now: i64, moved
         }
         let new = &after[id];
         let started = old.iter().filter(|piece| piece.interval.start.0 <= now).count();
-        assert_eq!(old[..started], new[..started], "what has started stays");
+        assert_eq!(old[..started], new[..started], "started pieces stay");
         assert_eq!(moved.contains(id), old != new, "request {id}");
     }
     for second in now..HORIZON {

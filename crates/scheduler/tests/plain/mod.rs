@@ -166,7 +166,7 @@ impl Plain {
         let mut moved = Vec::new();
         for old in &self.waiting {
             let id = old.request.id;
-            let to = *new.get(&id).expect("nobody is lost");
+            let to = *new.get(&id).expect("no request is lost");
             if to != old.start {
                 moved.push(Move {
                     id,

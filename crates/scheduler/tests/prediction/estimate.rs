@@ -96,7 +96,7 @@ fn what_was_stopped_counts_as_what_took_longer() {
     assert_eq!(
         told(&evidence),
         "mean of 4 executions on this resource (1 stopped, counted as what took longer): 212.5 s",
-        "100 and the mean of what is longer than 150, for the one and for the others"
+        "100 and the mean of those longer than 150, for the one and for the others"
     );
     let evidence = Evidence {
         here: &[100],

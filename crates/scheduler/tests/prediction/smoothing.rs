@@ -229,7 +229,7 @@ fn the_first_sample_after_a_long_gap_counts_for_much() {
     let seen = Smoothing::with_parameters(&hourly(&values), simple(0.05))
         .ahead(1)
         .unwrap();
-    assert!(seen < 1e-6, "{seen}: what was is 500 hours ago");
+    assert!(seen < 1e-6, "{seen}: the last sample is 500 hours ago");
 }
 
 #[test]

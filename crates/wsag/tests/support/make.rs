@@ -1,6 +1,6 @@
 //! Random documents of every kind, with every character that must be escaped.
 
-#![expect(clippy::unwrap_used, reason = "what is made here is made to be right")]
+#![expect(clippy::unwrap_used, reason = "the values made here are valid")]
 
 use super::Chance;
 use wsag::Fragment;
