@@ -1,6 +1,6 @@
 //! The provider's applications, which an offer may ask to run, with their typed, bounded arguments. Pure values. A requester
-//! never supplies a command line: each argument is checked here and handed on as one element of an argument vector, and none of
-//! them can begin with `-` unless it is a number that the provider allows to be negative.
+//! never supplies a command line. Each argument is checked here and handed on as one element of an argument vector. It cannot
+//! begin with `-` unless it is a number that the provider allows to be negative.
 
 mod checkpoint;
 mod limits;

@@ -17,12 +17,12 @@ pub type Micros = i64;
 
 /// Microseconds in a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
-/// The least difference between the wall time and the time that has passed since the last look that counts as a step: more than
-/// time servers slew in an hour (at most 500 millionths), less than a slot's start may be late.
+/// A difference between the wall time and the time that has passed since the last look is a step where it is greater than this:
+/// more than time servers slew in an hour (at most 500 millionths), less than a slot's start may be late.
 pub const STEP_MIN: Micros = 2 * MICROS_PER_SECOND;
 /// How often the wall time is compared with the time that has passed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a step is told of after it was noticed.
+/// How long a step is reported after it was noticed.
 const TOLD_FOR: Micros = 3_600 * MICROS_PER_SECOND;
 
 /// Tells the time: the system's, or one that a test turns. Clones are the same clock.

@@ -149,8 +149,8 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     Some(known.into())
 }
 
-/// For how many seconds the work of an agreement had its nodes, once it is over: for all that was agreed if it was stopped at
-/// the slot's end and had begun when the slot did, and so had each of its slots, or had run so long in a longer slot.
+/// For how many seconds the work of an agreement had its nodes, once it is over. Work that was stopped at the slot's end had all
+/// of the agreed time in two cases: each of its slots had begun in time, or it had run as long in a longer slot.
 fn granted(agreement: &Agreement) -> Option<i64> {
     let outcome = agreement.outcome?;
     let Some(ran) = agreement.run_time() else {

@@ -8,9 +8,9 @@ use scheduler::{Interval, Time};
 /// Nodes of one resource for a time.
 pub type Stretch = (Interval, u32);
 
-/// The stretches that have to be kept so that any one of `offers` can be had: at each instant the most nodes that any of them
-/// needs, less those that its party has there already in `base`, whose stretches do not meet. In order of time, neighbours of the
-/// same size in one. O(n²) for n offers; an answer has a handful of them.
+/// The stretches that have to be kept so that any one of `offers` can be accepted. At each instant they are the most nodes that
+/// any offer needs, less the nodes that its party has there already in `base`. The stretches of `base` do not meet. In order of
+/// time, neighbours of the same size in one. O(n²) for n offers; an answer has a handful of them.
 pub fn kept(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
     let all = offers.iter().chain(base);
     let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();

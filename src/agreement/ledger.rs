@@ -20,7 +20,7 @@ pub enum Account {
     Party(String),
 }
 
-/// How a party's account is told from the provider's.
+/// The prefix of a party's account; the provider's has none.
 const PARTY: &str = "party:";
 
 impl Account {

@@ -1,4 +1,4 @@
-//! The other places and sizes that an agreement may have: known at its acceptance, and needed again wherever it is placed anew.
+//! The other places and sizes that an agreement may have: known at its acceptance, and needed again wherever it gets a new place.
 
 use scheduler::domain::{Attribute, Requirement};
 use scheduler::{Rate, Seconds};

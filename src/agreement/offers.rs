@@ -168,7 +168,7 @@ pub struct NegotiationOffer {
     pub created: Micros,
     /// From when on it is no longer taken.
     pub expires: Option<Time>,
-    /// The terms of a counter offer that can be had.
+    /// The terms of a counter offer that can be accepted.
     pub terms: Option<OfferTerms>,
     /// Of one that is rejected: why, as JSON of the refusal's flat rendering.
     pub refusal: Option<String>,

@@ -1,5 +1,5 @@
 //! Slots: nodes of one resource for one interval. An agreement has one, or several one after another, each on a number of nodes
-//! of its own: its work is saved at the end of each and taken up again at the start of the next. Parties are told of pieces then.
+//! of its own: its work is saved at the end of each and taken up again at the start of the next. For parties these are pieces.
 //!
 //! An agreement is placed from the start of its first slot to the end of its last; the time between two is for others. Its
 //! service is Idle between two.
@@ -153,7 +153,7 @@ impl Slots {
         self.0.len() > 1
     }
 
-    /// As their party is told of them and as they are stored: none where there is only one.
+    /// The pieces as its party sees them and as they are stored: none where there is only one slot.
     pub fn pieces(&self) -> &[Slot] {
         if self.is_split() { &self.0 } else { &[] }
     }
@@ -208,10 +208,10 @@ impl Agreement {
         self.service == ServiceState::Idle && self.job.is_some()
     }
 
-    /// The window in which one of its slots may lie while it has not begun: up to the start of the next, and from where it lies,
-    /// or for the first of those that have not begun from the end of the one before. So the windows of two slots never overlap,
-    /// and wherever they move they follow each other. A slot that is run again moves to no earlier place: its job before may not
-    /// be over there.
+    /// The window in which one of its slots may lie while it has not begun. It ends at the start of the next slot. It begins
+    /// where the slot lies; for the first slot that has not begun, at the end of the one before. So the windows of two slots
+    /// never overlap, and wherever they move they follow each other. A slot that is run again moves to no earlier place: its job
+    /// before may not be over there.
     pub fn slot_window(&self, index: usize) -> Interval {
         let first = index <= self.slots_begun();
         let before = index.checked_sub(1).and_then(|before| self.slots.get(before));

@@ -35,7 +35,7 @@ pub struct Values {
     /// When the state of the guarantee was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub determined: Option<Micros>,
-    /// When it was last looked at in vain.
+    /// When it was last looked at without a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<Micros>,
 }

@@ -50,7 +50,7 @@ impl CallBacks {
         Self { store, clock, policy }
     }
 
-    /// Makes calls until it is told to stop. A call that is being made then is made again later.
+    /// Makes calls until `stop`. A call that is being made then is made again later.
     pub async fn run(self, stop: CancellationToken) {
         let mut calls: JoinSet<Uuid> = JoinSet::new();
         let mut in_flight: BTreeSet<Uuid> = BTreeSet::new();
@@ -75,7 +75,7 @@ impl CallBacks {
     }
 
     async fn due(&self) -> Vec<CallBack> {
-        // More than are made at once, so that those that are in flight hide no others.
+        // More than are made at once, so that calls in flight hide no others.
         let limit = u32::try_from(2 * AT_ONCE_MAX).unwrap_or(u32::MAX);
         match self
             .store

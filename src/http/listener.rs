@@ -1,6 +1,6 @@
 //! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble headers would
-//! hold two thousand connections for ever. This one has such a time-out, another for answers that the client does not read, and
-//! caps on connections, on all and on those of one address. Where there is a certificate, it speaks TLS and nothing else.
+//! hold two thousand connections without end. This one has such a time-out, another for answers that the client does not read,
+//! and caps on connections, on all and on those of one address. Where there is a certificate, it speaks TLS and nothing else.
 
 use std::io::Write;
 use std::sync::{Arc, OnceLock};

@@ -193,7 +193,7 @@ fn expose_connections(connections: &Connections, text: &mut Exposition) {
     .sample(&[], counted.refused);
 }
 
-/// How many descriptors this process has open, but for the one that it looks with.
+/// How many descriptors this process has open, without the one that it looks with.
 fn descriptors_open() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
     open.count().checked_sub(1)

@@ -1,8 +1,8 @@
 //! The API over HTTP: one file a noun, one function a verb. The only module, with the portal's pages, that knows axum.
 //!
-//! The layers that every request passes, from the outside in: a request id and its log line; a bound on requests at work; the
-//! key, with a bound on those of an address whose key is looked for; a bound on those of its party; the handler. Bodies are read
-//! whole, within a bound of size and time, before anything looks at them.
+//! The layers of every request, from the outside in. First come a request id and its log line, and a bound on requests at work.
+//! Then the key, with a bound on requests of an address while their key is looked for. Then a bound on requests of its party, and
+//! the handler. Bodies are read whole, within a bound of size and time, before anything looks at them.
 
 mod accounts;
 mod agreements;

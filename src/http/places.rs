@@ -26,7 +26,7 @@ enum Whose {
     Party(String),
     /// Requests of an address whose key is being looked for.
     Unknown(Origin),
-    /// Requests of everybody who signs in on the page: their party is not known yet.
+    /// Requests to sign in on the page, of all visitors: their party is not known yet.
     SignIn,
     /// Those among them of an address.
     SignInFrom(Origin),

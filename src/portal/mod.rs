@@ -2,8 +2,8 @@
 //! script. A form becomes the same offer as the API's and takes the same way, so that nothing is decided or checked here a second
 //! time.
 //!
-//! Pages are guarded three times: the session's cookie is not sent along by other sites, a form brings back a token that
-//! only its session knows, and a browser that says that another site sent the form is believed.
+//! Pages are guarded three times. Other sites do not send the session's cookie along. A form brings back a token that only its
+//! session knows. And a form is refused where the browser says that another site sent it.
 
 mod agreement;
 mod error;

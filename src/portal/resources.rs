@@ -10,7 +10,7 @@ use super::{Frame, page, session};
 use crate::http::{self, Api};
 use crate::negotiation::{NodeView, ResourceView};
 
-/// The most nodes of a resource that are all shown: a longer list does not help to find those that are not up.
+/// The most nodes of a resource that are all shown. A longer list does not help to find the nodes that are not up.
 const NODES_SHOWN_MAX: usize = 64;
 
 #[derive(Template)]
@@ -23,7 +23,7 @@ struct Resources {
 /// A resource in the list.
 struct Row {
     is: ResourceView,
-    /// Its nodes; of many those that are not up.
+    /// Its nodes; where they are many, only the ones that are not up.
     nodes: Vec<NodeView>,
     /// How many more there are, which are up.
     more: usize,

@@ -173,7 +173,7 @@ fn with_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) 
     response
 }
 
-/// The session's cookie among those that were sent.
+/// The session's cookie among the cookies of a request.
 fn cookie(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(header::COOKIE)

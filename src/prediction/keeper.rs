@@ -1,4 +1,4 @@
-//! The task that makes knowledge anew when there is something to be learned.
+//! The task that makes new knowledge when there is something to be learned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -137,7 +137,7 @@ impl Length {
     }
 }
 
-/// The lengths of executions, those that were stopped apart.
+/// The lengths of executions; the stopped ones apart.
 #[derive(Debug)]
 struct Parted<T> {
     whole: Vec<T>,
@@ -204,9 +204,9 @@ pub struct Given {
 }
 
 impl Knowledge {
-    /// From executions by their ends, and the hours of resources. Each execution is first predicted from those that had ended
-    /// when it was agreed, so that each prediction is compared with its outcome. Takes some microseconds an execution. Resources
-    /// without a given rate have the reference's.
+    /// From executions by their ends, and the hours of resources. Each execution is first predicted from the executions that had
+    /// ended when it was agreed, so that each prediction is compared with its outcome. Takes some microseconds an execution.
+    /// Resources without a given rate have the reference's.
     pub fn of(past: &[PastExecution], hours: &[ResourceHour], rates: BTreeMap<String, Rate>) -> Self {
         let mut known = Self {
             resources: resources(hours),

@@ -98,7 +98,7 @@ fn between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
         let share = i128::from(part).saturating_mul(unit).checked_div(whole)?;
         i64::try_from(share).ok()
     };
-    // Counters begin anew with the system: then they say nothing.
+    // Counters begin again with the system: then they say nothing.
     let free_cpu = (before.1.ticks.zip(now.1.ticks)).and_then(|((all_before, idle_before), (all, idle))| {
         let (all, idle) = (all.checked_sub(all_before)?, idle.checked_sub(idle_before)?);
         of(idle.min(all), all.into(), WHOLE)

@@ -1,7 +1,7 @@
 //! Predictions of run times on the resources of this domain, from the stored past.
 //!
 //! [`Knowledge`] is made from the store as a whole, apart from its readers: reading an offer takes the present one. The keeper
-//! makes it anew when executions have ended, and looks at the samples of resources every ten minutes.
+//! makes a new one when executions have ended, and looks at the samples of resources every ten minutes.
 
 mod keeper;
 mod knowledge;

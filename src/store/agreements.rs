@@ -110,7 +110,7 @@ impl Store {
         on!(self, database => database.read(statements::AGREEMENTS_OLDEST, &values, read).await)
     }
 
-    /// The agreements of a party whose job has yet to start, ordered by id; those that are still to be decided are among them. An
+    /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
     /// agreement that was just given its slot has not started yet: its job's folder may still be made.
     ///
     /// # Errors

@@ -348,7 +348,7 @@ async fn send<D: Dialect>(
     }
 }
 
-/// The latest instant that a batch speaks of, for what does not say when it happens.
+/// The latest instant in a batch, for changes without an instant of their own.
 fn latest(batch: &[Change]) -> Micros {
     let at = |change: &Change| match change {
         Change::CreateOffer { offer, .. } => Some(offer.created),

@@ -21,8 +21,8 @@ pub struct Binding {
 }
 
 impl Store {
-    /// The bindings of agreements that are not final, and those that last beyond `now` (of agreements that ended within this
-    /// second), by resource, node and start.
+    /// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within
+    /// this second), by resource, node and start.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].

@@ -1,5 +1,5 @@
-//! Statements about many rows at once. The rows are arguments, and the statement has them as the table `r`, so that its text
-//! is the same for one row and for thousands, and a batch takes one way to the server and back for each table.
+//! Statements about many rows at once. The rows are arguments, and the statement has them as the table `r`. So its text is the
+//! same for one row and for thousands, and a batch takes one way to the server and back for each table.
 //!
 //! Postgres takes an array for each column, SQLite one JSON text with a list for each row: that is where the two differ.
 

@@ -5,9 +5,9 @@
 //! batch left it. Where another process has appended to it meanwhile, they are made again. Each table takes one way to the
 //! database.
 //!
-//! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for
-//! the batch before it reads anything; and when the connection breaks around COMMIT, locking the row again waits until
-//! the server has made an end of the broken transaction, and the id in it says which end.
+//! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for the batch
+//! before it reads anything. When the connection breaks around COMMIT, the row is locked again: that waits until the server has
+//! ended the broken transaction, and the id in the row says which end it had.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ pub enum Change {
         /// Until when.
         end: Time,
     },
-    /// Shortens the bindings of an agreement to end at `end`; those that would be empty go.
+    /// Shortens the bindings of an agreement to end at `end`; a binding that would be empty goes.
     ReleaseNodes {
         /// The owner.
         agreement: Uuid,
@@ -93,7 +93,7 @@ pub enum Change {
         /// The counter offer that it accepts.
         offer: Option<Uuid>,
     },
-    /// Stores the parts of a pending agreement that only its decision settles, with those that any change may.
+    /// Stores the parts of a pending agreement that only its decision settles, and the parts that any change may settle.
     DecideAgreement(Box<Agreement>),
     /// Stores a call that is to be made.
     QueueCallBack(CallBack),

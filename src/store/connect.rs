@@ -18,7 +18,7 @@ use super::{Database, Error, Inner};
 const POSTGRES_CONNECTIONS: u32 = 8;
 /// Readers of a SQLite file: more than the cores of a small machine gain nothing.
 const SQLITE_READERS: u32 = 4;
-/// How long a caller waits for a free connection before it is told that the database is not available.
+/// How long a caller waits for a free connection before it gets the error that the database is not available.
 const ACQUIRE_WAIT: Duration = Duration::from_secs(5);
 /// How long a writer waits for another process's transaction on the same SQLite file.
 const SQLITE_BUSY_WAIT: Duration = Duration::from_secs(5);
@@ -27,8 +27,8 @@ const SQLITE_READER_CACHE: &str = "-256";
 /// The longest a SQLite write-ahead log stays after a checkpoint, in bytes.
 const SQLITE_LOG_BYTES: &str = "67108864";
 
-/// Limits that Postgres enforces on our sessions, so that none of them waits or holds a lock for ever. The
-/// keep-alives let the server notice within half a minute that a decider's machine has gone, and release its lease.
+/// Limits that Postgres enforces on our sessions, so that none of them waits or holds a lock without end. The keep-alives let the
+/// server notice within half a minute that a decider's machine has gone, and release its lease.
 const POSTGRES_SESSION: [(&str, &str); 7] = [
     ("client_min_messages", "warning"),
     ("statement_timeout", "60s"),

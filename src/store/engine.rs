@@ -1,7 +1,7 @@
 //! The differences of the two engines, behind one small trait, so that everything above is written once.
 //!
-//! The bodies of the common part are the same for both and are made by a macro: sqlx states its bounds per value and
-//! per connection, and generic code over them would repeat a page of bounds at every function.
+//! The bodies of the common part are the same for both and are made by a macro. The reason is that sqlx states its bounds per
+//! value and per connection: generic code over them would repeat a page of bounds at every function.
 
 use std::borrow::Cow;
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! How processes that keep keys in memory learn that another has changed one.
 //!
-//! Only Postgres has other processes to tell, so on SQLite nothing is told: a look-up there stays in this process. The process
+//! Only Postgres has other processes to notify. On SQLite nothing is notified: a look-up there stays in this process. The process
 //! that changes a key notifies a channel in the same transaction. A process that keeps keys listens. It shares a lock with others
 //! of its kind for as long as its kept keys may be used. After each notification it forgets its keys, gives the lock back and
 //! takes it again. So a revocation that has had the lock for itself knows that every process has heard of it.

@@ -109,8 +109,8 @@ impl Store {
         Ok(revoked)
     }
 
-    /// Opens a session with a key, and forgets those that have expired at `now` and the key's own beyond its `most`
-    /// that last longest.
+    /// Opens a session with a key, and forgets the sessions that have expired at `now`. Of the key's own sessions, only the
+    /// `most` that last longest stay.
     ///
     /// # Errors
     /// [`Error::Conflict`] where there is no such key, [`Error::Unavailable`].

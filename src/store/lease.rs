@@ -1,6 +1,6 @@
-//! Never two deciders. The lease is two things at once: a lock that dies with its process, so that a restart after
-//! kill -9 need not wait for anything to time out; and an epoch that rises with every holder, so that a decider that
-//! has lost its lock without noticing cannot write any more.
+//! Never two deciders. The lease is two things at once. It is a lock that dies with its process, so that a restart after kill -9
+//! need not wait for anything to time out. And it is an epoch that rises with every holder, so that a decider that has lost its
+//! lock without noticing cannot write any more.
 //!
 //! On Postgres the lock is a session's, and sessions end while their process lives: an administrator ends one, the server
 //! restarts, a network fails. So the holder watches the lease ([`Store::check_lease`]) and takes its lock again
@@ -112,9 +112,9 @@ impl Store {
     /// is being written any more, not even one whose connection broke. Answers with the last batch that was written.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others
-    /// it may be tried again: [`Error::LeaseHeld`] where another session has the lock and has not decided anything (it
-    /// may be the one that was ours, of which the server does not know yet that it is gone), [`Error::Unavailable`].
+    /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others it may be
+    /// tried again: [`Error::Unavailable`], and [`Error::LeaseHeld`] where another session has the lock and has not decided
+    /// anything. That session may be our own old one, where the server has not noticed yet that it is gone.
     pub async fn retake_lease(&self, lease: &mut Lease) -> Result<Option<Uuid>, Error> {
         if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
             return Err(lost);

@@ -233,7 +233,7 @@ impl<D: Dialect> Database<D> {
 }
 
 /// Reads the rows of one statement on a connection. A row of the driver takes many times the memory of the value made from it
-/// (each column of SQLite is an allocation of its own), so it is let go before the next one comes.
+/// (each column of SQLite is an allocation of its own), so it is dropped before the next one comes.
 async fn read_on<D: Dialect, T: Send>(
     connection: &mut D::Connection,
     sql: &'static str,

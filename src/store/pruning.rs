@@ -60,7 +60,7 @@ type Sums = [i64; 5];
 
 impl Store {
     /// Makes sums of at most `limit` executions that do not stay, the oldest, in one transaction; answers of how many. Reads all
-    /// executions for that, and writes only those that go.
+    /// executions for that, and deletes and writes only for these.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].

@@ -1,4 +1,4 @@
-//! Reading rows. A column that does not hold what it must is [`Error::Corrupt`], never a panic.
+//! Reading rows. A column with an invalid value is [`Error::Corrupt`], never a panic.
 
 use scheduler::{Interval, Time};
 use serde::Serialize;

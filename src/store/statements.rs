@@ -262,8 +262,8 @@ statements! {
     // Negotiations.
     NEGOTIATION = select_negotiation!("WHERE id = $1");
     NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
-    // In two parts, each of which has its index as long as no order is asked for: those whose time was over without an end
-    // stay for ever.
+    // In two parts, each of which has its index as long as no order is asked for. Negotiations that ran out of time and were
+    // never ended stay in the table.
     OPEN_NEGOTIATIONS = concat!(
         select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 UNION "),
         select_negotiation!("WHERE ended_us IS NULL AND id IN (SELECT negotiation FROM offers \

@@ -1,6 +1,6 @@
-//! The audit trail: the lines of all timelines, and the notes, in one chain. Each line bears a number without gaps and the
-//! SHA-256 of the line before and of itself; the lease's row has the last of both. To change a line, take one out or add one,
-//! everything after it has to be written anew.
+//! The audit trail: the lines of all timelines, and the notes, in one chain. Each line has a number without gaps and the SHA-256
+//! of the line before and of itself; the lease's row has the last of both. To change a line, take one out or add one, everything
+//! after it has to be written again.
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;

@@ -1,9 +1,9 @@
 //! Transactions, the only way in which the store begins one.
 //!
-//! A pool takes a connection back without a look at its transactions, and the driver's own count of them goes wrong: where
-//! its disk is full SQLite ends a transaction by itself, the driver's ROLLBACK then fails, and no transaction could ever
-//! begin on that connection again. So the statements are sent here, and a connection goes back to its pool only after a
-//! COMMIT or a ROLLBACK that succeeded. Any other is closed, and the pool opens a new one in its place.
+//! A pool takes a connection back without a look at its transactions, and the driver's own count of them goes wrong: where its
+//! disk is full SQLite ends a transaction by itself, and the driver's ROLLBACK then fails. No transaction could ever begin on
+//! that connection again. So the statements are sent here, and a connection goes back to its pool only after a COMMIT or a
+//! ROLLBACK that succeeded. Any other is closed, and the pool opens a new one in its place.
 
 use std::ops::{Deref, DerefMut};
 

@@ -9,8 +9,8 @@ use crate::support::server::Server;
 const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
 const HOUR: i64 = 3_600;
 
-/// Fills ten hours of four nodes but for three node-hours, asks for the first of these hours whole, and answers with the problem
-/// in JSON and the fault in XML. Others would have to move, and there is not room for all of them.
+/// Fills ten hours of four nodes except for three node-hours, asks for the first of these hours whole, and answers with the
+/// problem in JSON and the fault in XML. Others would have to move, and there is not room for all of them.
 async fn refused_beside_many(server: &Server) -> (Value, String) {
     let client = server.client();
     let start = hours_ahead(3);

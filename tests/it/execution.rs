@@ -347,7 +347,7 @@ fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
     let place = Place::new();
     let job = script("echo x", 600);
     place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
-    // A disk that refuses, as far as one can be had for a test.
+    // A disk that refuses, as far as a test can have one.
     fs::create_dir(place.record(&job, "stdout")).unwrap();
     let executor = place.executor();
     let error = wait_for("failure", || executor.poll(job.run()).err()).to_string();

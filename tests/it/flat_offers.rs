@@ -78,7 +78,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
         .await
         .json();
     assert_eq!(taken["offers"][0]["state"], "Acceptable", "{taken}");
-    // A wrong field is told by its pointer, and nothing of the message is kept.
+    // A wrong field is named by its pointer, and nothing of the message is kept.
     let before = client.get_json(&path).await;
     for verb in ["offers", "advertisements"] {
         for (wrong, pointer) in [
@@ -213,7 +213,7 @@ fn a_bare_document_is_taken_as_if_in_its_input() {
         let table = format!("/negotiations/{id}/advertisements");
         let said = client.post(&table, bare(&ad)).await;
         assert!(said.body.contains("AdvertiseOutput"), "{said:?}");
-        // An answer to a message that does not belong to this operation names those that do.
+        // The answer to a message that does not belong to this operation names the messages that do.
         for (path, body) in [
             (
                 &table,

@@ -59,7 +59,7 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
         .post_json(&format!("/agreements/{new}/terminate"), &json!({}))
         .await;
     assert_eq!(ended.json()["state"], "Terminated", "{ended:?}");
-    // A wrong field is told by its pointer, and no negotiation is opened for it.
+    // A wrong field is named by its pointer, and no negotiation is opened for it.
     for (wrong, pointer) in [
         (json!({"nodes": 40}), "/nodes"),
         (json!({"agreement": "x"}), "/agreement"),

@@ -1,4 +1,4 @@
-//! A disk without room: a client is told soon that nothing can be stored, no acknowledged agreement is lost, and the service goes
+//! A disk without room: a client soon hears that nothing can be stored, no acknowledged agreement is lost, and the service goes
 //! on by itself once there is room again.
 
 use std::time::Duration;

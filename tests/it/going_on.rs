@@ -269,7 +269,7 @@ async fn the_nodes_after_a_slot_are_had_where_others_can_make_room(url: String) 
     let flexible = client.post("/agreements", flexible.xml()).await.created();
     let rigid = Offer::reserve(1, 100).within(begun + 3_000, begun + 3_100);
     client.post("/agreements", rigid.xml()).await.created();
-    // Where all of it is not to be had, as much as there is room for as the plan stands.
+    // Where there is not room for all of it, as much as there is room for as the plan stands.
     let asked = json!({"agreement": id, "durationSeconds": 8_000});
     let quoted = client.post_json("/negotiations", &asked).await.json();
     let over = quoted["offers"][0].clone();

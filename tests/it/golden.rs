@@ -2,7 +2,7 @@
 //! leaves them as they are; one that changes some says which, and why that is better. The laboratory has those of replayed lists.
 //!
 //! `BESPEAK_TEST_TRACES=FOLDER` keeps the traces themselves, so that those of two versions can be compared line by line.
-//! `BESPEAK_TEST_TRACES=FOLDER BESPEAK_TEST_SET_TRACES=1` writes the digests anew.
+//! `BESPEAK_TEST_TRACES=FOLDER BESPEAK_TEST_SET_TRACES=1` writes the digests again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -144,7 +144,7 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
     assert_eq!(domain.balance().await, 1_000);
     domain.pass(since + 121).await;
     assert_eq!(domain.balance().await, 3_000, "once, and for each of two minutes");
-    // Postings that were due while the service was down are made up for.
+    // Postings that were due while the service was down are made later.
     let domain = domain.restart(&url).await;
     domain.clock.set((NOW + since + 241) * MICROS_PER_SECOND);
     domain.pass(since + 241).await;

@@ -15,7 +15,7 @@ const FOR_ANOTHER_ADDRESS: &str = "wsag:AgreementOffer or wsag:CreateAgreementIn
 /// Every message as it is posted to `/agreements` where `m01` is the template: the status, and the words of the answer.
 ///
 /// The constraint and the condition of `m01` are in no language that is known here, so that offers made from it are refused for
-/// these; the answer to a message that is not an offer names the expected ones.
+/// these. The answer to a message that is not an offer names the expected ones.
 const POSTED: &[(&str, u16, &str)] = &[
     ("m01-template", 422, FOR_ANOTHER_ADDRESS),
     (

@@ -217,7 +217,7 @@ async fn what_never_started_has_another_slot_after_a_step_of_the_clock(url: Stri
     domain.ended(id, Outcome::Lost).await;
     let slot = Interval::of(Time(NOW + 3_601), 100);
     domain.assert_waits(id, slot).await;
-    // Also where it is not told of the end before it is killed.
+    // Also where it is killed before it hears of the end.
     let clock = domain.stop().await;
     let domain = Domain::start(&url, clock).await;
     domain.assert_waits(id, slot).await;

@@ -10,7 +10,7 @@ use crate::support::offers::{date_time, file, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
 
-/// Where the description is kept; `BESPEAK_TEST_WRITE_OPENAPI=1` writes it anew.
+/// Where the description is kept; `BESPEAK_TEST_WRITE_OPENAPI=1` writes it again.
 const GOLDEN: &str = "schemas/openapi.json";
 
 async fn description(server: &Server) -> String {

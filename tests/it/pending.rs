@@ -120,7 +120,7 @@ async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String)
     server.assert_verified();
 }
 
-/// A listener of ours: answers each request with the next of its statuses, the last one for ever, and keeps the bodies.
+/// A listener of ours: answers each request with the next of its statuses, all later ones with the last, and keeps the bodies.
 #[derive(Clone)]
 struct Told {
     address: SocketAddr,
@@ -223,7 +223,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
         .post("/agreements", pending(&offer(1), Some(&silent)))
         .await;
     becomes(&client, &accepted(&unheard), "Observed").await;
-    // One that fails first, or sends elsewhere, is told again.
+    // An address that fails first, or redirects, is called again.
     let failing = Told::listen(any, &[500, 302, 204]).await;
     let made = client
         .post("/agreements", pending(&offer(3), Some(&failing.url())))
@@ -234,7 +234,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
         xml::assert_valid(body);
         assert!(body.contains("AcceptAgreementInput"), "{body}");
     }
-    // One that is down meanwhile is told after a restart of the service.
+    // An address that is down meanwhile is called after a restart of the service.
     let down = Told::listen(any, &[204]).await;
     // Its port is not another program's meanwhile.
     let nobody_yet = TcpSocket::new_v4().expect("a socket can be made");

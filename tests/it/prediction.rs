@@ -462,8 +462,8 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
     server.assert_verified();
 }
 
-/// Offers of such a job state the same as the agreement would, in both representations and in the table; those of unknown
-/// applications, and those that run nothing, state nothing.
+/// Offers of such a job state the same as the agreement would, in both representations and in the table. Offers of unknown
+/// applications, and offers that run nothing, state nothing.
 async fn offers_say_how_sure_they_are(client: &Client, server: &Server) {
     let start = now() + 100_000;
     let known = Offer::sleep(1, 30).within(start, start + 30);

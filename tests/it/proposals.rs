@@ -258,7 +258,7 @@ async fn whoever_has_lost_what_ran_is_offered_to_run_it_again(url: String) {
         .json(&json!({ "state": "down" }));
     let down = client.send(down).await;
     assert_eq!(down.json()["lost"], 1, "{down:?}");
-    // Also where the service is killed before it has come to that.
+    // Also where the service is killed before it has done that.
     server.kill9();
     server.restart();
     let client = server.client();

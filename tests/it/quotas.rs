@@ -81,7 +81,7 @@ async fn a_party_has_the_offers_of_so_many_answers_held_and_no_more(url: String)
         ..Said::solicited("b", offer)
     };
     assert_eq!(negotiate(&physics, id, &[advice]).await[0].state, "Advisory");
-    // Nodes that are given back may be had again.
+    // Nodes that are given back are free again.
     let path = format!(
         "/negotiations/{}/terminate",
         first["id"].as_str().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Many clients want the same thing at the same time: one gets it, and each of the others is told why not.
+//! Many clients want the same thing at the same time: one gets it, and each of the others gets the reason.
 
 use reqwest::StatusCode;
 use tokio::task::JoinSet;
@@ -40,7 +40,7 @@ async fn the_last_slot_goes_to_one_of_five_hundred(url: String) {
         .partition(|answer| answer.status == StatusCode::CREATED);
     assert_eq!(winners.len(), 1, "winners of a slot for one");
     for answer in others {
-        // A request that comes when too much is at work already is told to try again, and has not been considered.
+        // A request that comes when too much is at work already gets the answer to try again, and has not been considered.
         match answer.status {
             StatusCode::CONFLICT => {
                 assert_eq!(answer.text("ErrorCode"), "NO_CAPACITY_IN_WINDOW", "{answer:?}");

@@ -80,7 +80,7 @@ fn random_verbs_break_no_invariant_while_the_sessions_of_the_service_are_being_e
 
 /// How long the service may take to answer where its sessions are being ended.
 const RECOVERY: Duration = Duration::from_mins(1);
-/// Between two questions of a client that is told that the service cannot answer.
+/// Between two tries of a client, after the answer that the service cannot answer.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Asks until the service can answer: where nothing is broken, at once.

@@ -1,6 +1,6 @@
-//! The state machines over HTTP: random verbs of two parties on things of their own, of the other or of neither, in both
-//! representations, with keys that come again and tags that are stale, over kills of the service. Nothing fails, every state is
-//! reached along an edge that the protocol has, and every answer stays true.
+//! The state machines over HTTP: random verbs of two parties on things of their own, of the other or of neither. They come in
+//! both representations, with repeated keys and stale tags, over kills of the service. Nothing fails, every state is reached
+//! along an edge that the protocol has, and every answer stays true.
 
 use std::collections::BTreeMap;
 
@@ -536,7 +536,7 @@ impl World {
             for offer in shown["offers"].as_array().into_iter().flatten() {
                 let name = format!("offer {} of {id}", offer["id"].as_str().expect("an id"));
                 let state = offer["state"].as_str().expect("a state").to_owned();
-                // An offer may come to be rejected, and by nothing else to be something else.
+                // An offer may become rejected, and nothing else.
                 self.moves(name.clone(), state, |from, to| from == to || to == "Rejected");
                 if let Some(agreement) = offer["agreement"].as_str() {
                     self.moves(format!("{name} made"), agreement.to_owned(), |from, to| {

@@ -107,7 +107,7 @@ async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: Str
         .await
         .created();
 
-    // A change that cannot be had leaves everything as it is.
+    // A change that is not possible leaves everything as it is.
     let id = reopen(&client, agreement).await;
     let large = Offer::reserve(4, HOUR).within(start, start + HOUR);
     let near = Said::solicited("c", large).wishing("<bsp:MaxDeviation>0</bsp:MaxDeviation>");

@@ -21,12 +21,12 @@ use crate::support::stores::{TestDatabase, on_both_engines};
 const SOON: Duration = Duration::from_mins(1);
 /// Seconds of the contract.
 const AGREED: i64 = 30;
-/// Seconds in which its work saves itself, and before which it is told within five: a slot of this length leaves room for no
-/// more.
+/// Seconds in which its work saves itself. It gets the signal within five seconds before these: a slot of this length leaves room
+/// for no more.
 const GRACE: i64 = 10;
 /// Steps of a tenth of a second at least: more than anything here has time for.
 const STEPS: usize = 1_000;
-/// How often a story is told until the machine does not stand still in it.
+/// How often a run is repeated until the machine does not stand still in it.
 const TIMES: usize = 5;
 /// Twice as long as was agreed, at a thousandth for a second.
 const TWICE: &str =

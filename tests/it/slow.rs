@@ -17,8 +17,8 @@ use crate::support::{eventually, run, size};
 /// All of its clients come from one address.
 const IMPATIENT: &str = "[limits]\nheader_seconds = 1\nbody_seconds = 1\nconnections_per_address = 4096\n";
 
-/// Slow clients at the same time; `BESPEAK_TEST_SLOW_HEADERS` and `BESPEAK_TEST_SLOW_BODIES` ask for more. Bodies
-/// beyond those that are worked on of a party (`limits.party_requests`) are turned away.
+/// Slow clients at the same time; `BESPEAK_TEST_SLOW_HEADERS` and `BESPEAK_TEST_SLOW_BODIES` ask for more. Bodies beyond the
+/// bound on a party's requests at work (`limits.party_requests`) are turned away.
 const CLIENTS: usize = 100;
 
 /// A byte is sent so often: each one far within every time-out.

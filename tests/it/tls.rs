@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::support::{output_of, poll_until};
 
 const SOON: Duration = Duration::from_mins(1);
-/// Seconds that a client has to speak in, so that none is cut off.
+/// Seconds that a client has for its request, so that none is cut off.
 const PATIENT: u32 = 600;
 
 /// A service that is killed with this value, and its port.
@@ -121,7 +121,7 @@ fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
         listed.contains(&format!("https://localhost:{}/agreements/", server.port)),
         "{listed}"
     );
-    // The service hangs up on a client that speaks in clear, or not at all.
+    // The service hangs up on a client that sends plain text, or nothing.
     let server = Secure::start(1);
     for said in ["GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n", ""] {
         let mut stream = TcpStream::connect(format!("127.0.0.1:{}", server.port)).expect("a connection");

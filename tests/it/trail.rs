@@ -78,7 +78,7 @@ async fn a_timeline_begins_with_what_was_negotiated(url: String) {
         "{lines:?}"
     );
 
-    // A change of it is told in the timelines of both agreements, and an offer that was not taken lapses.
+    // A change of it stands in the timelines of both agreements, and an offer that was not taken lapses.
     let change = negotiated(&physics, &json!({"agreement": id, "nodes": 1})).await;
     let change = change["offers"][0]["id"].as_str().expect("an offer").to_owned();
     let changed = physics

@@ -1,4 +1,4 @@
-//! Nodes go away under offers that are held: an offer that can still be kept is kept, and the party is told of one that cannot.
+//! Nodes go away under offers that are held: an offer that can still be kept is kept, and the party hears of one that cannot.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

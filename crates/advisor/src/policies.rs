@@ -1,9 +1,9 @@
 //! Which policy earns or serves most on a workload, and which differences are no more than chance.
 //!
 //! Every policy sees the same requests in every window, so that differences are of pairs. The best is compared with all others by
-//! paired t-tests. Their probabilities are corrected (Holm, 1979) for the number of all pairs of policies: the same data choose
-//! the best and test it, so that each of them could have been the best, and of fifty policies some would look better by chance
-//! alone.
+//! paired t-tests. Their probabilities are corrected (Holm, 1979) for the number of all pairs of policies. The correction is
+//! needed because the same data choose the best and test it: each of them could have been the best, and of fifty policies some
+//! would look better by chance alone.
 
 use std::fmt;
 

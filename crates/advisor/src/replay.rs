@@ -141,7 +141,7 @@ pub fn replay(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
     replay_watched(capacity, policy, asks, &mut |_| {})
 }
 
-/// The same; after each request, `progress` is told how many have been decided.
+/// The same; after each request, `progress` gets the number of requests decided so far.
 pub fn replay_watched(
     capacity: u32,
     policy: Policy,

@@ -1,8 +1,8 @@
 //! The best possible: exactly for a few requests, and a bound for many.
 //!
-//! Both know all submissions in advance. [`optimum`] chooses which requests to accept by branch and bound, and decides for sure
-//! whether those have a plan: any plan can be moved up until it is the one that first fit makes of its requests in order of
-//! their starts, so it suffices to try such orders ([`plan`]). The bound prunes, and stands for itself where there are too many.
+//! Both know all submissions in advance. [`optimum`] chooses the requests to accept by branch and bound, and decides for sure
+//! whether they have a plan. Any plan can be moved up until it is the one that first fit makes of its requests in order of their
+//! starts. So it suffices to try such orders ([`plan`]). The bound prunes, and stands for itself where there are too many.
 
 use scheduler::{Interval, Request, Seconds, Time};
 
@@ -56,8 +56,9 @@ pub fn plan(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Optio
     Some(starts.map(|starts| starts.into_iter().map(|(_, start)| start).collect()))
 }
 
-/// The most node-seconds inside `span` that any plan on `capacity` nodes can use for these requests, even one that cuts them
-/// anywhere and accepts parts of them: a maximum flow from the requests through the stretches of time that their windows hold.
+/// The most node-seconds inside `span` that any plan on `capacity` nodes can use for these requests, even a plan that cuts them
+/// anywhere and accepts parts of them. It is a maximum flow from the requests through the stretches of time that their windows
+/// hold.
 pub fn bound(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
     let inside = |request: &Request| {
         let window = request.window();
@@ -205,7 +206,7 @@ fn arrange(
     Some(Some(members.iter().filter_map(start).collect()))
 }
 
-/// Requests placed so far, in order of their starts but for the rigid ones.
+/// Requests placed so far, in order of their starts except for the rigid ones.
 struct Arrangement<'a> {
     capacity: u32,
     requests: &'a [Request],

@@ -20,8 +20,8 @@ pub struct WriteError {
     pub source: io::Error,
 }
 
-/// Runs experiments one after the other, each on all threads, and writes their files into `folder`. `starts` is told the
-/// name of each before it runs.
+/// Runs experiments one after the other, each on all threads, and writes their files into `folder`. `starts` gets the name of
+/// each before it runs.
 ///
 /// # Errors
 /// The first file that could not be written.

@@ -1,9 +1,10 @@
 //! Planning of adaptive requests on one resource: requests with shapes to choose from that may run in pieces.
 //!
 //! Two policies are published (adaptive requests, section 3.3), both with conservative backfilling. First in, first out places a
-//! request once. Missing deadline first places all waiting requests anew at each submission, nearest to missing its deadline
-//! first; pieces that have started stay. Placing anew may choose other sizes and other cuts, and so may leave an accepted request
-//! without a place. Then the old plan stands and the newcomer is tried in the rest of it: an accepted request is never lost.
+//! request once. Missing deadline first places all waiting requests again at each submission, nearest to missing its deadline
+//! first; pieces that have started stay. Placing again may choose other sizes and other cuts, and so may leave an accepted
+//! request without a place. Then the old plan stands and the newcomer is tried in the rest of it: an accepted request is never
+//! lost.
 
 use crate::moldable::{Shapes, WHOLE_PPM};
 use crate::preemptive::{Piece, Preemption};
@@ -117,7 +118,7 @@ impl Request {
 pub enum Policy {
     /// First in, first out: they stay where they are.
     Fifo,
-    /// Missing deadline first: they are all placed anew, in that order.
+    /// Missing deadline first: they are all placed again, in that order.
     MissingDeadlineFirst,
 }
 
@@ -259,7 +260,7 @@ impl Plan {
     }
 
     /// Frees the nodes of a request from `now` on, because it is cancelled or complete before its time. With missing deadline
-    /// first it lets the waiting ones move up: placed anew, or, where one would then have no place, each in order by itself
+    /// first it lets the waiting ones move up: placed again, or, where one would then have no place, each in order by itself
     /// wherever that completes it earlier. The ids of those whose pieces changed; `None` if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<u64>> {
         self.advance(now);

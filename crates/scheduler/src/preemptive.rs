@@ -2,8 +2,8 @@
 //!
 //! A request whose work can stop and resume says how often and where (`S_p` = (N, I, M) of adaptive requests, section 3.1): at
 //! most N pieces, cut at multiples of I of the work, and M whether each may have its own number of nodes. The pieces keep their
-//! order and never overlap, so one that completes earlier never hurts those after it; the earliest completion of each part of the
-//! work, found once, is therefore enough for the search to remember.
+//! order and never overlap, so one that completes earlier never hurts those after it. Therefore the search has to remember only
+//! the earliest completion of each part of the work, found once.
 
 use crate::moldable::{Choice, Shapes, WHOLE_PPM};
 use crate::slot_tree::SlotTree;

@@ -1,8 +1,9 @@
 //! The price of a placement.
 //!
-//! A provider pays for freedom to plan: the price falls with the wait until completion, with the shapes that a request allows and
-//! with the slack that may still be used (ω of adaptive requests, section 3.2 and algorithm 2). A provider has one [`Tariff`] per
-//! user profile. All arithmetic is exact, because the same number appears in an offer, in an agreement and in a ledger.
+//! A provider pays for freedom to plan. The price falls with three things: the wait until completion, the shapes that a request
+//! allows, and the slack that may still be used (ω of adaptive requests, section 3.2 and algorithm 2). A provider has one
+//! [`Tariff`] per user profile. All arithmetic is exact, because the same number appears in an offer, in an agreement and in a
+//! ledger.
 
 use crate::adaptive::Request;
 use crate::admission::Fraction;
@@ -40,9 +41,9 @@ impl Price {
         self.0.div_euclid(HOUR) + (self.0.rem_euclid(HOUR) * 2 / HOUR)
     }
 
-    /// The price of a flexible reservation from its price without flexibility, this one: × `load`, the factor for how busy the
-    /// resource is, × (1 − `d_max`·w/(w + w50)), where w is the slack in seconds that the provider may still use. `None` beyond
-    /// the largest amount. The change of flexibility during an agreement costs the difference of two.
+    /// The price of a flexible reservation from its price without flexibility, this one: × `load` × (1 − `d_max`·w/(w + w50)).
+    /// `load` is the factor for how busy the resource is, and w is the slack in seconds that the provider may still use. `None`
+    /// beyond the largest amount. The change of flexibility during an agreement costs the difference of two.
     #[must_use]
     pub fn flexible(self, load: Fraction, discount: Discount, slack: Seconds) -> Option<Self> {
         let slack = u64::try_from(slack).unwrap_or(0);

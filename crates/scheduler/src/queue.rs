@@ -8,7 +8,7 @@ use crate::time::Time;
 pub enum Order {
     /// First in, first out: by id.
     Fifo,
-    /// At random, anew at every second of decision.
+    /// At random, drawn again at every second of decision.
     Shuffle {
         /// The same seed gives the same orders.
         seed: u64,

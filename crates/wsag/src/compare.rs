@@ -1,7 +1,7 @@
 //! Whether an agreement's offer repeats a negotiation's: the same context and terms, however they are written.
 //!
-//! Prefixes, the order of attributes, space between elements and comments say nothing. Values are the same where they are
-//! the same text but for space around it, the same instant, or the same number.
+//! Prefixes, the order of attributes, space between elements and comments say nothing. Values are the same where they are the
+//! same text without the space around it, the same instant, or the same number.
 
 use crate::datatypes::Decimal;
 use crate::document::{Document, Node};

@@ -117,7 +117,7 @@ pub(crate) struct Node<'d> {
 }
 
 impl<'d> Node<'d> {
-    /// Its number in document order, by which it is told from others of its document.
+    /// Its number in document order, which tells it from others of its document.
     pub(crate) fn id(self) -> u32 {
         self.id
     }

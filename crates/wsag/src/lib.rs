@@ -4,8 +4,8 @@
 //! is invalid. It is pure: no input or output, no clock, and no URI is ever followed. It knows nothing of scheduling; the service
 //! interprets the request of a document.
 //!
-//! The way of a document: [`Document::parse`] lets the [`guard`] read the bytes and builds a tree, [`read`] makes a [`Message`]
-//! of it or collects [`Violations`], [`rules::check`] applies rules that a schema cannot express, and
+//! The way of a document: [`Document::parse`] lets the [`guard`] read the bytes and builds a tree. [`read`] makes a [`Message`]
+//! of it or collects [`Violations`]. [`rules::check`] applies rules that a schema cannot express.
 //! [`constraints::CompiledTemplate::check`] compares an offer with its template.
 
 pub mod accounts;

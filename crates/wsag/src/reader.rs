@@ -1,7 +1,7 @@
 //! How typed documents are read from a tree: children taken in order, violations collected with their paths.
 //!
 //! A reader goes through the children of an element as a validator would, and reports the expected element at the first one out
-//! of place; after that it still finds the others by name, so that one mistake does not hide the rest.
+//! of place. After that it still finds the others by name, so that one mistake does not hide the rest.
 
 use std::borrow::Cow;
 
@@ -116,7 +116,7 @@ impl Check {
         self.read_attribute(node, (namespace, local), parse)
     }
 
-    /// Every attribute must be one of these; an unqualified one that should be qualified is told so.
+    /// Every attribute must be one of these; for an unqualified one that should be qualified the message says so.
     pub(crate) fn attributes(&mut self, node: Node<'_>, allowed: &[(&str, &str)]) {
         for (namespace, local, _) in node.attributes() {
             let hint = namespace == XSI && matches!(local, "schemaLocation" | "noNamespaceSchemaLocation");

@@ -76,7 +76,7 @@ pub struct Refusal {
     pub relaxations: Vec<Relaxation>,
 }
 
-/// `bsp:Alternative`: a slot that could be had instead.
+/// `bsp:Alternative`: a slot that is possible instead.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alternative {
     /// Its start.

@@ -1,4 +1,4 @@
-//! The documents that the guard lets through, and those that it refuses, with the place.
+//! The documents that the guard lets through, and those it refuses, with the place.
 
 mod support;
 

@@ -220,7 +220,7 @@ fn texts_and_attributes_say_what_xml_says_that_they_say() {
             "{written:?}"
         );
     }
-    // A namespace is told by its name as it is meant, not as it is written, and the innermost declaration counts.
+    // A namespace is recognized by its name after references are resolved, and the innermost declaration counts.
     for (declared, found) in [
         (" xmlns:q='urn&#58;bespeak:terms&#x3a;1' q:b='1'", &["1"][..]),
         (" xmlns:q='urn:bespeak:terms:1&#32;' q:b='1'", &[]),

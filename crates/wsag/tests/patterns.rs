@@ -128,8 +128,8 @@ fn classes_have_the_characters_that_libxml2_gives_them() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A pattern as it is meant, in a form in which it is matched without cleverness. (libxml2 cannot say what is right here: where two
-/// ways go on alike it takes a wrong one.)
+/// The meaning of a pattern, in a form that is matched by plain search. (libxml2 is no reference here: where two ways go on alike
+/// it takes a wrong one.)
 enum Meant {
     /// A class as it is written, and its characters among `abc`.
     Class(&'static str, &'static str),

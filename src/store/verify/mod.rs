@@ -11,8 +11,8 @@
 //! | I9 | the ledger balances, and agrees for each agreement with its terms and its outcome |
 //! | I10 | every change of an agreement has its line in the audit trail, and the trail's chain of hashes holds |
 //!
-//! A service that starts checks what is open, and the trail since the line up to which it was found whole; the rest is checked while it
-//! serves.
+//! A service that starts checks the open agreements and offers, and the trail since the line up to which it was found whole; the
+//! rest is checked while it serves.
 //!
 //! Everything is read once, in one transaction that sees one state of the database, page by page. Two things stay in memory: the
 //! loads for the sweep of I1, and how far each timeline has come: a few numbers per agreement.

@@ -1,4 +1,4 @@
-//! I9: the ledger balances, and its entries of an agreement are those that were agreed and came about.
+//! I9: the ledger balances, and its entries of an agreement are the agreed amounts of the events that came about.
 
 use std::collections::BTreeMap;
 

@@ -31,8 +31,7 @@ struct Answer {
     base: Vec<Stretch>,
 }
 
-/// Checks the offers of a statement, of those that have been held or accepted, and adds the held nodes to the loads of its
-/// resource.
+/// Checks the offers of a statement that have been held or accepted, and adds the held nodes to the loads of its resource.
 pub(super) async fn check<D: Dialect>(
     connection: &mut D::Connection,
     check: &mut Check,

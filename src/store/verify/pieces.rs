@@ -1,5 +1,5 @@
-//! I5 and I6 of an agreement whose work is done in pieces: they follow each other, take together as long as was agreed, or
-//! longer where its timeline says why, and each has had its own nodes in its own time.
+//! I5 and I6 of an agreement with work that is done in pieces. The pieces follow each other. Together they take as long as was
+//! agreed, or longer where the timeline says why. Each has had its own nodes in its own time.
 
 use super::Findings;
 use super::Invariant::{I5, I6};

@@ -20,7 +20,7 @@ struct Sight {
     no_nodes: AtomicBool,
     /// All nodes look down.
     all_down: AtomicBool,
-    /// How often it was asked in vain how nodes stand.
+    /// How often it was asked for the states of nodes, without an answer.
     asked_in_vain: AtomicUsize,
 }
 

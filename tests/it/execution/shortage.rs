@@ -7,7 +7,7 @@ use super::*;
 /// The system's message about a process without a descriptor.
 const NO_DESCRIPTOR: &str = "Too many open files";
 
-/// Lets a process have at most this many open files; those that it has stay open.
+/// Lets a process have at most this many open files; open ones stay open.
 fn limit_open_files(process: Pid, most: u64) {
     let limit = Rlimit {
         current: Some(most),

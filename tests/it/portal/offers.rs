@@ -109,7 +109,7 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
         assert_eq!(view["plannedStart"], offers[1]["start"], "{view}");
         assert_eq!(agreements(&server).await.len(), 2);
 
-        // The other one was let go of with it.
+        // The other one was released with it.
         let (action, form) = (
             format!(
                 "/portal/offers/{}/accept",
@@ -189,7 +189,7 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
         ] {
             assert!(page.body.contains(text), "no {text} in {page:?}");
         }
-        // All of a few, and of many those that are not up.
+        // All nodes where they are few; where they are many, the ones that are not up.
         assert_eq!(page.body.matches("<th scope=\"row\">").count(), 4 + 1, "{page:?}");
         assert!(page.body.contains("999 more that are up."), "{page:?}");
         assert!(

@@ -23,7 +23,7 @@ const MANY_ROUNDS: Duration = Duration::from_secs(3);
 /// Seconds after which an unused reservation is reclaimed: more than a slow machine takes for some calls.
 const RECLAIM_AFTER: i64 = 8;
 
-/// Submits a batch job as one of the cluster's users, and not as root where that can be had.
+/// Submits a batch job as one of the cluster's users, and not as root where the cluster has another user.
 fn submit(cluster: &Cluster, arguments: &[&str], script: &str) -> String {
     let file = cluster.folder().join(format!("script-{}", Uuid::now_v7()));
     fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -29,7 +29,7 @@ const STEPS: usize = 40;
 /// Seconds of each of its two pieces.
 const PIECE: i64 = 16;
 
-/// A piece that may last `seconds` seconds from now on, and is told to save its work three seconds before its end.
+/// A piece that may last `seconds` seconds from now on, and gets the signal to save its work three seconds before its end.
 pub(super) fn piece(
     site: &Site,
     of: Option<&JobSpec>,
@@ -99,7 +99,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
                  cat state; while :; do sleep 0.1; done";
     let first = piece(&site, None, saves, CheckpointSignal::Int, 30);
     site.executor.start(&first).unwrap();
-    // It is told while neither service nor controller is there. The controller has written the job down.
+    // It gets the signal while neither service nor controller is there. The controller has written the job down.
     let running = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
     assert!(poll_until(PATIENCE, running));
     let own = name_of("cluster", Run::first(first.agreement));
@@ -213,7 +213,7 @@ fn a_service_that_is_killed_in_a_piece_and_between_two_has_every_step_done_once(
         })
         .await;
         server.kill9();
-        // It is told while there is no service.
+        // It gets the signal while there is no service.
         let saved = cluster.folder().join(format!("work/{id}/work/saved"));
         eventually("it to save its work", SOON, async || saved.exists().then_some(())).await;
         server.restart();

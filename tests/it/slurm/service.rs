@@ -132,7 +132,7 @@ fn states(shown: &Answer) -> Vec<&str> {
     shown.texts("State").into_iter().take(3).collect()
 }
 
-/// A job that Slurm knows of: its name, its nodes, and its time in seconds.
+/// A job in Slurm's records: its name, its nodes, and its time in seconds.
 struct Ran {
     name: String,
     nodes: BTreeSet<String>,

@@ -173,7 +173,7 @@ pub(crate) fn in_repository(path: &Path) -> PathBuf {
 }
 
 /// The files of a folder as text: of each its kind, permissions, length in bytes and path, and then its content. A file that is
-/// no text is left out, as are databases, sockets and the key of an operator, which a service makes anew.
+/// no text is left out, as are databases, sockets and the key of an operator, which a service makes itself.
 pub(crate) fn pack(folder: &Path) -> String {
     let mut text = String::new();
     pack_into(&mut text, folder, folder);

@@ -1,10 +1,10 @@
 //! A real PostgreSQL for the whole test run, and a database of its own for each test.
 //!
-//! The server is started at the first test that wants it, on a free port of the loopback interface, as an unprivileged
-//! user where the tests run as root. A shell is its parent and waits for the end of its standard input, which the test
-//! process alone holds open: whether that process ends, panics or is killed, the shell then stops the server and
-//! removes its folder. `BESPEAK_TEST_DATABASE_URL` names a server to use instead; databases are then made and dropped
-//! there. A test that stops its server, or fills the disk below it, has a server of its own: [`OwnServer`].
+//! The server is started at the first test that wants it, on a free port of the loopback interface, as an unprivileged user where
+//! the tests run as root. A shell is its parent and waits for the end of its standard input, which the test process alone holds
+//! open. When that process ends, panics or is killed, the shell stops the server and removes its folder.
+//! `BESPEAK_TEST_DATABASE_URL` names a server to use instead; databases are then made and dropped there. A test that stops its
+//! server, or fills the disk below it, has a server of its own: [`OwnServer`].
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -57,7 +57,7 @@ impl Database {
     /// Makes a database with our schema and nothing in it.
     ///
     /// On a server of our own it is a copy of one that is migrated once in a test run: the copy takes a tenth of the time. On
-    /// another server it is migrated anew, as the one to copy from would be left behind there.
+    /// another server each is migrated by itself, as the one to copy from would be left behind there.
     ///
     /// # Panics
     /// With one sentence when there is no PostgreSQL.
@@ -333,7 +333,7 @@ fn needed_programs() -> PathBuf {
     })
 }
 
-/// The folder with `initdb` and `postgres`: one of the search path, or the newest of those that Debian keeps apart.
+/// The folder with `initdb` and `postgres`: one of the search path, or the newest of the folders that Debian keeps apart.
 fn programs() -> Option<PathBuf> {
     let has_both = |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -126,7 +126,7 @@ impl Server {
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     }
 
-    /// Changes how many files the running service may have open, those that it has stay open; answers the number before.
+    /// Changes how many files the running service may have open; open ones stay open. Answers the number before.
     pub(crate) fn limit_open_files(&self, most: u64) -> u64 {
         let process = Some(Pid::from_child(&self.process));
         let changed = Rlimit {

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::random::Random;
 
-/// Ends sessions when it is told to, a little later each time in a different measure, and counts them.
+/// Ends sessions on command, a little later each time in a different measure, and counts them.
 pub(crate) struct SessionEnder {
     orders: mpsc::UnboundedSender<Order>,
     task: JoinHandle<i64>,

@@ -1,7 +1,7 @@
 //! A real Slurm for a test: munged, slurmctld and four slurmd on the loopback interface, as children of the test.
 //!
-//! A shell waits for the end of its standard input, which the test process alone holds open, and then kills everything that the
-//! cluster has started, the jobs too, and removes its folder: whether the test ends, panics or is killed itself. As root the
+//! A shell waits for the end of its standard input, which the test process alone holds open. When the test ends, panics or is
+//! killed itself, the shell kills everything that the cluster has started, the jobs too, and removes its folder. As root the
 //! cluster runs jobs of several users, otherwise only of the user that runs the tests.
 
 mod accounting;
@@ -75,7 +75,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster with one partition, `batch`, whose jobs may last for ever.
+    /// Starts a cluster with one partition, `batch`, without a limit for its jobs.
     ///
     /// # Panics
     /// With one sentence when there is no Slurm.
@@ -230,7 +230,7 @@ impl Cluster {
         self.folder.join("slurm.conf")
     }
 
-    /// A user that jobs can run as: not root where that can be had.
+    /// A user that jobs can run as: not root where there is another one.
     pub(crate) fn user() -> String {
         if rustix::process::geteuid().is_root() {
             return "daemon".to_owned();
@@ -278,7 +278,7 @@ impl Cluster {
         )
     }
 
-    /// The jobs that it knows of, also those that ended, each as its id, name and state.
+    /// The jobs in its records, also ended ones, each as its id, name and state.
     pub(crate) fn jobs(&self) -> Vec<[String; 3]> {
         let listed = self.run("squeue", &["-a", "-h", "-t", "all", "-o", "%i|%j|%T"]);
         let fields = |line: &str| {
@@ -381,7 +381,7 @@ impl Drop for Cluster {
     }
 }
 
-/// A program of Slurm, told of the cluster in this folder.
+/// A program of Slurm, for the cluster in this folder.
 fn daemon(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(program(name).unwrap_or_else(|| name.into()));
     command

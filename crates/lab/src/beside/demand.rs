@@ -43,10 +43,10 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Promises that begin in `span`, by their begin. Begins are uniform, which is a Poisson process of a given amount of work;
-    /// nodes, and with [`Scale::Jobs`] lengths too, are those of a job of a minute or more on a quarter of the nodes at most,
-    /// drawn from `jobs`. A promise that would bring more than half of the nodes into promises at one time is drawn anew. Takes
-    /// time proportional to the seconds of the span and of all promises.
+    /// Promises that begin in `span`, by their begin. Begins are uniform, which is a Poisson process of a given amount of work.
+    /// Nodes, and with [`Scale::Jobs`] lengths too, are those of a job drawn from `jobs`, of a minute or more on a quarter of the
+    /// nodes at most. A promise that would bring more than half of the nodes into promises at one time is drawn again. Takes time
+    /// proportional to the seconds of the span and of all promises.
     pub fn draw(
         &self,
         seed: u64,

@@ -115,7 +115,7 @@ impl Month {
     }
 }
 
-/// The cost of a month's promises. Hours are node-hours of the month, but for the mean wait.
+/// The cost of a month's promises. Hours are node-hours of the month, except for the mean wait.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     /// Hours in which nodes idled while a job waited, and in which nodes were dedicated in any case.
@@ -188,7 +188,7 @@ impl Cost {
     }
 }
 
-/// How nodes come to promises.
+/// How promises get their nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Reserved(Seconds, Choice),

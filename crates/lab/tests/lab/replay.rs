@@ -196,7 +196,7 @@ fn what_cannot_be_replayed_is_refused_before_anything_is_decided() {
     }
 }
 
-/// Mode of the reference file, which requests, and how the command is told.
+/// Mode of the reference file, its requests, and the options of the command.
 const MODES: &[(&str, &str, &str)] = &[
     ("rigid_fifo", "jobs_rigid", "--order fifo"),
     ("rigid_edf", "jobs_rigid", "--order edf"),

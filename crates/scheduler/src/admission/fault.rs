@@ -74,8 +74,8 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl Schedule {
-    /// The first thing that went wrong in this schedule and must never go wrong; `None` in every schedule that may still be
-    /// used. It stays until the schedule is made anew. O(1).
+    /// The first thing that went wrong in this schedule and must never go wrong; `None` in every schedule that may still be used.
+    /// It stays until the schedule is rebuilt. O(1).
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }

@@ -33,10 +33,10 @@ impl Schedule {
         }
     }
 
-    /// Moves some waiting requests up that may be able to start earlier, in order, each by itself as the plan stands: a slice of
-    /// [`Schedule::improve`] that does at most `work`, counted as for [`Schedule::budgeted`], and makes at most `moves_max`
-    /// moves. `may_move` says whether a request may move now. A request that was looked at is not looked at again until something
-    /// near it is freed.
+    /// Moves some waiting requests up that may be able to start earlier, in order, each by itself as the plan stands. This is a
+    /// slice of [`Schedule::improve`]: it does at most `work`, counted as for [`Schedule::budgeted`], and makes at most
+    /// `moves_max` moves. `may_move` says whether a request may move now. A request that was looked at is not looked at again
+    /// until something near it is freed.
     pub fn improve_some(
         &mut self,
         now: Time,

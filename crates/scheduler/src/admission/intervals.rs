@@ -103,7 +103,7 @@ impl Intervals {
         started
     }
 
-    /// The handles of those that start in an interval.
+    /// The handles of the intervals that start in an interval.
     pub(super) fn starting_in(&self, interval: Interval) -> impl Iterator<Item = u32> + '_ {
         self.used().flat_map(move |class| {
             let starts = (interval.start, 0)..(interval.end.max(interval.start), 0);
@@ -130,8 +130,8 @@ impl Intervals {
     }
 }
 
-/// Intervals of which those that have started by the present are kept by their ends, as far as there was time to sort them: a
-/// request that may still be placed in them starts now.
+/// Intervals. Those that have started by the present are kept by their ends, as far as there was time to sort them: a request
+/// that may still be placed in them starts now.
 #[derive(Debug, Clone)]
 pub(super) struct Spans {
     now: Time,
@@ -191,7 +191,7 @@ impl Spans {
             .chain(self.ahead.near(interval))
     }
 
-    /// The handles of those that have started.
+    /// The handles of the intervals that have started.
     pub(super) fn started(&self) -> impl Iterator<Item = u32> + '_ {
         self.started.iter().map(|(_, handle)| *handle)
     }

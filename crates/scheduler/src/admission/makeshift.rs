@@ -1,6 +1,6 @@
-//! The fallback where the work of a decision is spent before algorithm 1 has come to its end. A newcomer that fits the plan as it
-//! stands is let in there. One that does not is let in where the requests in its way fit elsewhere as the plan stands. This costs
-//! a few searches, for any number of waiting requests.
+//! The fallback where the work of a decision is spent before algorithm 1 ends. A newcomer that fits the plan as it stands is let
+//! in there. One that does not is let in where the requests in its way fit elsewhere as the plan stands. This costs a few
+//! searches, for any number of waiting requests.
 
 use super::trial::{Attempt, Newcomer, Trial};
 use super::work::{LOOK, SEARCH, VISIT};
@@ -19,7 +19,7 @@ const VISITS_MAX: u64 = 24;
 const LOOKED_AT_MAX: u64 = 4_096;
 
 impl Attempt<'_> {
-    /// Places a newcomer without placing everything behind it anew. `None` where no such place is found; the plan is as it was
+    /// Places a newcomer without placing everything behind it again. `None` where no such place is found; the plan is as it was
     /// then.
     pub(super) fn run_makeshift(&mut self, newcomer: &Newcomer) -> Option<Trial> {
         let Newcomer {

@@ -25,11 +25,11 @@ struct Outcome {
     end: Time,
     /// as it was then.
     plan: u64,
-    /// Where the request came to lie, if anywhere.
+    /// The new place of the request, if any.
     start: Option<Time>,
 }
 
-/// Where a request came to lie, if anywhere.
+/// The new place of a request, if any.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found(pub(super) Option<Time>);
 

@@ -5,14 +5,14 @@
 //! directly behind that one and the rest is tried again (`fixqueue`), until it fits or has no place itself. An accepted request
 //! is never lost: a refusal leaves every placement exactly where it was.
 //!
-//! Placing thousands of requests again for each newcomer makes the algorithm slow, and almost all of them come to lie where they
-//! were. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given those before it, and
+//! Placing thousands of requests again for each newcomer makes the algorithm slow, and almost all of them get the place that they
+//! had. [`Schedule`] therefore keeps, for each waiting request, whether it lies at its first fit given those before it, and
 //! `trial` places only the ones that a change can reach. Every attempt has to try some requests again, far from the newcomer;
 //! their outcomes are kept in `memory`. Where this is nearly as much work as placing everything, everything behind the newcomer
 //! is lifted and placed in order. The decisions are those of the plain algorithm, which the tests keep as the oracle.
 //!
-//! A decision may be given a budget of counted work ([`Schedule::budgeted`]). Where that is spent before algorithm 1 has come
-//! to its end, the newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
+//! A decision may be given a budget of counted work ([`Schedule::budgeted`]). Where that is spent before algorithm 1 ends, the
+//! newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
 
 mod admit;
 mod blocks;
@@ -108,7 +108,7 @@ impl Fraction {
     }
 }
 
-/// An accepted request was placed anew inside its window.
+/// An accepted request got a new place inside its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Move {
     /// The request's id.
@@ -332,8 +332,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Frees the rest of a request that has come to its end at `now`, before its time or by being cancelled, and lets the waiting
-    /// requests move up: placed again, in order, from nothing; if one would then have no place, each by itself, in order. `None`
+    /// Frees the rest of a request that has ended at `now`, before its time or by being cancelled, and lets the waiting requests
+    /// move up. They are placed again, in order, from nothing; if one would then have no place, each by itself, in order. `None`
     /// if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<Move>> {
         self.advance(now);

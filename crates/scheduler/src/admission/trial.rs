@@ -1,7 +1,7 @@
 //! One attempt to place a newcomer and everything behind it, made on the plan itself and taken back where it fails.
 //!
-//! Why most requests need not be placed again. Let j lie at its first fit given those before it. When they are placed again, the
-//! plan that j finds differs from the one it was placed in by two things: added slots (the newcomer's slot, the new slots of
+//! Why most requests need not be placed again. Let j lie at its first fit given those before it. When they are placed again, j
+//! finds another plan than at its own placement. The two differ in two things: added slots (the newcomer's slot, the new slots of
 //! requests that moved) and freed slots (their old slots). If nothing was added to j's slot and nothing freed between its ready
 //! time and its completion, j's first fit is its slot. If something was freed, a start that is new to j must lie within j's
 //! duration of it. So an agenda, in queue order, holds exactly the requests that a change reaches and those not known to lie at
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 /// How much longer each part of a window is that is searched after the last one,
 const REACH_GROWTH: Seconds = 4;
-/// as long as the last one took no more work than this: work beyond the place that is found is in vain.
+/// as long as the last one took no more work than this: work beyond the place that is found is of no use.
 const REACH_WORK_MAX: u64 = 2_000;
 
 /// Why a request is to be placed again.
@@ -76,7 +76,7 @@ enum Undo {
 pub(super) struct Trial {
     /// Start of the newcomer.
     pub(super) start: Time,
-    /// Requests that came to lie elsewhere, with their new starts.
+    /// Requests that got other places, with their new starts.
     pub(super) moved: Vec<(u32, Time)>,
     undo: Undo,
 }

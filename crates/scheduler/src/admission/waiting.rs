@@ -10,7 +10,7 @@ use crate::request::Request;
 use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeSet;
 
-/// Requests that rise in the queue one by one at most: when more do, the whole queue is put in order anew at the next attempt.
+/// The most requests that rise in the queue one by one: when more do, the whole queue is sorted again at the next attempt.
 const RISEN_MAX: usize = 1_024;
 /// Where more have started than are sorted at once, more have risen.
 const _: () = assert!(RISEN_MAX < STARTED_MAX);
@@ -265,7 +265,7 @@ impl WaitingList {
 
     /// Lets time pass, and gives the requests that may have risen by `now` their new places in the queue: they were placed after
     /// some that they now precede. Answers with the end of the last slot of these; `None` where none has risen, [`Time::MAX`]
-    /// where the whole queue is to be put in order anew.
+    /// where the whole queue has to be sorted again.
     pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
         let entries = &self.entries;
         let entry = |handle: u32| entries.get(handle as usize).and_then(Option::as_ref);

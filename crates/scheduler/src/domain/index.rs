@@ -3,7 +3,7 @@
 //! Time is cut into equal stretches. For each stretch, duration class and size class there is a set of the resources that have a
 //! start in the stretch for that number of nodes and of seconds. Classes round down, so a resource that is missing from the set
 //! can certainly not start the request in that stretch, and one that is there probably can. A set of 10,000 resources is 157
-//! words, so passing over those that cannot costs next to nothing.
+//! words, so passing over the others costs next to nothing.
 //!
 //! A change of a plan touches only the stretches from which a start could reach it, and in each the size class moves by a step or
 //! two: a level per resource is kept for that.
@@ -196,7 +196,7 @@ impl Index {
         }
     }
 
-    /// Adds the next size class to those that a resource can start.
+    /// Adds the next size class to those of a resource.
     fn raise(&mut self, stretch: usize, class: usize, size: usize, number: usize) {
         let Stretch { sets, levels } = &mut self.stretches[stretch];
         let level = &mut levels[class * self.resources + number];

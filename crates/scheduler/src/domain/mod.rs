@@ -5,8 +5,8 @@
 //! * *matching* is an intersection of bit sets, one for each value of an attribute;
 //! * *bounds before searches*: resources of the same rate and price form a kind, kinds are tried in the order of the best that
 //!   they could offer, and it ends as soon as none can beat the place found;
-//! * an *index* over time (`index`) knows in which stretches of time a resource could start a request of about that size
-//!   and duration, so that those that could not are passed over 64 at a time.
+//! * an *index* over time (`index`) knows in which stretches of time a resource could start a request of about that size and
+//!   duration, so that the others are passed over 64 at a time.
 //!
 //! The answer is the one that a scan of all resources would give; ties go to the lower id. Durations are estimated only where
 //! there is a gap (paper 004).

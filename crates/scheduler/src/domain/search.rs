@@ -38,11 +38,11 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The best placement of all that are free. `estimate` tells how many seconds the task takes on a resource, if it may run
-    /// there at all; it is asked only about resources that have a gap, and less than the rate allows counts as the least that the
+    /// there at all. It is asked only about resources that have a gap. Less than the rate allows counts as the least that the
     /// rate allows. The answer is that of a scan of all resources; ties go to the lower id.
     ///
-    /// O((v + s) log n) for v plans searched, of which there is little more than one where much is free, plus a pass over the bits
-    /// of the s stretches of the index that the window meets up to the answer.
+    /// O((v + s) log n) for v plans searched, plus a pass over the bits of the s stretches of the index that the window meets up
+    /// to the answer. v is little more than one where much is free.
     ///
     /// # Errors
     /// Why there is none: `ResourceNotOffered`, `SizeExceedsCapacity`, `WindowInThePast`, `WindowContradictory` if the window is
@@ -80,7 +80,7 @@ impl<P: Planned> Domain<P> {
         able
     }
 
-    /// The set of those that match and are not excepted.
+    /// The set of the resources that match and are not excepted.
     fn open(&self, task: &Task) -> Vec<u64> {
         let mut open = self.catalogue.matching(&task.requires);
         for id in &task.except {

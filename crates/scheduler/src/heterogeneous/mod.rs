@@ -1,8 +1,8 @@
 //! Single servers of different speed, and where a job fits among their idle periods.
 //!
 //! The problem is that of Castillo, Rouskas and Harfoush, "Efficient Resource Management using Advance Reservations for
-//! Heterogeneous Grids": a job of a known size, ready at one time and due at another, takes one server whole and may not be
-//! interrupted. Servers of the same rate form a class; the same job lasts longer in a slower one.
+//! Heterogeneous Grids". A job has a known size, is ready at one time and due at another. It takes one server whole and may not
+//! be interrupted. Servers of the same rate form a class; the same job lasts longer in a slower one.
 //!
 //! Five searches answer the same question, so that an evaluation can compare them. They may choose differently, but each finds an
 //! idle period if and only if one exists:

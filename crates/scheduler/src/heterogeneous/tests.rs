@@ -266,7 +266,7 @@ fn first_by<R: Ord>(
     first.into_iter().map(|(period, _)| period).collect()
 }
 
-/// Orders those that cover the ready time by least lead.
+/// Sorts the periods that cover the ready time by least lead.
 fn lead(period: &IdlePeriod) -> (i64, i64) {
     (-period.start.0, -i64::from(period.server))
 }

@@ -308,7 +308,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// How a mean speaks of the executions in it that were stopped.
+/// The words of a mean about its executions that were stopped.
 struct Stopped(usize);
 
 impl fmt::Display for Stopped {

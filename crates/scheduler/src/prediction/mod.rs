@@ -1,11 +1,11 @@
 //! How long work will take, learned from past work.
 //!
 //! Two answers stand side by side. [`estimate`] is the completion estimate of paper 004 (algorithms 1 and 2): a mean of past
-//! executions, corrected by the free share of the processors as [`smoothing`] foresees it and by the [`estimate::trust`] in the
-//! resource, with the transfers before and after; each step of it is kept, so that it can be explained. [`runs`] goes beyond the
-//! paper: a *distribution* of the run time, so that a slot can be sized at a stated probability and an offer can say how sure its
-//! completion is. A [`Calibration`] compares statements with outcomes and corrects the next statement; [`Reliability`] compares
-//! them and reports.
+//! executions. It is corrected by the free share of the processors as [`smoothing`] foresees it and by the [`estimate::trust`] in
+//! the resource, and the transfers before and after are added. Each step of it is kept, so that it can be explained. [`runs`]
+//! goes beyond the paper: a *distribution* of the run time, so that a slot can be sized at a stated probability and an offer can
+//! say how sure its completion is. A [`Calibration`] compares statements with outcomes and corrects the next statement;
+//! [`Reliability`] compares them and reports.
 //!
 //! Durations in plans stay whole seconds: an estimate is rounded up once, when it becomes one.
 

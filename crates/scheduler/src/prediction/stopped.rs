@@ -17,7 +17,7 @@ pub(super) fn mean(over: impl Iterator<Item = f64>, stopped: impl Iterator<Item 
     }
     let mut runs: Vec<(f64, bool)> = over.map(|run| (run, false)).collect();
     runs.extend(stopped.map(|run| (run, true)));
-    // Of equal ones those that were over come first: a run that was stopped there would have taken longer than they did.
+    // Of equal ones the completed runs come first: a run that was stopped there would have taken longer than they did.
     runs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let all = runs.len();
     let (mut sum, mut weight) = (0.0, 1.0);

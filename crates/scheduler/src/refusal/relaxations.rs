@@ -80,8 +80,8 @@ impl Relaxation {
     }
 }
 
-/// The relaxations of `request` on the plan `tree`: each single one where there is one, and only where there is none the
-/// joint one that keeps most nodes. Empty for a request that fits as it is.
+/// The relaxations of `request` on the plan `tree`: every single one; where there is no single one, the joint one that keeps most
+/// nodes. Empty for a request that fits as it is.
 ///
 /// A handful of first fits for the times, and one for each halving of the nodes and of the duration.
 pub fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {

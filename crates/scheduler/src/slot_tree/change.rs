@@ -357,7 +357,7 @@ impl SlotTree {
         }
     }
 
-    /// Counts the steps of block `x` anew; `before` are the free nodes before it, less the block's offset.
+    /// Counts the steps of block `x` again; `before` are the free nodes before it, less the block's offset.
     fn recount(&mut self, x: u32, mut before: i32) {
         let len = self.nodes[x as usize].len;
         let block = &self.blocks[x as usize];

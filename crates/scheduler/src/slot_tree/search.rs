@@ -56,8 +56,8 @@ impl SlotTree {
         self.earliest_fit_within(nodes, duration, window, &mut u64::MAX.clone())
     }
 
-    /// [`SlotTree::earliest_fit`] that looks at no more than `visits` blocks and takes those that it looked at from them. `None`
-    /// with no visits left says nothing.
+    /// [`SlotTree::earliest_fit`] that looks at no more than `visits` blocks and subtracts them from `visits`. `None` with no
+    /// visits left says nothing.
     pub(crate) fn earliest_fit_within(
         &self,
         nodes: u32,

@@ -19,10 +19,10 @@ pub(super) fn class(seconds: Seconds) -> usize {
 /// Minimum of free nodes, and for each of the [`CLASSES`] with duration d an upper bound `reach` of the nodes that any run
 /// of d or longer which meets the block can have.
 ///
-/// A run inside the block counts exactly. One that crosses a border between two blocks has at least half its length in
-/// one of them, and one that crosses more covers a block entirely: so a run that touches a border of the block counts
-/// with twice its length, and one that touches both counts for every duration. Thus of all blocks that a feasible run
-/// meets at least one has enough reach, and a block without it can be skipped.
+/// A run inside the block counts exactly. One that crosses a border between two blocks has at least half its length in one of
+/// them, and one that crosses more covers a block entirely. So a run that touches a border of the block counts with twice its
+/// length, and one that touches both counts for every duration. Thus of all blocks that a feasible run meets at least one has
+/// enough reach, and a block without it can be skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) min: i32,

@@ -35,7 +35,7 @@ fn seconds(time: i64) -> usize {
     usize::try_from(time).expect("the small plans begin at 0")
 }
 
-/// A plan with some `(start, duration, nodes)` in use, in both forms; those that do not fit are left out.
+/// A plan with some `(start, duration, nodes)` in use, in both forms; entries that do not fit are left out.
 pub(crate) fn occupied(capacity: u32, busy: &[(i64, i64, u32)]) -> (SlotTree, Plain) {
     let (mut tree, mut plain) = (SlotTree::new(capacity), Plain::new(capacity));
     for (start, duration, nodes) in busy {

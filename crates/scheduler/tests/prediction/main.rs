@@ -1,4 +1,4 @@
-//! Predictions against naive oracles, and against people made up for the purpose.
+//! Predictions compared with naive oracles, and with users that were invented for the purpose.
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

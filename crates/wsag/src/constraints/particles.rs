@@ -1,8 +1,8 @@
 //! Particles of XML Schema: which child elements an element may have, how often and in what order.
 //!
-//! Names are matched first, as an automaton over sets of positions, so that no pattern backtracks for ever; the
-//! types of the children are checked afterwards. XML Schema demands that equal names have equal types, so the
-//! order of the two does not matter.
+//! Names are matched first, as an automaton over sets of positions, so that no pattern backtracks without end; the types of the
+//! children are checked afterwards. XML Schema demands that equal names have equal types, so the order of the two does not
+//! matter.
 
 use std::collections::BTreeSet;
 

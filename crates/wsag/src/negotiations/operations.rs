@@ -268,7 +268,7 @@ pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
     )
 }
 
-/// `bsp:FreshOffers`: offers that can be had now in place of an offer that cannot be accepted any more, for a fault.
+/// `bsp:FreshOffers`: offers that are possible now in place of an offer that cannot be accepted any more, for a fault.
 pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
     let mut xml = Xml::fragment("bsp:FreshOffers", &PREFIXES);
     for offer in offers {

@@ -55,7 +55,7 @@ pub(crate) struct Ask {
 /// How requests are planned and which of their freedoms are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mode {
-    /// Whether the waiting ones are placed anew.
+    /// Whether the waiting ones are placed again.
     pub(crate) policy: Policy,
     /// Whether sizes may shrink.
     pub(crate) moldable: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Mode {
 pub(crate) struct Outcome {
     /// Paid by requests that were not allowed to be cut.
     pub(crate) profit_plain: f64,
-    /// Paid by those that were, before any incentive.
+    /// Paid by the preemptive ones, before any incentive.
     pub(crate) profit_preemptive: f64,
     /// Mean seconds from submission to completion.
     pub(crate) completion: f64,

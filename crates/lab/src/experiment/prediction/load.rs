@@ -16,7 +16,7 @@ const AHEAD: [usize; 3] = [1, 6, 24];
 /// Hours that are learned from before a forecast is judged.
 const HOURS_MIN: usize = 14 * HOURS_OF_DAY;
 
-/// The free share up to any instant, and its forecast there: fitted anew every day, brought up to date every hour.
+/// The free share up to any instant, and its forecast there: fitted again every day, brought up to date every hour.
 pub(super) struct FreeShare {
     /// The mean of every hour of the workload.
     hourly: Vec<f64>,

@@ -1,4 +1,4 @@
-//! A workload as executions of applications, each predicted from those that were over when it was submitted.
+//! A workload as executions of applications. Each is predicted from the executions that were over when it was submitted.
 
 use std::collections::BTreeMap;
 

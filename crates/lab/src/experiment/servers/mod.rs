@@ -131,7 +131,7 @@ impl Results {
         Summary::of(&self.values(at, measure))
     }
 
-    /// Where the run is that equals `like` but for its algorithm.
+    /// Where the run is that differs from `like` only in its algorithm.
     fn other(&self, like: Run, algorithm: Algorithm) -> Option<usize> {
         self.runs.iter().position(|run| *run == Run { algorithm, ..like })
     }

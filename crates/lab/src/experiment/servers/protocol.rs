@@ -80,7 +80,7 @@ impl Algorithm {
     }
 }
 
-/// The offered load and its servers, but for the random draws.
+/// The offered load and its servers, without the random draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scenario {
     /// Index into [`LEVELS`].

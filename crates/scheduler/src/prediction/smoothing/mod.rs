@@ -2,9 +2,9 @@
 //!
 //! Simple smoothing, Holt's with a damped trend, and Holt–Winters' with an additive season of a day or a week. The parameters are
 //! those with the least error one step ahead; the method is the one whose error, fitted on the first part, is least on the part
-//! held back. Samples that are missing are not made up: over a gap the level follows its damped trend, the season goes on, and
-//! earlier samples lose weight as if time had passed, so that the first sample after a long gap counts for much (Wright, 1986).
-//! Errors are only counted where there was a sample to compare with.
+//! held back. Missing samples are not invented. Over a gap the level follows its damped trend, the season goes on, and earlier
+//! samples lose weight as if time had passed. So the first sample after a long gap counts for much (Wright, 1986). Errors are
+//! only counted where there was a sample to compare with.
 //!
 //! The trend is always damped (Gardner, 1985), because an undamped one runs away over a long gap or a far
 //! deadline.
@@ -53,8 +53,8 @@ pub struct Smoothing {
 }
 
 impl Smoothing {
-    /// The method with the least error on the last fifth of the series, fitted anew on all of it. Takes some fifty passes
-    /// over the series for each method.
+    /// The method with the least error on the last fifth of the series, fitted again on all of it. Takes some fifty passes over
+    /// the series for each method.
     pub fn fit(series: &Series) -> Self {
         let values = series.values();
         let observed = values.iter().flatten().count();
