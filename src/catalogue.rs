@@ -40,7 +40,7 @@ pub struct Application {
     pub name: String,
     /// The version that an offer may give; `None` where the provider does not tell versions apart.
     pub version: Option<String>,
-    /// Its purpose, for people who choose one.
+    /// Its purpose, for people choosing one.
     pub description: String,
     /// The program, by its absolute path.
     pub program: PathBuf,

@@ -25,7 +25,7 @@ pub struct Leeway {
     pub pieces_differ: bool,
     /// The conditions that its nodes must meet.
     pub filters: Vec<Filter>,
-    /// The resources whose clusters refused its job when it was requested.
+    /// The resources of clusters that refused its job when it was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub barred: Vec<Barred>,
     /// The millionths of its wait after which its slot moves no more.

@@ -81,7 +81,8 @@ pub struct Agreement {
     pub created: Micros,
     /// Counts changes, from 1; the entity tag.
     pub version: i64,
-    /// The agreement under whose id its work is known outside, where it has taken over that work while it ran.
+    /// The agreement that gives its work the id by which it is known outside, where this agreement has taken over that work while
+    /// it ran.
     pub origin: Option<Uuid>,
 }
 
@@ -135,7 +136,7 @@ impl Agreement {
     }
 }
 
-/// What an agreement runs: an application of the provider's catalogue and its arguments, already checked.
+/// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Name in the catalogue.

@@ -24,7 +24,7 @@ pub struct Places {
 enum Whose {
     /// A party's.
     Party(String),
-    /// Requests of an address whose key is being looked for.
+    /// Requests of an address while their key is being looked for.
     Unknown(Origin),
     /// Requests to sign in on the page, of all visitors: their party is not known yet.
     SignIn,
@@ -62,7 +62,7 @@ impl Places {
         self.take_one(Whose::Party(party.to_owned()), self.of_each)
     }
 
-    /// A place for a request whose key is looked for, among those of its address, where that is known.
+    /// A place for a request while its key is looked for, among the places of its address, where that is known.
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.

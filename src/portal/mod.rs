@@ -88,7 +88,7 @@ fn routes() -> Router<Api> {
 struct Frame {
     /// The heading of the browser's window.
     title: String,
-    /// The party of the visitor who is signed in.
+    /// The party of the signed-in visitor.
     party: Option<String>,
     /// Whether it is an operator.
     is_operator: bool,
@@ -99,7 +99,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// The frame for a visitor who is not signed in, or not known to be.
+    /// The frame for a visitor without a session, or before the session is known.
     fn outside(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),

@@ -17,7 +17,7 @@ use crate::negotiation;
 /// The name of the session's cookie.
 const COOKIE: &str = "bespeak_session";
 
-/// A visitor who is signed in.
+/// A signed-in visitor.
 pub(super) struct Visitor {
     /// The visitor's identity.
     pub(super) caller: Caller,
@@ -72,7 +72,7 @@ impl SignIn {
         response
     }
 
-    /// The form in place of a page that only a visitor who is signed in may see.
+    /// The form in place of a page that only a signed-in visitor may see.
     pub(super) fn asked(back: Option<Uuid>) -> Response {
         Self::answer(StatusCode::UNAUTHORIZED, None, back)
     }
@@ -142,7 +142,7 @@ pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Result
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
     match form(&api, request).await {
-        // A visitor who is not signed in any more is signed out already.
+        // A visitor without a session is signed out already.
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }

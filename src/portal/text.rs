@@ -159,7 +159,7 @@ pub(super) fn change(change: &RelaxationView) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
-/// Why an offer has no place, for a person who filled in a form; the word of the closed list says which reason it is.
+/// Why an offer has no place, in words for a visitor with a form; the word of the closed list says which reason it is.
 pub(super) fn reason(word: &str) -> &'static str {
     match word {
         "NO_CAPACITY_IN_WINDOW" => "There is no room for it between the earliest start and the deadline.",

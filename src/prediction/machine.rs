@@ -70,7 +70,7 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
     ))
 }
 
-/// Bytes received and sent by all lines whose speed is known, and their speeds together, from `/proc/net/dev`.
+/// Bytes received and sent by all lines of known speed, and their speeds together, from `/proc/net/dev`.
 fn lines(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Option<(u64, u64, u64)> {
     let mut sum: Option<(u64, u64, u64)> = None;
     for (name, counts) in dev.lines().filter_map(|line| line.split_once(':')) {

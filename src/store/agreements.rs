@@ -18,7 +18,7 @@ impl Store {
         on!(self, database => database.read(statements::LIVE_AGREEMENTS, &[], read).await)
     }
 
-    /// At most `limit` agreements whose work was lost after an instant, the latest first.
+    /// At most `limit` agreements with work that was lost after an instant, the latest first.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].

@@ -11,7 +11,8 @@ use crate::clock::Micros;
 /// Agreements that are archived in one transaction, which keeps others from writing meanwhile: each may have bound a thousand nodes.
 const TOGETHER: usize = 10;
 
-/// Rows are copied before they are deleted. An agreement whose document is still in `agreement_documents` has not been archived.
+/// Rows are copied before they are deleted. An agreement with a document that is still in `agreement_documents` has not been
+/// archived.
 static STEPS: [&Bulk; 6] = [
     &bulk::ARCHIVE_EVENTS,
     &bulk::DELETE_EVENTS,

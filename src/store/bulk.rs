@@ -61,7 +61,7 @@ pub(super) trait TakesRows: sqlx::Database {
     /// The text of a statement.
     fn statement(of: &'static Bulk) -> &'static str;
 
-    /// The arguments of a statement for rows whose values stand row by row.
+    /// The arguments of a statement for rows, with their values row by row.
     fn rows(of: &Bulk, values: &[Value<'_>]) -> Result<Self::Arguments, BoxDynError>;
 }
 
@@ -137,7 +137,7 @@ impl TakesRows for Postgres {
     }
 }
 
-/// Runs a statement about rows whose values stand row by row, and says how many rows of the database it changed.
+/// Runs a statement about rows, with their values row by row, and says how many rows of the database it changed.
 pub(super) async fn execute_bulk<D: Dialect>(
     connection: &mut D::Connection,
     of: &'static Bulk,

@@ -38,7 +38,7 @@ const POSTGRES_SESSION: [(&str, &str); 7] = [
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),
 ];
-/// Acknowledged means durable, also on a server whose default says otherwise; a stricter default is kept.
+/// Acknowledged means durable, also on a server with another default; a stricter default is kept.
 const POSTGRES_DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') = 'off'";
 

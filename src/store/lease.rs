@@ -108,8 +108,8 @@ impl Store {
         }
     }
 
-    /// Takes the lock of a lease again where its session has ended, under the same epoch. When this returns, no batch
-    /// is being written any more, not even one whose connection broke. Answers with the last batch that was written.
+    /// Takes the lock of a lease again where its session has ended, under the same epoch. When this returns, no batch is being
+    /// written any more, not even one with a broken connection. Answers with the last batch that was written.
     ///
     /// # Errors
     /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others it may be

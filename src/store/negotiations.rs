@@ -11,8 +11,8 @@ use super::{Database, Error, Store, on, statements};
 use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, ProposalReason};
 
 impl Store {
-    /// The negotiations that go on at `now`, and those whose time is over while something is still held in them, each with its
-    /// offers, ordered by id. A plan is rebuilt from these.
+    /// The negotiations that go on at `now`, and the negotiations that are over while something is still held in them. Each comes
+    /// with its offers, ordered by id. A plan is rebuilt from these.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].

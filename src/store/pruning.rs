@@ -19,11 +19,11 @@ const HOUR: Seconds = 3_600;
 /// Which executions stay as they are; all others may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// Those that ended since.
+    /// The executions that ended since.
     pub since: Micros,
     /// This many of the last ones of each application on each resource.
     pub each: u32,
-    /// Those that are learned from.
+    /// The executions that are learned from.
     pub learned: Learned,
 }
 

@@ -8,8 +8,8 @@ use super::{Change, Error, IDEMPOTENCY_KEPT, Idempotent, Store, hex};
 const ROOM: usize = 256 * 1_024;
 
 impl Store {
-    /// Writes a quarter of a MiB and removes it again, as the holder of the lease with this epoch. A database whose
-    /// disk is full may still take a row that fits on a page that it has, and refuse the next batch.
+    /// Writes a quarter of a MiB and removes it again, as the holder of the lease with this epoch. A database on a full disk may
+    /// still take a row that fits on a page that it has, and refuse the next batch.
     ///
     /// # Errors
     /// Those of [`Store::commit`], which are [`Error::Unavailable`] where there is no room.

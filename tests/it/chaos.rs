@@ -1,7 +1,7 @@
-//! A domain of several resources in virtual time, whose nodes fail and come back at random while offers are made, work ends and
-//! the service is stopped and started. These rules hold at every moment. Nothing is over capacity, also not over that of the
-//! nodes that are left. No agreement is outside its window or on a node that is gone. None is forgotten. The check that an
-//! operator can run finds nothing. The same seed gives the same run.
+//! A domain of several resources in virtual time. Its nodes fail and come back at random while offers are made, work ends and the
+//! service is stopped and started. These rules hold at every moment. Nothing is over capacity, also not over that of the nodes
+//! that are left. No agreement is outside its window or on a node that is gone. None is forgotten. The check that an operator can
+//! run finds nothing. The same seed gives the same run.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -140,7 +140,7 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
     server.assert_verified();
 }
 
-/// An offer whose duration follows from its size: four node-hours on some of the sizes.
+/// An offer with a duration that follows from its size: four node-hours on some of the sizes.
 fn scaling(id: &str, sizes: &str, window: (i64, i64)) -> Said {
     let law = "<bsp:Moldability><bsp:ConstantWork>14400</bsp:ConstantWork></bsp:Moldability>";
     let offer = Offer::reserve(7, 1).within(window.0, window.1);

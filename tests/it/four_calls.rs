@@ -25,7 +25,7 @@ async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
         "{first}"
     );
     assert!(first["heldUntil"].is_string(), "{first}");
-    // Held nodes are kept from others, who are offered something else.
+    // Held nodes are kept from other clients, which get another offer.
     let other = client.post_json("/negotiations", &asked).await.json();
     assert_ne!(other["offers"][0]["start"], window["start"], "{other}");
     let accepted = client

@@ -107,7 +107,7 @@ async fn goes_on_when_there_is_room(disk: &SmallDisk, url: &str, database: Optio
     server.assert_verified();
 }
 
-/// Makes offers until one cannot be stored; its answer. Those that are stored are added to `acknowledged`.
+/// Makes offers until one cannot be stored; its answer. The stored ones are added to `acknowledged`.
 async fn until_refused(client: &Client, acknowledged: &mut Vec<Uuid>) -> Answer {
     for _ in 0..OFFERS_MAX {
         let answer = post(client).await.expect("an answer");

@@ -1,4 +1,4 @@
-//! Documents from people who mean harm, or whose tools are broken: each is refused, and others are served meanwhile.
+//! Documents of attackers and of broken tools: each is refused, and others are served meanwhile.
 
 mod documents;
 mod negotiations;

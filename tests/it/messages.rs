@@ -110,7 +110,7 @@ const POSTED: &[(&str, u16, &str)] = &[
     ),
 ];
 
-/// A service with 64 nodes whose one template this is.
+/// A service with 64 nodes and with this as its only template.
 fn server_with(template: &str) -> (TempDir, Server) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("template.xml");

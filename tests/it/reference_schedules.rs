@@ -21,7 +21,7 @@ fn reference() -> Option<Value> {
     Some(serde_json::from_str(&text).expect("the reference file is JSON"))
 }
 
-/// A mode of section p000: which requests, in what order, fixed when, with alternatives up to which deviation.
+/// A mode of section p000: its requests, their order, when they are fixed, and the largest deviation of alternatives.
 struct Mode {
     name: &'static str,
     requests: &'static str,

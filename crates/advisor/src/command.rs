@@ -44,7 +44,7 @@ again as they need, and that they are refused as often as their requests do not 
 #[error("{0}")]
 pub struct Fault(String);
 
-/// Whose jobs are replayed.
+/// The workload with the jobs to replay.
 #[derive(Debug, Args)]
 pub struct Source {
     /// Workload in Standard Workload Format, plain or gzip. [default: jobs of the Lublin–Feitelson model]

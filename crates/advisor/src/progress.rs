@@ -1,4 +1,4 @@
-//! How far long work is, for a person who waits for it.
+//! The progress of long work, for a person waiting for it.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::Mutex;

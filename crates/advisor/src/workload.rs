@@ -10,7 +10,7 @@ pub const WINDOW_SECONDS: Seconds = 15 * 86_400;
 /// How many windows the papers had.
 pub const WINDOWS: u32 = 48;
 
-/// The nodes of a workload whose header does not give them.
+/// The nodes of a workload without a header that gives them.
 const NODES_DEFAULT: u32 = 128;
 
 /// A job of a workload.

@@ -129,7 +129,7 @@ pub enum Decision {
     Accepted {
         /// Where, in order of time.
         pieces: Vec<Piece>,
-        /// The other requests whose pieces to come have changed, by id.
+        /// The other requests with changes of their later pieces, by id.
         moved: Vec<u64>,
     },
     /// It has none; nothing was changed.
@@ -261,7 +261,7 @@ impl Plan {
 
     /// Frees the nodes of a request from `now` on, because it is cancelled or complete before its time. With missing deadline
     /// first it lets the waiting ones move up: placed again, or, where one would then have no place, each in order by itself
-    /// wherever that completes it earlier. The ids of those whose pieces changed; `None` if no such request waits or runs.
+    /// wherever that completes it earlier. The ids of the requests with changed pieces; `None` if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<u64>> {
         self.advance(now);
         let mut pieces = self.bookings.remove(&id)?.pieces;
@@ -314,8 +314,8 @@ impl Plan {
         Some(Vec::new())
     }
 
-    /// Places all waiting requests from nothing, nearest to missing its deadline first. The ids whose places changed; `None`
-    /// where one finds no place, and then nothing is changed.
+    /// Places all waiting requests from nothing, nearest to missing its deadline first. The ids of the requests with changed
+    /// places; `None` where one finds no place, and then nothing is changed.
     fn place_anew(&mut self) -> Option<Vec<u64>> {
         let mut queue: Vec<Lifted> = Vec::new();
         for booking in self.bookings.values_mut() {

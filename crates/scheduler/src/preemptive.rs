@@ -1,6 +1,6 @@
-//! Requests whose work may run in pieces, and where the pieces go.
+//! Requests for work that may run in pieces, and where the pieces go.
 //!
-//! A request whose work can stop and resume says how often and where (`S_p` = (N, I, M) of adaptive requests, section 3.1): at
+//! A request for work that can stop and resume says how often and where (`S_p` = (N, I, M) of adaptive requests, section 3.1): at
 //! most N pieces, cut at multiples of I of the work, and M whether each may have its own number of nodes. The pieces keep their
 //! order and never overlap, so one that completes earlier never hurts those after it. Therefore the search has to remember only
 //! the earliest completion of each part of the work, found once.

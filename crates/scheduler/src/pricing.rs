@@ -174,8 +174,8 @@ impl Tariff {
     /// The price ω of `usage` (algorithm 2), then less the discount for its flexibility factor. `None` beyond the largest amount,
     /// or where a fraction has no denominator.
     ///
-    /// The saving by a late completion is in whole units of the currency, rounded down, before the profile's factor. A request
-    /// whose rounded pieces complete before T^min saves less than nothing, so it pays a unit more, as published.
+    /// The saving by a late completion is in whole units of the currency, rounded down, before the profile's factor. Where the
+    /// rounded pieces of a request complete before T^min, it saves less than nothing. So it pays a unit more, as published.
     pub fn price(&self, usage: &Usage) -> Option<Price> {
         let area = i128::try_from(usage.node_seconds).ok()?;
         let full = Price(area.checked_mul(self.micros_per_node_hour.into())?);

@@ -46,7 +46,7 @@ impl Key {
         id: u64::MAX,
     };
 
-    /// The request whose place it is.
+    /// The id of the request that has the place.
     pub(crate) fn id(self) -> u64 {
         self.id
     }

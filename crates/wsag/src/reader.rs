@@ -158,7 +158,7 @@ impl Check {
         self.text_only(node)
     }
 
-    /// As [`Check::text`], for an element whose attributes are read elsewhere.
+    /// As [`Check::text`], for an element with attributes that are read elsewhere.
     pub(crate) fn text_only<'d>(&mut self, node: Node<'d>) -> Option<Cow<'d, str>> {
         if let Some(child) = node.first_child() {
             self.structure(child, format!("{} may hold only text", node.name()));
@@ -182,7 +182,7 @@ impl Check {
         self.simple_only(node, parse)
     }
 
-    /// As [`Check::simple`], for an element whose attributes are read elsewhere.
+    /// As [`Check::simple`], for an element with attributes that are read elsewhere.
     pub(crate) fn simple_only<T>(
         &mut self,
         node: Node<'_>,
@@ -422,7 +422,7 @@ pub(crate) fn fragments(nodes: &[Node<'_>]) -> Vec<Fragment> {
     nodes.iter().map(|node| node.fragment()).collect()
 }
 
-/// Reads a document whose root has one of several names.
+/// Reads a document with one of several names at its root.
 pub(crate) fn read_root<T>(
     document: &Document<'_>,
     read: impl FnOnce(&mut Check, Node<'_>) -> Option<T>,

@@ -28,8 +28,8 @@ pub struct Template {
 pub const ADVANCE_RESERVATION: &str = include_str!("../../../templates/agreements/advance-reservation.xml");
 
 impl Template {
-    /// The same template with every upper bound of the items whose name starts with `nodes` lowered to the provider's nodes.
-    /// Bounds that are lower already stay.
+    /// The same template with the upper bounds of some items lowered to the provider's nodes: the items with a name that starts
+    /// with `nodes`. Bounds that are lower already stay.
     #[must_use]
     pub fn with_nodes_max(&self, nodes: u32) -> Template {
         let text = self.source.as_str();

@@ -15,7 +15,7 @@ use crate::scheduling::{self, Scheduling};
 use crate::violation::ViolationKind;
 use crate::writer::Xml;
 
-/// `wsag:Terms`: at most one `All`, whose members all hold.
+/// `wsag:Terms`: at most one `All`. All of its members hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     /// Members of the `All`; None where there is no `All` and so nothing is agreed.

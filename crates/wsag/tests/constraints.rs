@@ -31,7 +31,7 @@ fn check(template: &CompiledTemplate, offer: &str) -> Vec<Violation> {
     template.check(&Document::parse(offer.as_bytes()).unwrap())
 }
 
-/// Whether an offer whose application has this name meets a constraint on the name.
+/// Whether an offer with an application of this name meets a constraint on the name.
 fn name_meets(constraint: &str, name: &str) -> bool {
     let template = item("//jsdl:ApplicationName", constraint);
     assert!(

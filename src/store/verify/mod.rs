@@ -356,7 +356,7 @@ fn check_bindings(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     All,
-    /// Those that are not final.
+    /// The agreements that are not final.
     Open,
 }
 

@@ -446,7 +446,7 @@ async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
     match domain.planner.bargain(bargain).await {
         Ok(answered) => {
             assert!(answered.is_empty());
-            // With those that came after it.
+            // And the offers that came after it.
             let mut gone = BTreeSet::from([offer.id]);
             loop {
                 let stored = domain

@@ -216,7 +216,7 @@ async fn reads_an_input(client: &Client, cluster: &Cluster, server: &Server) {
     assert!(removed.status.success() && !shared.exists(), "{removed:?}");
 }
 
-/// An error names a user whose jobs Slurm refuses, and a helper that refuses, or is away.
+/// An error names a user with jobs that Slurm refuses, and a helper that refuses, or is away.
 fn is_named(helper: Helper, cluster: &Cluster, server: &Server) {
     fs::write(cluster.folder().join("refuses"), "").unwrap();
     let said = helper.checked_by(NOBODY, 0);

@@ -1,5 +1,5 @@
-//! Others on a cluster: its users, who own the records of their jobs and name jobs as they like, and another resource of the same
-//! cluster.
+//! Others on a cluster: its users, with records of jobs that they own and names of jobs that they choose, and another resource of
+//! the same cluster.
 
 use std::fs;
 use std::os::unix::fs::symlink;

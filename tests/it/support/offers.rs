@@ -105,7 +105,7 @@ impl Offer {
 }
 
 impl Offer {
-    /// The document of an offer of the template whose guarantees are worth a part of the price.
+    /// The document of an offer of the template with guarantees that are worth a part of the price.
     pub(crate) fn guaranteed_xml(&self) -> String {
         let template = file("templates/agreements/guaranteed-reservation.xml");
         let terms = |text: &str| {
@@ -147,8 +147,8 @@ pub(crate) fn file(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"))
 }
 
-/// A document whose windows and expiration times, all in January and February 2026, are moved so that they begin a day
-/// from now and are not yet over.
+/// A document with windows and expiration times in January and February 2026. They are moved so that they begin a day from now
+/// and are not yet over.
 pub(crate) fn moved(document: &str) -> String {
     let day = |days: i64| date_time(hours_ahead(24 * days));
     document

@@ -5,7 +5,7 @@ use scheduler::Seconds;
 use super::{BatchJob, Promise};
 use advisor::random::Random;
 
-/// The shortest run of a job whose size and length a promise takes.
+/// The shortest run of a job that can give a promise its size and length.
 const RUN_SECONDS_MIN: Seconds = 60;
 /// Bounds of the length of a promise of minutes.
 const MINUTES: (f64, f64) = (120.0, 600.0);

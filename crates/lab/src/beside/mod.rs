@@ -3,8 +3,8 @@
 //! A cluster of named nodes runs batch jobs by EASY backfilling (Lifka, 1995; Mu'alem and Feitelson, 2001). Jobs are served in
 //! order of submission. A later job may go first only where, by the limits of all jobs, it does not delay the first of the queue.
 //! Jobs end before their limits as the log says. Beside them, nodes are reserved for promised slots, each a number of seconds
-//! before it begins (the lead), as Bespeak has Slurm do. A reserved node takes no batch job whose limit reaches into the slot; so
-//! it may idle before the slot.
+//! before it begins (the lead), as Bespeak has Slurm do. A reserved node takes no batch job with a limit that reaches into the
+//! slot; so it may idle before the slot.
 //!
 //! The model leaves out three things: Slurm looks at its queue every few seconds and not at once, counts limits in whole minutes,
 //! and sorts jobs by priorities. Jobs have whole nodes here.

@@ -88,7 +88,7 @@ struct State<'a> {
     nodes: Vec<Node>,
     events: BinaryHeap<Reverse<(Seconds, Event)>>,
     queue: VecDeque<usize>,
-    /// Promises whose lead has begun and that have too few nodes.
+    /// Promises that have too few nodes after their lead has begun.
     short: Vec<usize>,
     outcome: Outcome,
 }

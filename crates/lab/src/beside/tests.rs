@@ -21,7 +21,7 @@ fn cluster(lead: Seconds, choice: Choice) -> Cluster {
     }
 }
 
-/// Jobs by submission; those whose limits are exact run up to them.
+/// Jobs by submission; jobs with exact limits run up to them.
 fn jobs(random: &mut Random, exact: bool) -> Vec<BatchJob> {
     let mut jobs: Vec<BatchJob> = (0..60)
         .map(|_| {
@@ -82,7 +82,7 @@ fn uses(
     uses
 }
 
-/// Begins by EASY backfilling of a cluster whose nodes have no names: O(events × queue × running).
+/// Begins by EASY backfilling of a cluster of nodes without names: O(events × queue × running).
 fn plain_easy(jobs: &[BatchJob]) -> Vec<Seconds> {
     let mut begins: Vec<Option<Seconds>> = vec![None; jobs.len()];
     let mut times: BTreeSet<Seconds> = jobs.iter().map(|job| job.submit).collect();

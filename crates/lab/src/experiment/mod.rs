@@ -35,7 +35,7 @@ pub struct Setup<'a> {
     times: Mutex<Vec<(String, f64)>>,
 }
 
-/// Size of the experiments of paper 003, whose workload is always generated.
+/// Size of the experiments of paper 003. Their workload is always generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerRuns {
     /// Jobs submitted in a run; 10⁶ in the paper.

@@ -15,7 +15,7 @@ use crate::replay::decisions_of;
 const REQUESTS: i64 = 400;
 const CAPACITY: usize = 16;
 
-/// The options of `replay` whose decisions are kept.
+/// The options of `replay` with decisions that are kept.
 const OPTIONS: [&str; 7] = [
     "--order fifo",
     "--order edf --fix 0",

@@ -66,7 +66,7 @@ fn advice_without_a_configuration_is_by_published_prices_and_names_no_settings_o
 #[test]
 fn what_is_stated_of_a_log_is_held_against_its_runs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // Two users, whose jobs take ten and twenty minutes.
+    // Two users, with jobs that take ten and twenty minutes.
     let jobs: Vec<String> = (0..1_200)
         .map(|job| {
             let (submit, user) = (2_000 * job, job % 2);

@@ -267,7 +267,7 @@ impl Schedule {
         Some(moved)
     }
 
-    /// Takes in a waiting request whose slot the slot tree holds.
+    /// Takes in a waiting request after the slot tree has got its slot.
     pub(super) fn keep(&mut self, request: &Request, start: Time) -> u32 {
         let h = self.waiting.insert(request, start, self.now);
         self.memory.set_grain(self.waiting.usual_length());

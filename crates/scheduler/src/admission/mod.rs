@@ -194,14 +194,14 @@ pub struct Schedule {
     tries: usize,
     /// The least gain of a move that is not forced.
     least_gain: LeastGain,
-    /// Decisions whose budget was spent.
+    /// Decisions that spent their budget.
     cut_short: u64,
     /// The first thing that must never happen and did.
     fault: Option<Fault>,
 }
 
 impl Schedule {
-    /// A resource of `capacity` nodes with no accepted request, whose waiting requests are placed in `order`.
+    /// A resource of `capacity` nodes with no accepted request. It places its waiting requests in `order`.
     ///
     /// # Panics
     /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
@@ -265,7 +265,7 @@ impl Schedule {
 
     /// Decides about `request` at `now`, by algorithm 1.
     ///
-    /// Each attempt costs as much as placing again the requests that move and those whose slots they meet, plus a look at the
+    /// Each attempt costs as much as placing again the requests that move and the requests in their way, plus a look at the
     /// memory of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
         self.begin(now);
@@ -478,8 +478,8 @@ impl Schedule {
         }
     }
 
-    /// The slots of running requests, and of those that wait up to the key `behind`, that meet `window` and start in `starts` or
-    /// end in `ends`.
+    /// The slots of running requests, and of requests that wait up to the key `behind`, that meet `window` and start in `starts`
+    /// or end in `ends`.
     pub(crate) fn fixed_slots(
         &self,
         behind: Key,

@@ -54,8 +54,8 @@ impl Schedule {
         Some((waiting.request, waiting.start))
     }
 
-    /// Takes out a request whose slot has begun, and leaves all others where they are; answers with its start. `None` where no
-    /// such request runs.
+    /// Takes out a request after its slot has begun, and leaves all others where they are; answers with its start. `None` where
+    /// no such request runs.
     pub fn recall(&mut self, id: u64) -> Option<Time> {
         let Place::Running(end) = *self.by_id.get(&id)? else {
             return None;

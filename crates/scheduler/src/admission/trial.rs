@@ -157,7 +157,7 @@ impl Attempt<'_> {
     }
 
     /// Places the newcomer, if any, and everything behind the key `behind` again, as if those had been lifted before; and looks
-    /// at the moves that `freed` allows. Costs as much as placing again the requests that move and those whose slots they meet,
+    /// at the moves that `freed` allows. Costs as much as placing again the requests that move and the requests in their way,
     /// plus a look at the memory of each request that is not known to lie at its first fit.
     ///
     /// # Errors
@@ -296,7 +296,7 @@ impl Attempt<'_> {
         sooner.or(*standing)
     }
 
-    /// The first fit of a request whose turn it is.
+    /// The first fit of a request at its turn.
     fn new_start(&mut self, key: Key, turn: &Turn, waiting: &Waiting) -> Option<Time> {
         let Waiting { request, start, .. } = waiting;
         let own = Some(waiting.slot());
@@ -363,7 +363,7 @@ impl Attempt<'_> {
         None
     }
 
-    /// Notes the requests behind `key` whose slots meet the added one: they must be checked whether they can stay.
+    /// Notes the requests behind `key` with slots that meet the added one: they must be checked whether they can stay.
     fn in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, Turn>) {
         let list = self.list;
         let mut noted = 0;

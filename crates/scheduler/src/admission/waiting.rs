@@ -375,7 +375,7 @@ impl WaitingList {
         Some(handle)
     }
 
-    /// The requests behind `key` whose slots meet `interval`, as far as the work lasts: each one that is looked at counts.
+    /// The requests behind `key` with slots that meet `interval`, as far as the work lasts: each one that is looked at counts.
     pub(super) fn meeting<'a>(
         &'a self,
         key: Key,
@@ -394,7 +394,7 @@ impl WaitingList {
         })
     }
 
-    /// The requests whose slots meet `interval`.
+    /// The requests with slots that meet `interval`.
     pub(super) fn lying_in(&self, interval: Interval) -> impl Iterator<Item = &Waiting> {
         let near = self.slots.near(interval).filter_map(|handle| self.get(handle));
         near.filter(move |waiting| waiting.slot().meets(interval))

@@ -11,7 +11,7 @@ pub(crate) const BORDER: u64 = 3;
 pub(crate) const LOOK: u64 = 1;
 /// One waiting request that is looked at in another order than they lie in.
 pub(crate) const STRAY: u64 = 4;
-/// One waiting request that is noted to be placed again, or whose turn it is.
+/// One waiting request that is noted to be placed again, or that has its turn.
 pub(crate) const TURN: u64 = 3;
 
 /// The work that is left to a decision.

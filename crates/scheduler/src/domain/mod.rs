@@ -174,7 +174,7 @@ pub struct Domain<P> {
 }
 
 impl<P: Planned> Domain<P> {
-    /// A domain of `resources`, whose starts are indexed over `planned`; later starts are found too, only not as fast, and
+    /// A domain of `resources`. Their starts are indexed over `planned`; later starts are found too, only not as fast, and
     /// nothing starts before. O(r log n) for r resources of n reservations, some hundred searches of each plan.
     ///
     /// # Panics

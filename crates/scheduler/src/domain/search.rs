@@ -56,7 +56,7 @@ impl<P: Planned> Domain<P> {
         self.best(task, Meaning::Work, objective, estimate)
     }
 
-    /// The best placement of all that are free, for a task whose `work` is the time that it holds its nodes on every resource, at
+    /// The best placement of all that are free, for a task with `work` as the time that it holds its nodes on every resource, at
     /// any rate. Otherwise as [`Domain::decide`].
     ///
     /// # Errors

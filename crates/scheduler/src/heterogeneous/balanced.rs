@@ -175,7 +175,7 @@ impl<O: Order> Tree<O> {
         x
     }
 
-    /// Restores the lean and the sums of a node whose subtrees are in order.
+    /// Restores the lean and the sums of a node with subtrees in order.
     fn balance(&mut self, mut x: u32) -> u32 {
         if !self.is_black(self.child(x, RIGHT)) && self.is_black(self.child(x, LEFT)) {
             x = self.rotate(x, LEFT);

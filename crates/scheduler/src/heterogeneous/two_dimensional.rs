@@ -1,13 +1,13 @@
 //! FF-HA+: a tree of two dimensions for each rate (section V of the paper).
 //!
 //! The primal tree holds the idle periods in its leaves, by start. Each inner node has a dual tree of the periods below it, by
-//! the dual coordinate −μ·et, with the longest period of each subtree. A search marks the primal subtrees whose starts are early
-//! enough (step 1), then asks their dual trees one after the other (step 2). There the periods with et ≥ r + p lie to one side,
-//! and if the longest of them does not last p, none does.
+//! the dual coordinate −μ·et, with the longest period of each subtree. A search marks the primal subtrees with starts that are
+//! early enough (step 1), then asks their dual trees one after the other (step 2). There the periods with et ≥ r + p lie to one
+//! side, and if the longest of them does not last p, none does.
 //!
 //! Within a class μ is the same for all, so that descending −μ·et is ascending et, and the largest nominal capacity is the
-//! longest duration. The paper does not say how the trees are kept up to date. Here a primal node whose sides differ too much is
-//! rebuilt, which costs O(log² n) dual visits an update, amortised.
+//! longest duration. The paper does not say how the trees are kept up to date. Here a primal node with sides that differ too much
+//! is rebuilt, which costs O(log² n) dual visits an update, amortised.
 
 use super::balanced::{LEFT, NIL, Order, RIGHT, Tree};
 use super::{Demand, IdlePeriod, Search};

@@ -36,7 +36,7 @@ pub struct Evidence<'a> {
     pub stopped_here: &'a [Seconds],
     /// Those of the application on all resources, each with the rate of its resource.
     pub anywhere: &'a [(Seconds, Rate)],
-    /// Those that were stopped there.
+    /// The stopped ones there.
     pub stopped_anywhere: &'a [(Seconds, Rate)],
     /// The rate of the resource.
     pub rate: Rate,

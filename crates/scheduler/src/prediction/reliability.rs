@@ -34,8 +34,8 @@ pub struct Reliability {
 pub const INTERVALS: usize = LEVELS.len() / 2;
 
 impl Reliability {
-    /// Adds an outcome for which `quantile` had been stated. A single number stated for all probabilities is a point
-    /// forecast, whose mean loss is half its mean absolute error.
+    /// Adds an outcome for which `quantile` had been stated. A single number stated for all probabilities is a point forecast;
+    /// its mean loss is half its mean absolute error.
     pub fn add(&mut self, quantile: impl Fn(f64) -> f64, outcome: f64) {
         let stated = LEVELS.map(quantile);
         self.outcomes += 1;

@@ -41,7 +41,7 @@ const OVERRUN_MAX: f64 = 0.1;
 pub struct Subject<K> {
     /// Its likenesses, from the most general to the most particular.
     pub levels: Vec<K>,
-    /// The group whose outcomes calibrate it: the application on the resource, for example.
+    /// The group that calibrates it with its outcomes: the application on the resource, for example.
     pub group: K,
     /// The run time at which it is stopped or was expected to end, where its requester said one.
     pub limit: Option<Seconds>,

@@ -24,8 +24,8 @@ impl SlotTree {
         self.change(interval, nodes, false)
     }
 
-    /// Adds to the free nodes throughout `interval`, also where fewer than none or more than all are free then: for plans
-    /// that are taken back, or whose later changes bring the numbers back into their bounds. O(log n). Nothing happens in an
+    /// Adds to the free nodes throughout `interval`, also where fewer than none or more than all are free then: for plans that
+    /// are taken back, or with later changes that bring the numbers back into their bounds. O(log n). Nothing happens in an
     /// interval that holds no second of the plan.
     pub(crate) fn lay(&mut self, interval: Interval, nodes: i64) {
         let (start, end) = (interval.start.0.max(self.begin), interval.end.0);
@@ -187,7 +187,7 @@ impl SlotTree {
             .is_some_and(|next| free(at, last) == free(next, 0))
     }
 
-    /// Brings the tree up to date with blocks whose slots changed: each at most once, NIL for none.
+    /// Brings the tree up to date with blocks that have changed slots: each at most once, NIL for none.
     fn refresh<const N: usize>(&mut self, mut changed: [u32; N]) {
         for x in &mut changed {
             if *x != NIL && self.nodes[*x as usize].len == 0 {

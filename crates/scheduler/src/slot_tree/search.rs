@@ -393,7 +393,7 @@ impl SlotTree {
         at.pending + self.nodes[at.node as usize].offset
     }
 
-    /// The nearest block ahead of `at` whose summary is wanted. `wanted` gets a summary and the number to add to it; it must hold
+    /// The nearest block ahead of `at` with a wanted summary. `wanted` gets a summary and the number to add to it; it must hold
     /// of a subtree if it holds of one of its blocks.
     #[inline]
     pub(super) fn seek(

@@ -155,7 +155,7 @@ impl Noise {
     }
 }
 
-/// Sixty people, each with a length and a spread of their own, who change their work now and then.
+/// Sixty people, each with a length and a spread of their own. Now and then they change their work.
 #[test]
 fn stated_intervals_hold_and_are_sharper_than_the_last_two_runs() {
     let mut noise = Noise(7);

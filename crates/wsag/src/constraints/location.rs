@@ -1,8 +1,8 @@
 //! Locations: a subset of XPath 1.0 in either of the two dialects that templates are written in.
 //!
-//! One is a plain XPath whose prefixes are those in scope where it stands; the other an XQuery prolog that declares its prefixes
-//! and then starts from `$this`, which is the document that holds the offer. In both, the protocol's usual prefixes stand for
-//! their namespaces even where they are not declared.
+//! One is a plain XPath with the prefixes in scope where it stands. The other is an XQuery prolog that declares its prefixes and
+//! then starts from `$this`, which is the document that holds the offer. In both, the protocol's usual prefixes stand for their
+//! namespaces even where they are not declared.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::ns;
 /// Longest Location, in bytes.
 const LENGTH_MAX: usize = 2_000;
 
-/// Compiles the text of an element, whose namespace declarations count.
+/// Compiles the text of an element, with the namespace declarations of the element.
 ///
 /// # Errors
 /// Why it cannot be evaluated.

@@ -1,4 +1,4 @@
-//! Particles of XML Schema: which child elements an element may have, how often and in what order.
+//! Particles of XML Schema: the child elements that an element may have, their number and their order.
 //!
 //! Names are matched first, as an automaton over sets of positions, so that no pattern backtracks without end; the types of the
 //! children are checked afterwards. XML Schema demands that equal names have equal types, so the order of the two does not

@@ -71,7 +71,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
-/// Random orders whose mean is the baseline of figure 1: one would add its own noise to every comparison.
+/// The number of random orders; their mean is the baseline of figure 1. A single one would add its own noise to every comparison.
 const SHUFFLES: u64 = 4;
 
 /// Utilisations of rigid requests as paper 000 gives them (section 4.2).

@@ -1,10 +1,10 @@
 //! Exponential smoothing: the future of a series of samples, from its past.
 //!
 //! Simple smoothing, Holt's with a damped trend, and Holt–Winters' with an additive season of a day or a week. The parameters are
-//! those with the least error one step ahead; the method is the one whose error, fitted on the first part, is least on the part
-//! held back. Missing samples are not invented. Over a gap the level follows its damped trend, the season goes on, and earlier
-//! samples lose weight as if time had passed. So the first sample after a long gap counts for much (Wright, 1986). Errors are
-//! only counted where there was a sample to compare with.
+//! those with the least error one step ahead; the method is the one that, fitted on the first part, has the least error on the
+//! part held back. Missing samples are not invented. Over a gap the level follows its damped trend, the season goes on, and
+//! earlier samples lose weight as if time had passed. So the first sample after a long gap counts for much (Wright, 1986). Errors
+//! are only counted where there was a sample to compare with.
 //!
 //! The trend is always damped (Gardner, 1985), because an undamped one runs away over a long gap or a far
 //! deadline.
