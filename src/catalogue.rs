@@ -38,7 +38,7 @@ pub struct Catalogue {
 pub struct Application {
     /// The name that an offer gives.
     pub name: String,
-    /// The version that an offer may give; `None` where the provider does not tell versions apart.
+    /// The version that an offer may give; `None` where the provider has only one.
     pub version: Option<String>,
     /// Its purpose, for people choosing one.
     pub description: String,
@@ -170,7 +170,7 @@ impl Catalogue {
 }
 
 impl Application {
-    /// Checks the arguments of an offer; `has_file` tells whether the provider's data folder has a file of that name.
+    /// Checks the arguments of an offer; `has_file` says whether the provider's data folder has a file of that name.
     ///
     /// # Errors
     /// The first argument that is missing, too many, of the wrong type, out of bounds, or names no file.
@@ -407,7 +407,7 @@ fn is_short_text(text: &str) -> bool {
     is_plain_text(text) && text.chars().count() <= 100
 }
 
-/// `[[application.argument]]` as it is written: every key of every type, told apart by `type`.
+/// `[[application.argument]]` as it is written: every key of every type. `type` says which type it is.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ArgumentKeys {

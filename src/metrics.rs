@@ -54,7 +54,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// The labels of a series: names, and values of which any text is escaped.
+/// The labels of a series: names and values. Any text in a value is escaped.
 pub type Labels<'a> = [(&'static str, &'a str)];
 
 /// The text, a family at a time.

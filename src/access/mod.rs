@@ -88,7 +88,7 @@ pub struct NewKey {
 pub struct KeyInfo {
     /// The id by which it is revoked.
     pub id: Uuid,
-    /// The party that it stands for.
+    /// The party of the key.
     pub party: String,
     /// The rights of its owner.
     pub role: Role,
@@ -303,7 +303,7 @@ impl Access {
         Ok(())
     }
 
-    /// The caller that a key stands for, if it is worth anything now.
+    /// The caller of a key, if the key is valid now.
     fn caller(&self, key: KeyRow) -> Result<Option<Caller>, store::Error> {
         let now = self.clock.micros();
         if key.revoked.is_some() || key.expires.is_some_and(|expires| expires <= now) {

@@ -138,7 +138,7 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
             }
             Some(Outcome::Killed | Outcome::Checkpointed | Outcome::Lost) => never,
             Some(Outcome::Terminated) => return None,
-            // The executor will report how it ended, however late.
+            // The executor will report how it ended, even if late.
             None => return future(None),
         },
         "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),

@@ -87,8 +87,8 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// The id under which its job, its folder and its nodes are known outside: that of the agreement that they began
-    /// with, however often that was replaced since.
+    /// The id under which its job, its folder and its nodes are known outside: that of the first agreement of this work, also
+    /// after several replacements.
     pub fn work(&self) -> Uuid {
         self.origin.unwrap_or(self.id)
     }

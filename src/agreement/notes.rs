@@ -51,7 +51,7 @@ pub enum NoteKind {
     KeyAdded,
     /// A key was revoked.
     KeyRevoked,
-    /// An operator has said how nodes stand.
+    /// An operator has set the states of nodes.
     NodesSaid,
 }
 

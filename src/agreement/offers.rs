@@ -33,7 +33,7 @@ pub struct NegotiationInstance {
 /// Why the provider proposes a change by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProposalReason {
-    /// Another place for the agreement would let in another request.
+    /// Another place for the agreement would make room for another request.
     BetterFit,
     /// The agreement could not be kept: this is offered instead.
     Broken,
@@ -126,7 +126,7 @@ pub enum OfferState {
     Solicited,
     /// Its maker would take it.
     Acceptable,
-    /// It leads nowhere, and nor does anything that answers it.
+    /// Neither it nor any answer to it can be accepted.
     Rejected,
 }
 
@@ -186,7 +186,7 @@ impl NegotiationOffer {
         self.held.is_some() && self.released.is_none()
     }
 
-    /// Whether it leads on: it is neither rejected nor accepted.
+    /// Whether it may still be answered: it is neither rejected nor accepted.
     pub fn is_open(&self) -> bool {
         self.state != OfferState::Rejected && self.agreement.is_none()
     }

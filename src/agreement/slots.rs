@@ -1,5 +1,5 @@
 //! Slots: nodes of one resource for one interval. An agreement has one, or several one after another, each on a number of nodes
-//! of its own: its work is saved at the end of each and taken up again at the start of the next. For parties these are pieces.
+//! of its own: its work is saved at the end of each and resumed at the start of the next. For parties these are pieces.
 //!
 //! An agreement is placed from the start of its first slot to the end of its last; the time between two is for others. Its
 //! service is Idle between two.

@@ -22,7 +22,7 @@ pub(super) struct Target {
 }
 
 impl Policy {
-    /// Whether an address may be called, as far as it tells itself.
+    /// Whether an address may be called, as far as the address itself shows.
     ///
     /// # Errors
     /// The expected form, where the address breaks the rule.

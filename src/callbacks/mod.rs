@@ -1,8 +1,8 @@
-//! Calls to the outside: they tell decisions to the clients that asked for that.
+//! Calls to the outside: they report decisions to the clients that asked for that.
 //!
-//! A call is stored with the decision that it tells, and tried until it succeeds or is given up, over restarts. It may
-//! arrive twice, never not at all without a line in the log. The other end is not trusted: only addresses that may be
-//! reached are, no redirect is followed, and nothing of an answer but its status is read.
+//! A call is stored with the decision that it reports, and tried until it succeeds or is given up, over restarts. It may arrive
+//! twice. A call that never arrives has a line in the log. The other end is not trusted: only addresses that may be reached are,
+//! no redirect is followed, and nothing of an answer but its status is read.
 
 mod address;
 

@@ -20,7 +20,7 @@ const KEY_LENGTH_MAX: usize = 255;
 pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
-    /// With the two things that tell the request from others: its target and its body.
+    /// With the two parts that distinguish the request from others: its target and its body.
     pub(super) fn of(self, caller: &Caller, target: &str, body: &[u8]) -> Option<RequestKey> {
         self.0
             .map(|key| RequestKey::new(&caller.party, &key, target, body))

@@ -69,7 +69,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The status and the code that a program can tell this error by.
+    /// The status and the code of this error, for programs.
     pub(crate) fn status(&self) -> (StatusCode, &'static str) {
         use negotiation::Error as N;
         match self {

@@ -49,7 +49,7 @@ pub(crate) use resources::operators_only;
 use crate::access::{Access, Caller, Role};
 use crate::negotiation::{Negotiation, Scope};
 
-/// Every answer bears it, and every log line of its request.
+/// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// All that a key for monitoring may read.
@@ -201,7 +201,7 @@ async fn traced(mut request: Request, next: Next) -> Response {
     .await
 }
 
-/// Turns requests away, at once and saying so, rather than let them pile up.
+/// Turns requests away at once, with an error, rather than let them pile up.
 async fn bounded(State(api): State<Api>, request: Request, next: Next) -> Response {
     match api.places.take() {
         Some(_place) => next.run(request).await,

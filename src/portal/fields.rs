@@ -47,7 +47,7 @@ pub(super) struct Field {
     pub(super) input: Input,
 }
 
-/// Fields that are one thing together.
+/// Fields that belong together.
 pub(super) struct Group {
     pub(super) id: String,
     pub(super) legend: String,

@@ -15,13 +15,13 @@ pub(super) struct Wish {
     pub(super) name: Option<String>,
     /// The application to run; none where only nodes are reserved.
     pub(super) run: Option<Run>,
-    /// How many nodes; the template's number where it is not said.
+    /// How many nodes; the template's number where it is left out.
     pub(super) nodes: Option<u32>,
     /// Earliest start, in seconds since the epoch.
     pub(super) start: Option<i64>,
     /// Latest completion, in seconds since the epoch.
     pub(super) deadline: Option<i64>,
-    /// Seconds; the template's where it is not said.
+    /// Seconds; the template's where it is left out.
     pub(super) duration: Option<i32>,
     /// The most that it may cost, in millionths of the provider's currency.
     pub(super) budget: Option<i64>,

@@ -50,7 +50,7 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
 /// How long a browser may keep the style sheet, in the words of its header.
 const STYLE_KEPT: &str = "private, max-age=600";
 
-/// The portal's pages, to stand beside the API.
+/// The portal's pages, to be served beside the API.
 pub fn pages() -> Pages {
     Pages {
         routes: routes(),

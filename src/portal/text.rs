@@ -98,7 +98,7 @@ pub(super) fn nodes(count: u32) -> String {
     format!("{count} {}", if count == 1 { "node" } else { "nodes" })
 }
 
-/// By how much something costs more or less than the thing that it replaces.
+/// By how much a price differs from the one that it replaces.
 pub(super) fn difference(money: &MoneyView) -> String {
     match money.amount.strip_prefix('-') {
         Some(less) => format!("{less} {} less than now", money.currency),

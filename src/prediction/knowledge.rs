@@ -21,7 +21,7 @@ const MEAN_RUNS_MAX: usize = 1_000;
 /// only its least length is known.
 const STOPPED_FACTOR: Seconds = 2;
 
-/// Work of which the length is to be predicted.
+/// Work with a length that is to be predicted.
 #[derive(Debug, Clone, Copy)]
 pub struct Work<'a> {
     /// Name in the catalogue.
@@ -87,8 +87,8 @@ struct Resource {
     bandwidth_out: Option<Smoothing>,
 }
 
-/// The knowledge of the past. Runs are learned as work, in seconds at the reference rate, so that a run on one resource tells of
-/// another.
+/// The knowledge of the past. Runs are learned as work, in seconds at the reference rate, so that a run on one resource helps to
+/// predict another.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Knowledge {
     runs: Runs<Likeness>,
@@ -186,7 +186,7 @@ pub struct Explanation {
     pub estimate: Estimate,
     /// The slot to reserve; none without any execution of the application.
     pub slot: Option<Slot>,
-    /// The probability that it completes before the gap ends; none likewise.
+    /// The probability that it completes before the gap ends; none in the same case.
     pub confidence: Option<f64>,
 }
 

@@ -1,7 +1,7 @@
 //! The present condition of this machine: the free share of its processors, and the free capacity of its lines.
 //!
-//! Linux tells both in `/proc` and `/sys`; elsewhere, or where it does not tell, nothing is known. The share of the processors
-//! counts all work, that of agreements too: any work beside a job slows it.
+//! Linux has both in `/proc` and `/sys`; elsewhere, or where they are missing there, nothing is known. The share of the
+//! processors counts all work, that of agreements too: any work beside a job slows it.
 
 use std::fs;
 use std::path::Path;

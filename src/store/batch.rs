@@ -51,7 +51,7 @@ static ORDER: [(&Bulk, Option<&str>); STATEMENTS] = [
     (&bulk::INSERT_CALL_BACKS, None),
 ];
 
-/// Changes of bindings of one kind, one after the other in a batch, of which none depends on another.
+/// Changes of bindings of one kind that follow each other in a batch and do not depend on each other.
 struct Run<'a> {
     kind: Binding,
     agreements: BTreeSet<Uuid>,

@@ -203,8 +203,8 @@ bulk! {
         SELECT agreement, document, template FROM agreement_documents WHERE agreement IN (SELECT agreement FROM r)";
     DELETE_DOCUMENTS (agreement Id) = "DELETE FROM agreement_documents WHERE agreement IN (SELECT agreement FROM r)";
 
-    // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint besides. As owners do not
-    // overlap, only the last one before the interval's end can reach into it, however long the history.
+    // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint as well. As owners do not overlap,
+    // only the last one before the interval's end can reach into it, for any length of the history.
     BIND_NODES (resource Text, node Integer, start_s Integer, end_s Integer, agreement Id) = "INSERT INTO node_bindings \
         (resource, node, start_s, end_s, agreement) SELECT r.resource, r.node, r.start_s, r.end_s, r.agreement FROM r \
         WHERE NOT EXISTS (SELECT 1 FROM (SELECT b.end_s FROM node_bindings b WHERE b.resource = r.resource \

@@ -1,4 +1,4 @@
-//! Agreements that wait for their decision, and the calls that tell it.
+//! Agreements that wait for their decision, and the calls that report it.
 
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ pub struct Undecided {
     pub party: String,
     /// The offer, as it came.
     pub document: Wording,
-    /// Where its decision is to be told.
+    /// The address for its decision.
     pub acceptance: Option<String>,
     /// The counter offer that it accepts, if any.
     pub offer: Option<Uuid>,

@@ -84,7 +84,7 @@ pub enum Change {
     },
     /// Stores a posting of the ledger, both its sides.
     Post(Box<Posting>),
-    /// Stores that an agreement waits for its decision, and where that is to be told.
+    /// Stores that an agreement waits for its decision, and the address for that.
     AwaitDecision {
         /// Which agreement.
         agreement: Uuid,

@@ -138,8 +138,8 @@ pub(super) trait Dialect: TakesRows {
         arguments: Self::Arguments,
     ) -> impl Future<Output = sqlx::Result<Vec<Self::Row>>> + Send;
 
-    /// Runs a statement and hands over its rows one after the other: only one of them is in memory at a time. The first that
-    /// `each` fails with ends it.
+    /// Runs a statement and hands over its rows one by one: only one of them is in memory at a time. The first that `each` fails
+    /// with ends it.
     fn fetch_each(
         connection: &mut Self::Connection,
         sql: &'static str,
@@ -281,7 +281,7 @@ pub(super) async fn fetch<D: Dialect>(
     D::fetch(connection, sql, arguments::<D>(values)?).await
 }
 
-/// Runs a statement and hands over its rows one after the other.
+/// Runs a statement and hands over its rows one by one.
 pub(super) async fn fetch_each<D: Dialect>(
     connection: &mut D::Connection,
     sql: &'static str,

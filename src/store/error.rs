@@ -9,8 +9,8 @@ pub enum Error {
     /// The database cannot be reached or is too busy; nothing was written. The caller may try again.
     #[error("the database is not available: {0}")]
     Unavailable(#[source] Box<sqlx::Error>),
-    /// The connection broke while a batch was being committed, and the store could not find out in time whether it
-    /// was. The caller asks [`super::Store::retake_lease`], which tells the last batch, before it goes on.
+    /// The connection broke while a batch was being committed, and the store could not find out in time whether it was. Before it
+    /// goes on, the caller asks [`super::Store::retake_lease`], which answers with the last batch.
     #[error("it is not known whether the last batch was stored: {why}")]
     Unknown {
         /// The batch.
@@ -107,9 +107,9 @@ pub(super) fn is_contention(error: &sqlx::Error) -> bool {
     matches!(&*code, "40001" | "40P01")
 }
 
-/// Whether a COMMIT that failed so has certainly not been carried out, now or after a crash. SQLite, where the disk is
-/// full, has not written the frame that ends a transaction. Postgres has undone a transaction of which it reports an
-/// error; where it goes down meanwhile (`FATAL`, `PANIC`) that is not known.
+/// Whether a COMMIT that failed so has certainly not been carried out, now or after a crash. SQLite, where the disk is full, has
+/// not written the frame that ends a transaction. Postgres has undone a transaction if it reports an error for it; where it goes
+/// down meanwhile (`FATAL`, `PANIC`) that is not known.
 pub(super) fn is_undone(error: &sqlx::Error) -> bool {
     let Some(error) = error.as_database_error() else {
         return false;

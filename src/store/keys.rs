@@ -16,7 +16,7 @@ pub struct KeyRow {
     pub id: Uuid,
     /// SHA-256 of the secret, in lower-case hexadecimal.
     pub digest: String,
-    /// The party that it stands for.
+    /// The party that it belongs to.
     pub party: String,
     /// The word of its role.
     pub role: String,

@@ -1,5 +1,5 @@
-//! Brings a database's schema up to date, all steps in one transaction: two processes that start at once do it one
-//! after the other, and one that dies half-way has done nothing. Both engines can undo changes of a schema.
+//! Brings a database's schema up to date, all steps in one transaction. Of two processes that start at once, the second waits for
+//! the first. One that dies half-way has done nothing. Both engines can undo changes of a schema.
 
 use sha2::{Digest, Sha256};
 

@@ -18,7 +18,7 @@ pub struct NodeRow {
     pub state: String,
     /// Since when.
     pub since: Micros,
-    /// Why, where that is said.
+    /// The reason, where one is given.
     pub reason: Option<String>,
 }
 

@@ -97,8 +97,8 @@ pub(super) fn row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
 }
 
 /// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Answers
-/// whether it did. The listeners for changes of keys are told. The lease's row makes it wait for a batch that is being written,
-/// and a batch for it.
+/// whether it did. The listeners for changes of keys are notified. The lease's row makes it wait for a batch that is being
+/// written, and a batch for it.
 pub(super) async fn write_noted<D: Dialect>(
     database: &Database<D>,
     sql: &'static str,

@@ -32,7 +32,7 @@ pub struct Kept {
 pub struct ExecutionHour {
     /// Of which application.
     pub application: String,
-    /// Of which version; empty where none was told apart.
+    /// Of which version; empty where there is only one.
     pub version: String,
     /// Where they ran.
     pub resource: String,

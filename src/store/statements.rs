@@ -87,7 +87,7 @@ statements! {
     // The lease.
     EPOCH = "SELECT epoch FROM lease WHERE id = 1";
     NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 RETURNING epoch";
-    // Where the trail has gone on since its end was read, nothing changes.
+    // Where the trail is longer than when its end was read, nothing changes.
     BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6 WHERE id = 1 AND epoch = $1 \
         AND trail_number = $3 AND trail_hash = $4";
     END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";
@@ -168,7 +168,7 @@ statements! {
     // The timeline.
     EVENTS = "SELECT at_us, kind, detail FROM all_events WHERE agreement = $1 ORDER BY seq";
 
-    // CROSS has SQLite begin with the agreements, which are few, however many lines lie between theirs.
+    // CROSS has SQLite begin with the agreements, which are few, even where many lines lie between theirs.
     LIVE_STEPS = "SELECT e.agreement AS subject, e.seq, e.kind, e.version, e.state, e.service FROM agreements a \
         CROSS JOIN events e WHERE e.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
         AND a.id > $1 AND a.id <= $2 ORDER BY e.agreement, e.seq";
@@ -186,8 +186,7 @@ statements! {
         ORDER BY resource, node, reporter";
     CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";
 
-    // Nodes.
-    // Two parts, each of which has its index as long as no order is asked for. CROSS has SQLite begin with the agreements.
+    // Nodes. In two parts: each has its index as long as no order is asked for. CROSS has SQLite begin with the agreements.
     LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings WHERE end_s > $1 \
         UNION ALL SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM agreements a \
         CROSS JOIN node_bindings b WHERE b.agreement = a.id AND b.end_s <= $1 \
@@ -262,8 +261,8 @@ statements! {
     // Negotiations.
     NEGOTIATION = select_negotiation!("WHERE id = $1");
     NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
-    // In two parts, each of which has its index as long as no order is asked for. Negotiations that ran out of time and were
-    // never ended stay in the table.
+    // In two parts: each has its index as long as no order is asked for. Negotiations that ran out of time and were never ended
+    // stay in the table.
     OPEN_NEGOTIATIONS = concat!(
         select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 UNION "),
         select_negotiation!("WHERE ended_us IS NULL AND id IN (SELECT negotiation FROM offers \

@@ -27,7 +27,7 @@ async fn an_offer_becomes_an_agreement_that_takes_over_its_hold(url: String) {
     let biology = server.key_for("biology", "consumer");
     let client = server.client_with(&physics);
     let start = hours_ahead(3);
-    // Three alternatives, of which the last one is taken: the nodes kept for the others are free again.
+    // Three alternatives; the last one is taken: the nodes kept for the others are free again.
     client
         .post(
             "/agreements",

@@ -351,7 +351,7 @@ async fn a_start_that_was_cut_short_leaves_a_usable_operator_key(url: String) {
     fs::write(&unfinished, "bsp_12").expect("it can be written");
     let third = access.ensure_operator_key(folder.path()).await.expect("a key");
     assert!(third.is_new && is_operator(&access, third.secret.expose()).await);
-    // And one that says nothing.
+    // And an empty one.
     fs::write(&third.path, "").expect("it can be written");
     let fourth = access.ensure_operator_key(folder.path()).await.expect("a key");
     assert!(fourth.is_new && is_operator(&access, fourth.secret.expose()).await);
@@ -377,7 +377,8 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
     assert!(third.is_new && !is_operator(&access, consumer.secret.expose()).await);
 }
 
-/// A key that was looked up is known for a while on an engine that tells of changes. A change that is not told shows this.
+/// A key that was looked up is known for a while on an engine that notifies of changes. A change without a notification shows
+/// this.
 async fn a_key_that_another_process_revokes_is_worth_nothing_at_once(url: String) {
     let (access, _) = access(&url).await;
     let stop = CancellationToken::new();

@@ -104,7 +104,7 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
 #[test]
 fn settings_that_are_the_best_or_as_good_are_left_alone() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // One window tells nothing.
+    // One window is too few for a result.
     let text = succeed(folder.path(), "advise --windows 1 --profile 10:500");
     assert!(text.contains("10 % of the requests pay 500 % of it"), "{text}");
     assert!(

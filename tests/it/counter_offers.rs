@@ -222,7 +222,7 @@ async fn what_scales_is_countered_with_other_sizes_which_can_be_accepted(url: St
     server.assert_verified();
 }
 
-/// A provider that tells little in refusals tells no more in counter offers.
+/// A provider that reveals little in refusals reveals no more in counter offers.
 #[test]
 fn what_a_provider_does_not_tell_is_in_no_counter_offer() {
     const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";

@@ -570,7 +570,7 @@ fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
         let runs = service.place("sleep 1000", 0, 600).await;
         let ended = service.over(over.id).await.ended.unwrap();
         service.started(runs.id).await;
-        // A job with an end that the planner was not told yet.
+        // A job with an end that was not reported to the planner yet.
         let unknown = folder.path().join("jobs").join(Uuid::now_v7().to_string());
         fs::create_dir(&unknown).unwrap();
         let end = folder

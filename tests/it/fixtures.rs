@@ -141,7 +141,7 @@ const KINDS: &[(u32, &str, &str, &[&str])] = &[
     (20, "node_states", "state", &["down", "drained"]),
 ];
 
-/// The tables of which a fixture may have no row, and why.
+/// The tables without rows in a fixture, and why.
 const EMPTY: &[(&str, &str)] = &[];
 
 /// One database that a version left behind, and the files of its service.
@@ -175,7 +175,7 @@ fn fixtures(engine: &str) -> Vec<Fixture> {
     found
 }
 
-/// The versions of which there are fixtures, with their folders.
+/// The versions that have fixtures, with their folders.
 fn versions() -> Vec<(u32, PathBuf)> {
     let entries = fs::read_dir(in_repository(Path::new("tests/fixtures"))).expect("fixtures can be listed");
     let mut found: Vec<_> = entries

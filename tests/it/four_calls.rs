@@ -123,7 +123,7 @@ fn offers_are_printed_as_a_table_and_accepted_by_their_id() {
         assert!(changed.contains("runs       sleep 2"), "{changed}");
         let none = server.run(&["negotiate", "--nodes", "5000", "--for", "1h"]);
         assert!(!none.status.success());
-        // A hold stands in the way, and the answer tells the possible changes.
+        // A hold stands in the way, and the answer has the possible changes.
         let end = date_time(later + 3_600);
         let taken = [
             "negotiate",

@@ -321,7 +321,7 @@ async fn a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow(u
     let mut server = Server::configured(Some(&url), &configuration);
     let client = server.client();
     let begun = now();
-    // It needs half as much again as its slot. Others make room where they can.
+    // It needs one and a half times its slot. Others make room where they can.
     let job = Offer::sleep(18, 12).on(4).within(begun, begun + 100);
     let id = client.post("/agreements", job.xml()).await.created();
     running(&client, id).await;

@@ -201,7 +201,7 @@ async fn an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has
         "the document is kept besides: {kept:?}"
     );
 
-    // The guarantee that the agreement has is no longer in the template, and nor is its least size.
+    // The guarantee that the agreement has is no longer in the template; the least size is not there either.
     let template = server.data_dir().with_file_name("other.xml");
     let text = file("templates/agreements/advance-reservation.xml");
     let (head, rest) = text.split_once("<wsag:GuaranteeTerm").expect("it has one");

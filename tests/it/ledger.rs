@@ -382,7 +382,7 @@ async fn accounts_show_what_was_posted_to_those_whose_it_is(url: String) {
     let deadline = std::time::Duration::from_secs(30);
     let flat = eventually("the price", deadline, async || {
         let flat = physics.get_json("/accounts").await;
-        // Balances and entries are read one after the other.
+        // Balances and entries are read in turn.
         let posted = ["accounts", "entries"]
             .iter()
             .all(|part| flat[part].as_array().is_some_and(|all| !all.is_empty()));

@@ -117,7 +117,7 @@ fn signal(server: &Server, signal: Signal) {
     kill_process(process.expect("the number of a process"), signal).expect("the service can be signalled");
 }
 
-/// Asserts that a service is not ready again, and ends with a failure that tells why.
+/// Asserts that a service does not get ready again, and ends with a failure that names the reason.
 fn assert_gave_way(server: &mut Server) {
     let status = server.wait_until_ended();
     assert!(

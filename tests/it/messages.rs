@@ -159,7 +159,7 @@ fn offers_of_a_template_that_can_be_evaluated_are_answered() {
         let client = server.client();
         let template = client.get("/templates/1").await;
         assert_eq!(template.status.as_u16(), 200, "{template:?}");
-        // An offer that comes from a negotiation needs one; without the extension it stands for itself.
+        // An offer that comes from a negotiation needs one; without the extension it is an offer of its own.
         let input = evaluable(&message("m03-create-agreement-input"));
         let (before, extension) = input
             .split_once("<wsag-neg:NegotiationExtension")

@@ -206,7 +206,7 @@ async fn what_was_done_is_counted(url: String) {
     }
 }
 
-/// Makes three agreements, one of which is ended; gets two refusals; has offers held; and sends a wrong document. Answers with an
+/// Makes three agreements and ends one of them; gets two refusals; has offers held; and sends a wrong document. Answers with an
 /// agreement's id.
 async fn busy(server: &Server, consumer: &Client) -> String {
     let later = hours_ahead(3);

@@ -1,4 +1,4 @@
-//! Pending agreements: answered for at once, decided afterwards, the decision told to real listeners that behave badly.
+//! Pending agreements: answered at once, decided afterwards, the decision reported to real listeners that behave badly.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ on_both_engines!(
     what_can_be_read_no_more_is_rejected,
 );
 
-/// Asks for an agreement that is decided later, and told to an address if there is one.
+/// Asks for an agreement that is decided later, and reported to an address if there is one.
 fn pending(offer: &Offer, acceptance: Option<&str>) -> String {
     let told = acceptance.map_or_else(String::new, |address| {
         format!(

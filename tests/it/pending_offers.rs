@@ -64,7 +64,7 @@ async fn a_counter_offer_is_accepted_and_decided_later(url: String) {
     let offer = negotiate(&client, id, &[Said::solicited("a", all.clone())])
         .await
         .remove(0);
-    // In other words it is none, and by another party neither; both are told at once.
+    // With other words it is none, and by another party neither; both are answered at once.
     let changed = pending(&offer).replace("<jsdl:Exact>4<", "<jsdl:Exact>3<");
     let other = client.post("/agreements", changed).await;
     assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");

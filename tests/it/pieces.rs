@@ -83,7 +83,7 @@ async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: St
     server.assert_verified();
 }
 
-/// Sixty-four node-seconds of work on one or two nodes, of which one is taken for eighteen seconds.
+/// Sixty-four node-seconds of work on one or two nodes; one of them is taken for eighteen seconds.
 async fn each_piece_has_its_own_number_of_nodes_where_they_may_differ(url: String) {
     let (server, programs) = start_with(Some(&url), 2, GRACE, "");
     let client = server.client();
@@ -303,7 +303,7 @@ async fn where_the_folder_is_gone_between_two_pieces_the_work_is_lost_and_not_be
     server.assert_verified();
 }
 
-/// The process of which a record of a job tells.
+/// The process in a record of a job.
 fn process(record: &Path, at: &str) -> Pid {
     let text = fs::read(record).expect("it is there");
     let record: Value = serde_json::from_slice(&text).expect("it is JSON");

@@ -403,7 +403,7 @@ fn a_form_that_is_sent_twice_is_taken_once() {
         assert_eq!(first.location(), again.location());
         assert_eq!(agreements(&server).await.len(), 1);
 
-        // Gone back to, changed and sent: said, and taken when it is sent once more.
+        // Gone back to, changed and sent: the page says so, and it is accepted when it is sent once more.
         let changed = browser
             .post("/portal/agreements", &form.clone().with("nodes", "2"))
             .await;

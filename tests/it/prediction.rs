@@ -1,4 +1,4 @@
-//! Past runs tell how long the next will take, and a prediction is shown with its reasons.
+//! Past runs predict how long the next will take, and a prediction is shown with its reasons.
 
 mod knowledge;
 
@@ -260,7 +260,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         store.prune_executions(&none_is_old, 1_000).await.expect("it can"),
         0
     );
-    // All are old but the last forty, of which twenty are of either application.
+    // All are old except the last forty; twenty of these are of either application.
     let kept = Kept {
         since: i64::MAX,
         each: 30,
@@ -326,7 +326,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     every_run_is_shown_once(&url, 201, count(gone.len()) + 1);
 }
 
-/// Runs `bespeak executions` on a store of `runs` runs of two applications, of which `summed` are known by sums only.
+/// Runs `bespeak executions` on a store of `runs` runs of two applications; `summed` of them are known by sums only.
 fn every_run_is_shown_once(url: &str, runs: i64, summed: i64) {
     let listed = |more: &[&str]| {
         let program = env!("CARGO_BIN_EXE_bespeak");

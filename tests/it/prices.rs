@@ -99,7 +99,7 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
     let server = Server::configured(Some(&url), &format!("{rules}{resources}{prices}"));
     let client = server.client();
     let start = hours_ahead(24);
-    // Five nodes are there on the dear one only; a request for four goes to the cheap one.
+    // Five nodes are there on the expensive one only; a request for four goes to the cheap one.
     for (nodes, minutes) in [(5, 45), (4, 30)] {
         let from = start + 60 * minutes;
         let block = Offer::reserve(nodes, 300).within(from, from + 300);
@@ -121,8 +121,8 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
     let line = |kind: &str, deviation: &str, amount: &str| {
         (kind.to_owned(), deviation.to_owned(), amount.to_owned())
     };
-    // Three quarters of an hour on the dear one, or half an hour on the cheap one. Earlier or later on either is as far or
-    // further away, and dearer.
+    // Three quarters of an hour on the expensive one, or half an hour on the cheap one. Earlier or later on either is as far or
+    // further away, and more expensive.
     let near = told(&negotiate(&client, id, &[ask("a", "")]).await);
     let expected = [line("Shorter", "0.25", "3"), line("Shorter", "0.5", "0.2")];
     assert_eq!(near, expected, "the nearest first");
@@ -133,7 +133,7 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
         [expected[1].clone(), expected[0].clone()],
         "the cheapest first"
     );
-    // A party that cannot pay the dear one is not offered it.
+    // A party that cannot pay the expensive one is not offered it.
     let budget = "<bsp:Budget><bsp:Amount>1</bsp:Amount><bsp:Currency>EUR</bsp:Currency></bsp:Budget>";
     let poor = told(&negotiate(&client, id, &[ask("c", budget)]).await);
     assert_eq!(poor, [expected[1].clone()]);

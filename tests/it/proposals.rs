@@ -70,7 +70,7 @@ impl Crowded {
         proposed(&self.holder(), self.id).await
     }
 
-    /// The same where it stands for [`BRIEFLY`]: where it is over before it is seen, there is another.
+    /// The same where it lasts for [`BRIEFLY`]: where it is over before it is seen, there is another.
     async fn crowd_briefly(&self) -> Value {
         eventually("a proposal that is seen", SOON, async || {
             timeout(2 * BRIEFLY, self.crowd()).await.ok()
@@ -284,7 +284,7 @@ async fn a_proposal_that_is_declined_leaves_everything_as_it_was(url: String) {
     let there = Crowded::there(&proposal);
     let refused = of.other().post_json("/agreements", &there).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
-    // Told no, it gives that back at once.
+    // After a rejection it gives the nodes back at once.
     let no = json!({ "counterOfferTo": proposal["offers"][0]["id"], "state": "Rejected" });
     let no = of.holder().post_json(&format!("{path}/offers"), &no).await;
     assert_eq!(no.status, StatusCode::OK, "{no:?}");

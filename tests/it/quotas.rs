@@ -166,7 +166,7 @@ async fn a_party_asks_so_often_a_minute(url: String) {
         "{refused:?}"
     );
     assert_offered(&ask(&chemistry, 1, 4).await);
-    // Nor does a refusal or a look at the free nodes tell more than advice would.
+    // A refusal or a look at the free nodes does not reveal more than advice would.
     let mut turned_away = None;
     for _ in 0..7 {
         let answer = physics.get("/availability").await;

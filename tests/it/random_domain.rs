@@ -456,7 +456,7 @@ async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
         planner.report_ended(Run::from(one), job_end(one, outcome, at))
     })
     .await;
-    // Asked again, it may have been told before.
+    // Asked again, it may have been answered before.
     assert!(
         ended.is_ok() || asked > 1 && ended == Err(Error::NotFound),
         "it ran: {ended:?}"

@@ -61,7 +61,7 @@ struct World {
     offers: Vec<Known>,
     agreements: Vec<(usize, Uuid)>,
     keyed: Vec<Keyed>,
-    /// The last state that was seen of each thing.
+    /// The last state that was seen of each object.
     states: BTreeMap<String, String>,
     told: Told,
 }
@@ -199,7 +199,7 @@ impl World {
         if self.random.below(2) == 0 { XML } else { JSON }
     }
 
-    /// Some window of hours, none of which begins while the test runs.
+    /// Some window of hours. None begins while the test runs.
     fn window(&mut self) -> (i64, i64) {
         let start = hours_ahead(2 + self.random.seconds(6));
         (start, start + HOUR * (1 + self.random.seconds(2)))
@@ -362,7 +362,7 @@ impl World {
             (JSON, body.to_string())
         } else {
             let mut input = known.counter.acceptance();
-            // Now and then it is said to be of the wrong kind.
+            // Now and then it is given the wrong kind.
             if let Some(old) = known.replaces.filter(|_| self.random.below(5) > 0) {
                 let epr = format!(
                     "<wsag-neg:RenegotiationExtension><wsag-neg:ResponderAgreementEPR><wsa:Address>http://localhost/\
@@ -520,7 +520,7 @@ impl World {
         Self::assert_hidden(own, &answer);
     }
 
-    /// Everything that was told is there, in a state that its last one leads to.
+    /// Every object in an answer is there, in a state that its last one leads to.
     async fn look_at_everything(&mut self) {
         for (party, id) in self.agreements.clone() {
             let shown = self.client(party).get_json(&format!("/agreements/{id}")).await;

@@ -225,7 +225,7 @@ fn states(shown: &Answer) -> Vec<&str> {
     shown.texts("State").into_iter().take(3).collect()
 }
 
-/// A long time to sleep, by which the processes of this service can be told from those of other tests.
+/// A long time to sleep, which distinguishes the processes of this service from those of other tests.
 fn unlike_any_other(server: &Server) -> u32 {
     100_000 + u32::from(server.address().port())
 }

@@ -221,7 +221,7 @@ async fn events(client: &Client, id: Uuid) -> Result<Vec<Value>, StoodStill> {
     }
 }
 
-/// The timeline's statement that the work of an agreement is not over, where that was seen before it had to be told.
+/// The timeline's statement that the work of an agreement is not over, where that was seen before the signal.
 async fn overrun(client: &Client, id: Uuid, end: i64) -> Result<String, StoodStill> {
     let seen = eventually("it to be seen that its work is not over", SOON, async || {
         let overrun = |events: Vec<Value>| events.into_iter().find(|event| event["kind"] == "overrun");

@@ -1,5 +1,5 @@
 //! A service that is short of descriptors, or that clients try to make so: no promise is lost, and a client with a key is served
-//! or told to come back.
+//! or asked to come back.
 
 use std::net::SocketAddr;
 use std::process::Command;

@@ -171,7 +171,7 @@ fn those_who_sign_in_slowly_stand_in_nobody_elses_way() {
     });
 }
 
-/// A request that is at work until its body has come: the service asks for the body once it is.
+/// A request that is at work until its body has arrived: the service asks for the body once it is.
 async fn at_work(server: &Server, key: &str) -> TcpStream {
     let mut slow = TcpStream::connect(server.address())
         .await

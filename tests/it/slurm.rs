@@ -255,7 +255,7 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
     site.executor.prepare(&[]).unwrap();
     assert_eq!(site.reservation(&long), None);
     assert!(site.cluster.reservation(&name).is_some() && site.cluster.reservation("maintenance").is_some());
-    // More than there are: said, and the rest is held all the same.
+    // More than there are: the error says so, and the rest is held all the same.
     let (fits, too_many) = (slot(4, 7_300, 60), slot(1, 7_310, 60));
     let refused = site
         .executor

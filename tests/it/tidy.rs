@@ -9,10 +9,10 @@ use std::path::Path;
 
 use source::{NamedPath, Source};
 
-/// Modules of `src/` and member crates, and which of ours each may name. `ANY` stands for all of them.
+/// Modules of `src/` and member crates, and which of ours each may name. `ANY` is all of them.
 ///
-/// `clock`, `catalogue` and `metrics` are leaves that every module of the service may name; they are listed where used so that the
-/// table tells the whole truth.
+/// `clock`, `catalogue` and `metrics` are leaves that every module of the service may name; they are listed where used so that
+/// the table is complete.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/main.rs", &["bespeak", "cli"]),
     ("src/lib.rs", ANY),

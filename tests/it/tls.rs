@@ -1,4 +1,4 @@
-//! The service over TLS, with a certificate that its clients are told to trust.
+//! The service over TLS, with a certificate that its clients trust.
 //!
 //! `tls/` has the certificate for `localhost` and its key, which is no secret: `openssl req -x509 -newkey ec -pkeyopt
 //! ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext

@@ -79,7 +79,7 @@ impl From<Filter> for workload::Filter {
 }
 
 impl Source {
-    /// The workload and its windows, of which there is at least one.
+    /// The workload and its windows; there is at least one window.
     ///
     /// # Errors
     /// The trace cannot be read, or none of its jobs is replayed.
@@ -122,7 +122,7 @@ impl Source {
     }
 }
 
-/// All cores, of which each says through `progress` how far they all are.
+/// All cores. Each reports through `progress` how far they all are.
 pub fn all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers<'_> {
     Workers {
         threads: thread::available_parallelism().map_or(1, NonZero::get),

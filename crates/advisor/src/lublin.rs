@@ -3,8 +3,8 @@
 //!
 //! Sizes: a job is serial, or its size is two to a power drawn from a two-stage uniform distribution, whole for most jobs. Run
 //! times: the logarithm is hyper-gamma distributed, and larger jobs are more often of the longer kind. Arrivals: a gap with a
-//! gamma-distributed logarithm is spent over the half-hours of the day, of which busy ones take less of the clock. The parameters
-//! are the published ones for jobs of one kind on 128 nodes.
+//! gamma-distributed logarithm is spent over the half-hours of the day, and busy half-hours take less of the clock. The
+//! parameters are the published ones for jobs of one kind on 128 nodes.
 
 use scheduler::Seconds;
 

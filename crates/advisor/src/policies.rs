@@ -243,7 +243,7 @@ impl Advice {
         })
     }
 
-    /// The others that cannot be told from the best.
+    /// The others that are not significantly worse than the best.
     pub fn as_good(&self) -> impl Iterator<Item = usize> {
         let others = self.behind.iter().enumerate().filter(|(at, _)| *at != self.best);
         others

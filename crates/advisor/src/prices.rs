@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    /// The price of two nodes for an hour at the start of a window of four hours on eight nodes, of which a half is taken.
+    /// The price of two nodes for an hour at the start of a window of four hours on eight nodes, with half of them taken.
     fn price(prices: &Prices) -> f64 {
         let window = Interval::of(Time(0), 4 * HOUR);
         let ask = Ask::plain(Request {

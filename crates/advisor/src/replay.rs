@@ -229,8 +229,8 @@ impl Player {
             })
     }
 
-    /// Ends, one after the other, the requests that really end before their slot does, up to `now`: each end may move others up,
-    /// and so bring forward the next.
+    /// Ends requests that really end before their slot does, one by one, up to `now`: each end may move others up, and so bring
+    /// forward the next end.
     fn end_what_ends_early(&mut self, now: Time) {
         while self.ends_early {
             let next = self

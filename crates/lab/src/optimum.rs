@@ -2,7 +2,8 @@
 //!
 //! Both know all submissions in advance. [`optimum`] chooses the requests to accept by branch and bound, and decides for sure
 //! whether they have a plan. Any plan can be moved up until it is the one that first fit makes of its requests in order of their
-//! starts. So it suffices to try such orders ([`plan`]). The bound prunes, and stands for itself where there are too many.
+//! starts. So it suffices to try such orders ([`plan`]). The bound cuts branches off, and is used in place of the optimum where
+//! there are too many requests.
 
 use scheduler::{Interval, Request, Seconds, Time};
 

@@ -165,7 +165,7 @@ struct Lifted {
 
 /// The accepted adaptive requests of one resource.
 ///
-/// Time is an argument of every call and never goes back: an earlier one counts as the latest told.
+/// Time is an argument of every call and never goes back: an earlier time counts as the latest one.
 ///
 /// ```
 /// use scheduler::adaptive::{Decision, Plan, Policy, Request};
@@ -302,7 +302,7 @@ impl Plan {
         &self.slots
     }
 
-    /// The latest time that it was told.
+    /// The latest time that it got.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -31,7 +31,7 @@ pub enum Rounding {
     /// The cuts are rounded to whole seconds of the work, and a piece lasts from cut to cut: together they last exactly as
     /// long as the whole, where all are on one number of nodes.
     Cuts,
-    /// Each piece lasts its share of the whole, rounded up: all of the work is done however many nodes each piece has.
+    /// Each piece lasts its share of the whole, rounded up: all of the work is done for any number of nodes of each piece.
     Up,
 }
 

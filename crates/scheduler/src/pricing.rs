@@ -26,12 +26,12 @@ impl Price {
     /// Price units in one unit of the currency.
     pub const WHOLE: i128 = HOUR * MICROS;
 
-    /// A number of price units, of which [`Price::WHOLE`] are one of the currency.
+    /// A number of price units; [`Price::WHOLE`] of them are one of the currency.
     pub const fn from_units(units: i128) -> Self {
         Self(units)
     }
 
-    /// Its price units, of which [`Price::WHOLE`] are one of the currency.
+    /// Its price units; [`Price::WHOLE`] of them are one of the currency.
     pub const fn units(self) -> i128 {
         self.0
     }

@@ -81,8 +81,8 @@ fn fixing() -> impl Strategy<Value = Option<Fraction>> {
     ]
 }
 
-/// Every accepted request that has not ended is still there, in the window it asked for, where the answers have told, and
-/// the tree holds exactly the placements. `told` are the slots by the answers.
+/// Every accepted request that has not ended is still there, in the window it asked for, at the place of the last answer, and the
+/// tree holds exactly the placements. `told` are the slots by the answers.
 fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, told: &mut BTreeMap<u64, Interval>) {
     assert_eq!(schedule.fault(), None);
     let mut tree = SlotTree::new(CAPACITY);
@@ -189,7 +189,7 @@ fn adopt(plain: &mut Plain, fast: &Schedule, asked: &BTreeMap<u64, Request>) {
 }
 
 /// Decides by both. Where the budget is not spent the decision is the plain one. Where it is, every request that fits the plan as
-/// it stands is let in. And a refusal may become an acceptance in another order.
+/// it stands is accepted. And a refusal may become an acceptance in another order.
 fn submit(fast: &mut Schedule, plain: &mut Plain, tries: usize, request: &Request) -> (Decision, bool) {
     let now = request.submitted;
     let (cut_short, impossible) = (fast.cut_short(), request.impossible(CAPACITY, now).is_some());

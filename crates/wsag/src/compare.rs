@@ -1,4 +1,4 @@
-//! Whether an agreement's offer repeats a negotiation's: the same context and terms, however they are written.
+//! Whether an agreement's offer repeats a negotiation's: the same context and terms, in any writing.
 //!
 //! Prefixes, the order of attributes, space between elements and comments say nothing. Values are the same where they are the
 //! same text without the space around it, the same instant, or the same number.

@@ -344,7 +344,7 @@ impl<'d> Node<'d> {
     }
 }
 
-/// One text, of which there may be several pieces.
+/// One text, perhaps from several pieces.
 fn joined<'d>(mut pieces: impl Iterator<Item = &'d str>) -> Cow<'d, str> {
     let mut text = Cow::Borrowed(pieces.next().unwrap_or_default());
     for piece in pieces {

@@ -38,7 +38,7 @@ pub enum ExpressionError {
         /// Where, from 1.
         at: usize,
     },
-    /// A name that stands for nothing.
+    /// An unknown name.
     #[error("the variable {name} is not known; known are {known}")]
     UnknownVariable {
         /// The name.

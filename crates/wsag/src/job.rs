@@ -238,9 +238,9 @@ impl RangeValue {
                 .any(|(lower, upper)| above(lower) && below(upper))
     }
 
-    /// The whole numbers it allows, as least and greatest; the greatest is absent where nothing bounds it. Only
-    /// where it is exact numbers or one range: anything else is no size of a request. Which of the numbers between least
-    /// and greatest a list allows, [`RangeValue::listed`] tells.
+    /// The whole numbers it allows, as least and greatest; the greatest is absent where nothing bounds it. Only where it is exact
+    /// numbers or one range: anything else is no size of a request. [`RangeValue::listed`] tells which of the numbers between
+    /// least and greatest a list allows.
     ///
     /// # Errors
     /// The error is a sentence with the expected value.

@@ -30,7 +30,7 @@ impl Check {
         }
     }
 
-    /// Adds a violation of structure, unless something was said about this very element already.
+    /// Adds a violation of structure, unless there is one about this very element already.
     pub(crate) fn structure(&mut self, node: Node<'_>, message: impl Into<String>) {
         if self.violations.len() >= VIOLATIONS_MAX {
             return;
@@ -279,7 +279,7 @@ impl<'d> Sequence<'d> {
         self.tried_count = 0;
     }
 
-    /// The next child if it bears this name; in a broken sequence, the first one that does.
+    /// The next child if it has this name; in a broken sequence, the first one that has.
     pub(crate) fn optional(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
         if self.broken {
             return self.parent.children().find(|child| child.is(namespace, local));
@@ -307,7 +307,7 @@ impl<'d> Sequence<'d> {
             return Some(found);
         }
         if self.broken {
-            // Out of place was said already; absence altogether is worth a second word.
+            // A child out of place was reported already; a missing one gets a violation of its own.
             check.structure(self.parent, format!("{} is missing", qualified(namespace, local)));
             return None;
         }

@@ -69,8 +69,8 @@ fn check_terms(check: &mut Check, terms: Node<'_>) {
     }
 }
 
-/// No two terms that hold together bear the same name: of those between which there is a choice each may bear it. The
-/// guard bounds the depth of this recursion.
+/// Two terms that hold together may not have the same name; two terms of a choice may. The guard bounds the depth of this
+/// recursion.
 fn check_names<'d>(check: &mut Check, compositor: Node<'d>, names: &mut Vec<&'d str>) {
     let chooses = compositor.is(WSAG, "ExactlyOne") || compositor.is(WSAG, "OneOrMore");
     let outside = names.clone();

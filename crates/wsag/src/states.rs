@@ -133,7 +133,7 @@ impl ServiceState {
 /// The substate of a service that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
-    /// It is not said.
+    /// It is not given.
     Unknown,
     /// It is working; the element names the work.
     Processing(Fragment),

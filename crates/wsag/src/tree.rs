@@ -185,7 +185,7 @@ impl<'a> Builder<'a> {
             }
             Event::End(_) => self.end(range.end)?,
             Event::Comment(_) => self.continues = false,
-            // It may stand only before the root, and says nothing.
+            // It may stand only before the root, and has no content.
             Event::Decl(_) => {}
             _ => return Err("what only a document type or a program could need".to_owned()),
         }
@@ -214,7 +214,7 @@ impl<'a> Builder<'a> {
         self.continues = true;
     }
 
-    /// A start tag at `start`: its content between `<` and `>` or `/>`, of which the first bytes are the name.
+    /// A start tag at `start`: its content between `<` and `>` or `/>`. The first bytes of it are the name.
     fn start(&mut self, start: usize, content: &'a str, name_end: usize) -> Result<(), String> {
         let (outside, declared) = (self.scope.len(), self.tree.declarations.len());
         // Names are resolved once all declarations are known.

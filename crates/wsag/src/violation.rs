@@ -21,7 +21,7 @@ pub enum ViolationKind {
     NotEvaluable,
 }
 
-/// One thing that is wrong.
+/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The element or attribute, like `/wsag:AgreementOffer/wsag:Context/wsag:TemplateId`, with the usual prefixes even where the
@@ -42,7 +42,7 @@ impl fmt::Display for Violation {
 /// Most violations that are collected from one document; more would be of no help.
 pub const VIOLATIONS_MAX: usize = 20;
 
-/// All that was found wrong with a document; at least one thing, at most [`VIOLATIONS_MAX`].
+/// The faults of a document; at least one, at most [`VIOLATIONS_MAX`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations(pub Vec<Violation>);
 

@@ -53,7 +53,7 @@ fn missing_data_decide_nothing_unless_the_rest_does() {
         ("started le deadline or nodes eq 4", Some(true)),
         ("started le deadline or nodes eq 5", None),
         ("delay le PT5S", None),
-        // A month is neither shorter nor longer than thirty days.
+        // A month may be shorter or longer than thirty days.
         ("P1M lt P30D", None),
     ] {
         assert_eq!(evaluate(text), expected, "{text}");

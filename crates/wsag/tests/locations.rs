@@ -160,7 +160,7 @@ fn locations_select_what_libxml2_selects() {
             .unwrap();
         drop(input);
         let said = String::from_utf8(xmllint.wait_with_output().unwrap().stdout).unwrap();
-        // A prompt stands before the answer to each command, the first of which says nothing.
+        // A prompt stands before the answer to each command. The first answer is empty.
         let answers: Vec<&str> = said.split("/ > ").skip(2).collect();
         assert_eq!(answers.len(), locations.len() + 1, "{said}");
         for (location, answer) in locations.iter().zip(answers) {

@@ -26,7 +26,7 @@ struct Changed {
 }
 
 impl Changed {
-    /// A change of which this is the only line so far.
+    /// A change with only this line so far.
     fn begin(line: Step) -> Self {
         Self {
             last: line,
@@ -44,7 +44,7 @@ pub(super) struct Life {
     now: Changed,
     accepted: u32,
     closed: u32,
-    /// Whether it tells of work that was not over at the end of its slot.
+    /// Whether it has a line about work that was not over at the end of its slot.
     overran: bool,
     /// Whether its lines are numbered from 1 on without gaps.
     numbered: bool,
@@ -67,7 +67,7 @@ impl Life {
         }
     }
 
-    /// Whether it tells of work that was not over at the end of its slot, which may be longer than its contract then.
+    /// Whether it has a line about work that was not over at the end of its slot. The work may be longer than its contract then.
     pub(super) fn overran(&self) -> bool {
         self.overran
     }

@@ -42,7 +42,7 @@ pub(super) use sweep::{Capacity, Load, overbooked};
 
 /// Agreements read at a time: a service that starts keeps the memory of one page for its allocator.
 const PAGE: u32 = 1_000;
-/// The most findings that are gathered: after that many, one more says nothing new.
+/// The most findings that are gathered: further ones would not help.
 const FINDINGS_MAX: usize = FINDINGS_MAX_ROWS as usize;
 const FINDINGS_MAX_ROWS: u32 = 1_000;
 
@@ -65,7 +65,7 @@ pub enum Invariant {
     I10,
 }
 
-/// One thing that cannot be.
+/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The invariant that it violates.
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Checks the same for open agreements and held offers, and the audit trail from the remembered line on. Remembers the last
-    /// line if there are no findings. Takes time in proportion to these, however long the history.
+    /// line if there are no findings. Takes time in proportion to these, for any length of the history.
     ///
     /// # Errors
     /// Those of reading and of writing; a row that cannot be read is a finding.

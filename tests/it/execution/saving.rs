@@ -1,4 +1,4 @@
-//! Jobs that are told to save their work before their slot ends, and jobs with an end that was not seen.
+//! Jobs that get the signal to save their work before their slot ends, and jobs with an end that was not seen.
 
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::execution::{PieceSpec, SaveWork};
@@ -8,7 +8,7 @@ use super::*;
 /// How long such a job has to save its work, in seconds: longer than any test takes.
 const GRACE: i64 = 600;
 
-/// The first of two pieces, told to save its work some time after the test.
+/// The first of two pieces; it gets the signal to save its work some time after the test.
 fn saving(text: &str) -> JobSpec {
     let save = SaveWork {
         signal: CheckpointSignal::Usr1,
@@ -24,7 +24,7 @@ fn saving(text: &str) -> JobSpec {
     }
 }
 
-/// Starts one, and waits until it is ready to be told.
+/// Starts one, and waits until it is ready for the signal.
 fn ready(place: &Place, job: &JobSpec) -> LocalExecutor {
     let executor = place.executor();
     executor.start(job).unwrap();
@@ -32,7 +32,7 @@ fn ready(place: &Place, job: &JobSpec) -> LocalExecutor {
     executor
 }
 
-/// Has it told now.
+/// Has the signal sent now.
 fn tell(executor: &LocalExecutor, job: &JobSpec) {
     let soon = now() + GRACE * MICROS_PER_SECOND;
     executor.keep_until(job.run(), soon).unwrap();

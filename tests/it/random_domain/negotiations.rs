@@ -217,7 +217,7 @@ async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &
     }
 }
 
-/// An offer that says nothing yet.
+/// An offer without values yet.
 fn offer(
     clock: &Clock,
     negotiation: Uuid,

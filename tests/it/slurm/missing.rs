@@ -88,7 +88,7 @@ fn offers_to_a_cluster_a_quarter_of_which_is_not_there_are_kept_on_the_rest() {
         })
         .await;
         let (known, begin) = (ids.len(), now());
-        // Many come one after the other, for four fifths of the nodes that are there: as fast as a slow machine can start jobs.
+        // Many come in a row, for four fifths of the nodes that are there: as fast as a slow machine can start jobs.
         let spacing = if nodes > 4 { SLOT * 5 / 4 } else { 0 };
         let count = |of: usize| i64::try_from(of).expect("a small number");
         for number in 0..offers {

@@ -1,4 +1,4 @@
-//! Work that is done in pieces on a cluster: told to save itself by its own job, and gone on with in another.
+//! Work that is done in pieces on a cluster: its own job sends the signal to save itself, and another job goes on with it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

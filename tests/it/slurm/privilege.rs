@@ -304,7 +304,7 @@ fn removes_what_is_over(helper: &Helper, work_dir: &Path, job: &str) {
     assert!(!work_dir.join(job).exists());
 }
 
-/// Where others could put something beside the folders, nothing is done; nor by a configuration that others can write.
+/// Where others could put a file beside the folders, nothing is done; the same with a configuration that others can write.
 fn nothing_is_done_where_others_can_write(helper: &Helper, work_dir: &Path) {
     fs::set_permissions(work_dir, fs::Permissions::from_mode(0o777)).unwrap();
     assert!(

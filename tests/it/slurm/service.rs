@@ -351,7 +351,7 @@ fn an_agreement_that_has_too_few_nodes_left_moves_inside_its_window() {
         let server = serve(&cluster);
         let client = server.client();
         let start = now() + 40;
-        // Both at once on four nodes, one after the other on three: the first has room for a late start, and not for that.
+        // Both at once on four nodes, in turn on three: the first has room for a late start, and not for that.
         let rigid = accepted(&client, &Offer::sleep(1, 20).on(2).within(start, start + 35)).await;
         let flexible = accepted(&client, &Offer::sleep(1, 20).on(2).within(start, start + 300)).await;
         let planned =

@@ -177,7 +177,7 @@ fn a_lease_whose_session_was_ended_is_taken_again_unless_another_process_was_fas
     });
 }
 
-/// Another session may have the lock and no epoch yet: it may be our own, of which the server does not know that it is gone.
+/// Another session may have the lock and no epoch yet: it may be our own, where the server has not noticed that it is gone.
 #[test]
 fn a_lock_that_another_session_has_without_an_epoch_is_waited_for() {
     let database = TestDatabase::postgres();

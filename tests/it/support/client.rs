@@ -98,7 +98,7 @@ impl Client {
         self.send(request.body(body.to_string())).await
     }
 
-    /// A request that a test adds to; it bears the key.
+    /// A request that a test adds to; it has the key.
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
         if self.key.is_empty() {

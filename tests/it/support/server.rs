@@ -119,7 +119,7 @@ impl Server {
         self.process.id()
     }
 
-    /// The most memory that the service has held, in KiB; `None` where the system does not tell.
+    /// The most memory that the service has held, in KiB; `None` where the system does not report it.
     pub(crate) fn peak_memory_kib(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -91,7 +91,7 @@ impl Cluster {
         })
     }
 
-    /// Starts a cluster of `nodes` nodes, of which the last `missing` are configured and not there. Its jobs last one minute at
+    /// Starts a cluster of `nodes` nodes. The last `missing` of them are configured and not there. Its jobs last one minute at
     /// most, and its controller calls silent nodes down after 300 seconds, as Slurm does by default.
     pub(crate) fn with_missing(nodes: usize, missing: usize) -> Self {
         Self::shaped(Shape {
@@ -149,7 +149,7 @@ impl Cluster {
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).expect("one's folder can be opened");
         fs::create_dir(folder.join("state")).expect("a folder can be made");
         fs::write(folder.join("slurm.conf"), configuration(&folder, ports, shape)).expect("a file");
-        // Later versions want control groups unless they are told not to, which 22.05 does not understand.
+        // Later versions want control groups unless a setting says otherwise, which 22.05 does not understand.
         if version() > 22 {
             fs::write(folder.join("cgroup.conf"), "CgroupPlugin=disabled\n").expect("a file");
         }

@@ -83,7 +83,7 @@ fn a_document_against_the_schemas_is_found_among_valid_ones() {
     assert!(found.is_err(), "an invalid document is taken for valid");
 }
 
-/// The terms of an agreement, however they are written.
+/// The terms of an agreement, in any writing.
 pub(crate) fn terms_of(properties: &str) -> wsag::terms::Terms {
     let element = |name: &str| {
         let (start, end) = (format!("<wsag:{name}"), format!("</wsag:{name}>"));

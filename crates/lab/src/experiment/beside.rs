@@ -18,7 +18,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[Experiment {
     run: compare,
 }];
 
-/// A month, of which the log's first begins at its time 0.
+/// A month. The first month of a log begins at its time 0.
 const MONTH_SECONDS: Seconds = 30 * 86_400;
 /// Jobs and promises of so long before the month fill the cluster.
 const WARM_UP_SECONDS: Seconds = 7 * 86_400;

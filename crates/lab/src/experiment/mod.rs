@@ -40,7 +40,7 @@ pub struct Setup<'a> {
 pub struct ServerRuns {
     /// Jobs submitted in a run; 10⁶ in the paper.
     pub jobs: usize,
-    /// Runs, of which each is a batch; 30 in the paper.
+    /// Runs; each is a batch. There are 30 in the paper.
     pub runs: usize,
 }
 

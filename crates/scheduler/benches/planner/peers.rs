@@ -45,7 +45,7 @@ impl SortedVec {
     }
 }
 
-/// The earliest fit along steps in order, the first of which holds the start of the window.
+/// The earliest fit along steps in order. The first step holds the start of the window.
 fn walk(
     steps: impl Iterator<Item = (i64, u32)>,
     nodes: u32,

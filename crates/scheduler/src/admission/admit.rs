@@ -52,11 +52,11 @@ impl Schedule {
         }
     }
 
-    /// Whether a request with one possible start would be let in by algorithm 1, as far as that can be found out with the work
-    /// that may be done. Changes nothing.
+    /// Whether algorithm 1 would accept a request with one possible start, as far as that can be found out with the work that may
+    /// be done. Changes nothing.
     pub(crate) fn would_admit_fixed(&mut self, request: &Request, work: &mut Work) -> bool {
         work.spend(SEARCH);
-        // A request that fits the plan as it stands is let in, in any order.
+        // A request that fits the plan as it stands is accepted, in any order.
         if self.tree.min_free(request.window()) >= request.nodes {
             return true;
         }

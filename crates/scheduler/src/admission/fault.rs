@@ -74,8 +74,8 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl Schedule {
-    /// The first thing that went wrong in this schedule and must never go wrong; `None` in every schedule that may still be used.
-    /// It stays until the schedule is rebuilt. O(1).
+    /// The first fault of this schedule; `None` in every schedule that may still be used. It stays until the schedule is rebuilt.
+    /// O(1).
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }
@@ -181,7 +181,7 @@ mod tests {
         // Each attempt finds that it can move to 100, and remembers that.
         let newcomer = request(1, (500, 600), 4);
         assert_eq!(schedule.would_start(Time(0), &newcomer), Some(Time(500)));
-        // Other requests take that place, and the memory of attempts is not told.
+        // Other requests take that place, and the memory of attempts does not hear of it.
         schedule.tree.reserve(slot(100), 1).unwrap();
         let Decision::Accepted { moved, .. } = schedule.submit(Time(0), &newcomer) else {
             panic!("there is room for it")

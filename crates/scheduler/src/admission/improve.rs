@@ -64,7 +64,7 @@ impl Schedule {
                 .get(h)
                 .is_some_and(|waiting| may_move(waiting.request.id))
             {
-                // Taken, searched, and put back.
+                // Taken out, searched, and placed back.
                 work.spend(3 * SEARCH);
                 let before = self.waiting.get(h).map(Waiting::slot);
                 if let (Some(freed), Some(of)) = (before, self.move_up_alone(h)) {

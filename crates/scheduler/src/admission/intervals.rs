@@ -50,7 +50,7 @@ impl Intervals {
         }
     }
 
-    /// Replaces everything by these intervals. O(n log n), less than one after the other.
+    /// Replaces everything by these intervals. O(n log n), less than one by one.
     pub(super) fn replace(&mut self, intervals: impl Iterator<Item = (Interval, u32)>) {
         let mut sorted: Vec<Vec<(Time, u32)>> = vec![Vec::new(); CLASSES];
         for (interval, handle) in intervals {
@@ -166,7 +166,7 @@ impl Spans {
         }
     }
 
-    /// Replaces everything by these intervals. O(n log n), less than one after the other.
+    /// Replaces everything by these intervals. O(n log n), less than one by one.
     pub(super) fn replace(&mut self, intervals: impl Iterator<Item = (Interval, u32)>) {
         let (started, ahead): (Vec<_>, Vec<_>) =
             intervals.partition(|(interval, _)| interval.start <= self.now);

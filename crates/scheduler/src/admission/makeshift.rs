@@ -1,6 +1,6 @@
-//! The fallback where the work of a decision is spent before algorithm 1 ends. A newcomer that fits the plan as it stands is let
-//! in there. One that does not is let in where the requests in its way fit elsewhere as the plan stands. This costs a few
-//! searches, for any number of waiting requests.
+//! The fallback where the work of a decision is spent before algorithm 1 ends. A newcomer that fits the plan as it stands is
+//! accepted there. One that does not fit is accepted where the requests in its way fit elsewhere as the plan stands. This costs a
+//! few searches, for any number of waiting requests.
 
 use super::trial::{Attempt, Newcomer, Trial};
 use super::work::{LOOK, SEARCH, VISIT};

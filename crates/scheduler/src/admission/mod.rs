@@ -196,7 +196,7 @@ pub struct Schedule {
     least_gain: LeastGain,
     /// Decisions that spent their budget.
     cut_short: u64,
-    /// The first thing that must never happen and did.
+    /// The first fault, if there was one.
     fault: Option<Fault>,
 }
 
@@ -238,8 +238,8 @@ impl Schedule {
         self
     }
 
-    /// Tries requests that the schedule's order refuses in up to `tries` other orders, within the budget: a portfolio of orders,
-    /// of which [`TRIES`] are enough. 0 decides by algorithm 1 alone.
+    /// Tries requests that the schedule's order refuses in up to `tries` other orders, within the budget: a portfolio of orders;
+    /// [`TRIES`] of them are enough. 0 decides by algorithm 1 alone.
     #[must_use]
     pub fn trying(mut self, tries: usize) -> Self {
         self.tries = tries;
@@ -421,7 +421,7 @@ impl Schedule {
         Some((waiting.request, waiting.start))
     }
 
-    /// The latest time that it was told.
+    /// The latest time that it got.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -7,8 +7,8 @@ use crate::time::{Interval, Time};
 
 impl Schedule {
     /// The waiting requests that `request` would leave without a place if it went before them in order, by algorithm 1: the ones
-    /// behind which it is put one after the other. Empty where it displaces no other, or finds no place whichever requests leave.
-    /// Changes nothing.
+    /// behind which it is put in turn. Empty where it displaces no other, or finds no place whichever requests leave. Changes
+    /// nothing.
     pub fn displaced(&mut self, now: Time, request: &Request) -> Vec<u64> {
         self.begin(now);
         let mut displaced = Vec::new();

@@ -110,7 +110,7 @@ impl Trial {
     }
 }
 
-/// A request that is to be let in.
+/// A request that is to be accepted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Newcomer {
     pub(super) request: Request,

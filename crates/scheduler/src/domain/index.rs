@@ -45,7 +45,7 @@ fn size_class(nodes: u32) -> usize {
 /// One stretch of time.
 #[derive(Debug, Clone)]
 struct Stretch {
-    /// A set of resources for each duration and size class, one after the other.
+    /// A set of resources for each duration and size class, in one row.
     sets: Vec<u64>,
     /// For each duration class and resource, the number of size classes that it can start.
     levels: Vec<u8>,

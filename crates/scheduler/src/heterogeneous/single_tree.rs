@@ -1,9 +1,8 @@
 //! One tree a class: idle periods by start, with the latest end and the longest duration of each subtree.
 //!
 //! An idle period [st, et) is feasible for a job that is ready at r, takes p and must start by s in one of two disjoint ways:
-//! * it *covers* the ready time: st ≤ r and et ≥ r + p. Among starts ≤ r, the latest end of a subtree tells whether it holds
-//!   one;
-//! * it *follows* the ready time: r < st ≤ s and et − st ≥ p. Among those starts, the longest duration tells.
+//! * it *covers* the ready time: st ≤ r and et ≥ r + p. Among starts ≤ r, the latest end of a subtree shows whether it holds one;
+//! * it *follows* the ready time: r < st ≤ s and et − st ≥ p. Among those starts, the longest duration shows it.
 //!
 //! Either is one descent, so a class costs O(log n), where two dimensions cost O(log² n).
 

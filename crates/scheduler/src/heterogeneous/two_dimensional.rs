@@ -2,8 +2,8 @@
 //!
 //! The primal tree holds the idle periods in its leaves, by start. Each inner node has a dual tree of the periods below it, by
 //! the dual coordinate −μ·et, with the longest period of each subtree. A search marks the primal subtrees with starts that are
-//! early enough (step 1), then asks their dual trees one after the other (step 2). There the periods with et ≥ r + p lie to one
-//! side, and if the longest of them does not last p, none does.
+//! early enough (step 1), then asks their dual trees in turn (step 2). There the periods with et ≥ r + p lie to one side, and if
+//! the longest of them does not last p, none does.
 //!
 //! Within a class μ is the same for all, so that descending −μ·et is ascending et, and the largest nominal capacity is the
 //! longest duration. The paper does not say how the trees are kept up to date. Here a primal node with sides that differ too much
@@ -76,7 +76,7 @@ enum Primal {
 
 #[derive(Debug, Clone)]
 struct Inner {
-    /// The least key on the right, which stands for the paper's median start.
+    /// The least key on the right, in place of the paper's median start.
     border: (Time, u32),
     /// Leaves below.
     size: usize,
@@ -85,7 +85,7 @@ struct Inner {
     dual: Tree<ByEnd>,
 }
 
-/// By end, which is by −μ·et descending; then by the fields that tell periods apart.
+/// By end, which is by −μ·et descending; then by the fields that distinguish periods.
 #[derive(Debug, Clone, Copy)]
 struct ByEnd;
 

@@ -7,8 +7,8 @@
 //! level, each run weighs [`DECAY`] of the next, because a party mostly repeats the runs that it makes now.
 //!
 //! Run times are compared by their logarithms: errors of run times are factors. A time limit is known where the requester or the
-//! trace gives one. Then a past run that reached its limit tells of its limit and not of its work: it counts as one that reaches
-//! the new limit.
+//! trace gives one. Then a past run that reached its limit gives its limit and not its work: it counts as one that reaches the
+//! new limit.
 //!
 //! The statements of the blend are corrected by a [`Calibration`]: that of the subject's group if it has [`GROUP_OUTCOMES_MIN`]
 //! outcomes, else that of all.
@@ -43,7 +43,7 @@ pub struct Subject<K> {
     pub levels: Vec<K>,
     /// The group that calibrates it with its outcomes: the application on the resource, for example.
     pub group: K,
-    /// The run time at which it is stopped or was expected to end, where its requester said one.
+    /// The run time at which it is stopped or was expected to end, where its requester gave one.
     pub limit: Option<Seconds>,
 }
 

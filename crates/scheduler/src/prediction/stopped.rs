@@ -1,5 +1,5 @@
-//! The mean of run times of which some were stopped before they were over: of each of these it is known only that it would
-//! have taken longer.
+//! The mean of run times where some were stopped before they were over. Of a stopped run it is known only that it would have
+//! taken longer.
 //!
 //! Without them long work would look rare, and with their own lengths it would look short. So the weight of each goes to the runs
 //! that are known to be longer, in proportion to their weights (Efron's redistribution to the right, 1967; the resulting

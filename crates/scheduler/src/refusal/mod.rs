@@ -1,4 +1,4 @@
-//! Why a request cannot be placed, from a closed list, so that every refusal can be told apart by a program.
+//! Why a request cannot be placed, from a closed list, so that a program can distinguish every refusal.
 
 mod relaxations;
 

@@ -131,8 +131,8 @@ fn relaxations_within(tree: &SlotTree, request: &Request, bounds: &Bounds, visit
 }
 
 impl Schedule {
-    /// [`relaxations`] of a request that was refused at the schedule's present, none of which starts before it, as far as the
-    /// schedule's budget allows.
+    /// [`relaxations`] of a request that was refused, as far as the schedule's budget allows. None of them starts before the
+    /// schedule's present.
     pub fn relaxations(&self, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {
         let times = Interval::new(bounds.times.start.max(self.now()), bounds.times.end);
         let visits = self.work_to_explain().visits();

@@ -50,8 +50,8 @@ struct Fit {
 }
 
 impl SlotTree {
-    /// The earliest second s with `nodes` free throughout [s, s + duration), the whole inside `window`.
-    /// O((g + 1) log n), where g counts the gaps met that are too short but could not be told to be.
+    /// The earliest second s with `nodes` free throughout [s, s + duration), the whole inside `window`. O((g + 1) log n), where g
+    /// counts the gaps met that are too short but did not show it in a summary.
     pub fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
         self.earliest_fit_within(nodes, duration, window, &mut u64::MAX.clone())
     }

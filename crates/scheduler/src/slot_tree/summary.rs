@@ -6,8 +6,8 @@ use crate::time::Seconds;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI32};
 
-/// Durations by which runs of free time are told apart: class 0 is any; from 2⁶ s on each doubling is a class, up to 2¹⁹ s,
-/// that is six days. More classes would skip more, but every change would carry them upwards.
+/// Classes of durations of runs of free time: class 0 is any; from 2⁶ s on each doubling is a class, up to 2¹⁹ s, that is six
+/// days. More classes would skip more, but every change would carry them upwards.
 pub(super) const CLASSES: usize = 15;
 
 /// The class of the longest duration that `seconds`, at least 1, reaches.
@@ -30,7 +30,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Of no slot. Far enough from the ends of the range to bear any pending addition.
+    /// Of no slot. Far enough from the ends of the range for any pending addition.
     pub(super) const NEUTRAL: Self = Self {
         min: i32::MAX / 2,
         reach: [i32::MIN / 2; CLASSES],
@@ -71,7 +71,7 @@ impl Summary {
         summary
     }
 
-    /// The summary of the first `len` slots of `block`, the last of which ends at `end`.
+    /// The summary of the first `len` slots of `block`. The last of them ends at `end`.
     ///
     /// Each slot is the lowest of one maximal run; a stack of rising values finds all those runs in one pass.
     pub(super) fn of(block: &Block, len: usize, end: i64) -> Self {

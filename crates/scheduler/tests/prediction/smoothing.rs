@@ -7,7 +7,7 @@ use scheduler::{Interval, Time};
 
 const HOUR: i64 = 3_600;
 
-/// A series by the hour from values, of which some are missing.
+/// A series by the hour from values; some of them are missing.
 fn hourly(values: &[Option<f64>]) -> Series {
     let samples = values.iter().zip(0_i64..);
     Series::of(

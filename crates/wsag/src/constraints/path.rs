@@ -154,7 +154,7 @@ impl<'t> Parser<'t, '_> {
         Kind::Element
     }
 
-    /// `name()`, if it comes next; else the characters taken are to be put back.
+    /// `name()`, if it comes next; else the caller goes back to before these characters.
     fn function(&mut self, name: &str) -> bool {
         if self.word() != Some(name) {
             return false;

@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Text,
 }
 
-/// Which names a step selects; None stands for any.
+/// The names that a step selects; None is any name.
 pub(super) struct Test {
     /// One copy serves all tests of a Location.
     pub(super) namespace: Option<Arc<str>>,
@@ -48,7 +48,7 @@ pub(super) enum Condition {
     Any(Vec<Condition>),
     All(Vec<Condition>),
     Not(Box<Condition>),
-    /// There is such a thing, and one of them compares.
+    /// There is such a node, and one of them compares.
     Has(Subject, Option<Comparison>),
 }
 

@@ -26,7 +26,7 @@ impl Accounting {
         let (data, socket) = (folder.join("mariadb"), folder.join("mariadb.sock"));
         let log = |name: &str| File::create(folder.join(name)).expect("a log can be written");
         let data_option = format!("--datadir={}", data.display());
-        // A server that root starts wants to be told so.
+        // A server that root starts wants a user's name.
         let named = rustix::process::geteuid().is_root().then_some("--user=root");
         let mut install = daemon("mariadb-install-db", folder);
         install

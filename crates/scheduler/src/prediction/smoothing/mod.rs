@@ -25,10 +25,10 @@ const SEASONS: [Seconds; 2] = [86_400, 7 * 86_400];
 /// Of this many steps, one is held back to choose the method by.
 const HELD_BACK: usize = 5;
 
-/// Fewer observed steps than this are smoothed simply: nothing more could be told from them.
+/// Series with fewer observed steps than this get simple smoothing: they are too short for anything more.
 const CHOICE_STEPS_MIN: usize = 20;
 
-/// A season needs this many of its lengths before it can be told from chance.
+/// A season needs this many of its lengths to be distinguished from chance.
 const SEASONS_MIN: usize = 2;
 
 /// Another method must be better than a simpler one by this part, or chance would choose.
