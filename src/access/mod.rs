@@ -165,7 +165,7 @@ impl Access {
             };
             self.known.forget(heard.is_ok());
             if let Err(why) = heard {
-                tracing::warn!(error = %why, "changes of keys are not heard of; each request looks its key up");
+                tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
                 tokio::select! {
                     () = stop.cancelled() => break,
                     () = tokio::time::sleep(RETRY) => {}

@@ -87,7 +87,7 @@ pub async fn serve(
         };
         let origin = Origin::from(peer.ip());
         let Some(connection) = bounds.connections.take(origin) else {
-            debug!(address = %peer.ip(), "has too many connections");
+            debug!(address = %peer.ip(), "an address has too many connections");
             if tls.is_none()
                 && let Ok(mut stream) = stream.into_std()
             {
@@ -122,7 +122,7 @@ pub async fn serve(
                             .await
                     }
                     Ok(Err(why)) => {
-                        debug!(error = %why, "no TLS");
+                        debug!(error = %why, "a TLS handshake failed");
                         Ok(())
                     }
                     Err(_) => Ok(()),

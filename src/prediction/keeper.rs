@@ -84,7 +84,7 @@ pub fn keep(
                     let _ = sender.send(Arc::new(knowledge));
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "predictions are not brought up to date"),
+                Err(error) => tracing::warn!(%error, "predictions are not updated"),
             }
         }
     });

@@ -41,7 +41,7 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
         match all(&stop, || store.prune_executions(&kept, BATCH)).await {
             Ok(0) => {}
             Ok(pruned) => tracing::info!(pruned, "old executions are sums over hours now"),
-            Err(error) => tracing::warn!(%error, "old executions stay as they are"),
+            Err(error) => tracing::warn!(%error, "old executions are not made into sums"),
         }
         if let Err(error) = store.fold_samples(clock.now(), policy.samples).await {
             tracing::warn!(%error, "old samples are not made into hours");
@@ -57,8 +57,8 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
         let over = ago(policy.archive_after);
         match all(&stop, || store.archive(over, BATCH)).await {
             Ok(0) => {}
-            Ok(archived) => tracing::info!(archived, "agreements that have been over for long are archived"),
-            Err(error) => tracing::warn!(%error, "agreements that have been over for long are not archived"),
+            Ok(archived) => tracing::info!(archived, "agreements that ended long ago are archived"),
+            Err(error) => tracing::warn!(%error, "agreements that ended long ago are not archived"),
         }
     }
 }

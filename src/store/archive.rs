@@ -52,7 +52,7 @@ async fn archive<D: Dialect>(database: &Database<D>, before: Micros, limit: u32)
         for one in together {
             match archive_together(database, &[*one]).await {
                 Err(why) if is_of_a_row(&why) => {
-                    tracing::error!(agreement = %one, error = %why, "it cannot be archived, and stays where it is");
+                    tracing::error!(agreement = %one, error = %why, "an agreement cannot be archived and stays");
                 }
                 done => archived += done?,
             }
