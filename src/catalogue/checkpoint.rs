@@ -7,10 +7,10 @@ use super::{ARGUMENTS_MAX, CatalogueError, TEXT_LENGTH_MAX};
 /// The longest time to save work in: more would be a piece by itself.
 const GRACE_SECONDS_MAX: u32 = 3_600;
 
-/// How an application saves its work and takes it up again. `[application.checkpoint]` of the configuration.
+/// How an application saves its work and goes on later. `[application.checkpoint]` of the configuration.
 ///
-/// At the end of a piece its processes get the signal; the program saves its state into its working folder and exits with status
-/// 0. For the next piece it is started again in the same folder, with `resume` after its arguments.
+/// At the end of a piece its processes get the signal; the program saves its state into its working folder and exits with
+/// status 0. For the next piece it is started again in the same folder, with `resume` after its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "CheckpointKeys")]
 pub struct Checkpoint {

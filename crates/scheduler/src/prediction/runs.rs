@@ -2,9 +2,9 @@
 //!
 //! The likeness of runs has levels, from the most general to the most particular: any run, a run of the application, of this
 //! party, on as many nodes, on this resource. Each level is a history; the particular ones are the most precise and have the
-//! fewest runs. So they are blended as a chain of Dirichlet processes. Of the weight, a level with n effective runs takes n / (n
-//! + [`PRIOR_RUNS`]) and leaves the rest to the level above it. The most general level takes the remainder. Within a particular
-//! level, each run weighs [`DECAY`] of the next, because a party mostly repeats the runs that it makes now.
+//! fewest runs. So they are blended as a chain of Dirichlet processes. Of the weight, a level with n effective runs takes
+//! n / (n + [`PRIOR_RUNS`]) and leaves the rest to the level above it. The most general level takes the remainder. Within a
+//! particular level, each run weighs [`DECAY`] of the next, because a party mostly repeats the runs that it makes now.
 //!
 //! Run times are compared by their logarithms: errors of run times are factors. A time limit is known where the requester or the
 //! trace gives one. Then a past run that reached its limit gives its limit and not its work: it counts as one that reaches the
