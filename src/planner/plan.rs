@@ -201,7 +201,13 @@ impl Plan {
 
     /// The live agreement that a schedule knows by a number.
     pub(super) fn by_number(&self, number: u64) -> Option<&Agreement> {
-        self.live.get(&self.numbers.slot(number)?.agreement)
+        Some(self.slot_by_number(number)?.0)
+    }
+
+    /// The same, with the index of its slot that has the number.
+    pub(super) fn slot_by_number(&self, number: u64) -> Option<(&Agreement, usize)> {
+        let slot = self.numbers.slot(number)?;
+        Some((self.live.get(&slot.agreement)?, slot.index))
     }
 
     /// Replaces a live agreement by what has become of it. One that is over leaves the plan, and so does a slot: at `now`

@@ -164,6 +164,8 @@ impl Decider<'_> {
             let may_be_asked = |of: &&Agreement| {
                 of.party != wanted.payer.party
                     && of.is_waiting()
+                    // A move is proposed in one slot, which would be more than slots of differing sizes are.
+                    && !of.slots.differ()
                     && self.plan.table.talks_about(of.id).next().is_none()
             };
             let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();

@@ -60,10 +60,15 @@ impl Decider<'_> {
         };
         let place = self.plan.resources.place(&agreement.resource);
         let at = place.and_then(|at| self.plan.resources.get(at));
-        // What has begun has its nodes, whatever its cluster says of them.
-        let is_held = |of: &&Agreement| of.is_being_carried_out() || at.is_some_and(|at| at.holds(of, now));
-        let held = replaced.filter(is_held);
-        let base = held.map_or_else(Vec::new, Agreement::loads);
+        let base = replaced.map_or_else(Vec::new, |old| {
+            let slots = old.slots.iter().enumerate();
+            let held = slots.filter(|(index, slot)| {
+                // A slot that has begun has its nodes, also where its cluster does not say so.
+                let runs = slot.ended.is_none() && *index < old.slots_begun();
+                runs || at.is_some_and(|at| at.holds_slot(old, *index, now))
+            });
+            held.map(|(_, slot)| (slot.occupied(), slot.nodes)).collect()
+        });
         let needed = kept(&agreement.loads(), &base);
         needed.iter().any(|(slot, _)| slot.start <= near)
     }

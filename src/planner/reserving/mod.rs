@@ -288,20 +288,24 @@ impl Decider<'_> {
             return;
         };
         let near = self.plan.reserving.near_until(resource, now);
-        let is_held = |agreement: &Agreement| of.holds(agreement, now);
         // What has moved to a later time is reserved when that comes, and what has moved again or is over does not count.
         let moves = self.plan.reserving.waiting.values().flat_map(|of| &of.moves);
         let missing: BTreeSet<u64> = moves
             .filter(|moved| near.is_some_and(|until| moved.to <= until))
             .filter(|moved| {
-                let present = self.plan.by_number(moved.id);
-                present
-                    .is_some_and(|of| of.slot().start == moved.to && of.resource == resource && !is_held(of))
+                self.plan
+                    .slot_by_number(moved.id)
+                    .is_some_and(|(agreement, index)| {
+                        let slot = agreement.slots.get(index);
+                        slot.is_some_and(|slot| slot.placement.start == moved.to)
+                            && agreement.resource == resource
+                            && !of.holds_slot(agreement, index, now)
+                    })
             })
             .map(|moved| moved.id)
             .collect();
         for waiting in self.plan.reserving.waiting.values_mut() {
-            let is_its = waiting.agreement.resource == resource && is_held(&waiting.agreement);
+            let is_its = waiting.agreement.resource == resource && of.holds(&waiting.agreement, near, now);
             let is_missing = |moved: &Move| missing.contains(&moved.id);
             if is_its && waiting.outcome == Outcome::Unknown && !waiting.moves.iter().any(is_missing) {
                 waiting.outcome = Outcome::Reserved;

@@ -56,14 +56,30 @@ impl ResourcePlan {
         self.kept.get(&Run::from(agreement))
     }
 
-    /// Whether the nodes of an agreement are kept for its slot.
-    pub(in crate::planner) fn holds(&self, agreement: &Agreement, now: Time) -> bool {
-        let start = agreement.slot().start;
-        self.kept_for(agreement).is_some_and(|kept| {
-            // One of a slot that was tried before begins at another time.
-            let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
-            begins && kept.nodes.len() >= agreement.slot_nodes() as usize
-        })
+    /// Whether nodes are kept for a slot of an agreement, by its index: as many as it needs, from its start.
+    pub(in crate::planner) fn holds_slot(&self, agreement: &Agreement, index: usize, now: Time) -> bool {
+        let run = Run {
+            slot: u32::try_from(index + 1).unwrap_or(u32::MAX),
+            ..Run::from(agreement)
+        };
+        let (Some(slot), Some(kept)) = (agreement.slots.get(index), self.kept.get(&run)) else {
+            return false;
+        };
+        // Nodes that are kept for an earlier try of the slot have another start.
+        let start = slot.placement.start;
+        let begins = kept.since == start || (start <= now + 1 && kept.since <= now + 1);
+        begins && kept.nodes.len() >= slot.nodes as usize
+    }
+
+    /// Whether nodes are kept for the slot that an agreement has now or next, and for all its later ones that begin by an instant.
+    pub(in crate::planner) fn holds(&self, agreement: &Agreement, near: Option<Time>, now: Time) -> bool {
+        let next = agreement.slots_over();
+        let is_near = |index: &usize| {
+            let slot = agreement.slots.get(*index);
+            *index == next || slot.is_some_and(|slot| near.is_some_and(|near| slot.placement.start <= near))
+        };
+        let mut slots = (next..agreement.slots.len()).filter(is_near);
+        slots.all(|index| self.holds_slot(agreement, index, now))
     }
 
     /// Whether nobody has a node from `now` on.

@@ -38,15 +38,17 @@ fn in_place(new: &PlannedSlot) -> PlannedSlot {
     }
 }
 
-/// The names of a slot's reservations: all of it, or its nodes, then the time before and after.
-fn names(agreement: Uuid) -> [String; 3] {
-    let name = name_of("cluster", Run::first(agreement));
-    [name.clone(), format!("{name}.2"), format!("{name}.3")]
+/// The names of the first reservations of a slot: its own, then names of slots that no agreement has.
+fn names(run: Run) -> [String; 3] {
+    [0, 1_000_001, 2_000_002].map(|more| {
+        let slot = run.slot + more;
+        name_of("cluster", Run { slot, ..run })
+    })
 }
 
 /// Nodes and duration of the reservations of a slot, where they are.
 fn parts(site: &Site, slot: &PlannedSlot) -> [Option<(String, String)>; 3] {
-    names(slot.run.agreement).map(|name| {
+    names(slot.run).map(|name| {
         let row = site.cluster.reservation(&name)?;
         Some((row["NodeCnt"].clone(), row["Duration"].clone()))
     })
@@ -79,8 +81,8 @@ fn a_slot_that_replaces_another_one_gets_the_rest_beside_it_and_then_all_without
     assert_eq!(
         parts(&site, &new),
         [
-            Some(part("1", "00:16:40")),
             Some(part("2", "00:01:40")),
+            Some(part("1", "00:16:40")),
             Some(part("2", "00:05:00"))
         ]
     );
@@ -119,6 +121,56 @@ fn a_slot_that_replaces_another_one_gets_the_rest_beside_it_and_then_all_without
 }
 
 #[test]
+fn slots_that_replace_slots_get_the_times_beside_all_of_them_under_names_of_their_own() {
+    let site = Site::start();
+    let first = slot(4, 300, 200);
+    let behind = |of: &PlannedSlot, seconds: i64, duration: i64| PlannedSlot {
+        run: Run { slot: 2, ..of.run },
+        interval: Interval::of(of.interval.end + seconds, duration),
+        ..of.clone()
+    };
+    // Pieces of 200 and 300 seconds, 100 apart; and of 300 and 400, 50 apart, beginning 50 earlier. All need every node.
+    let old = [first.clone(), behind(&first, 100, 300)];
+    site.executor.prepare(&old).unwrap();
+    let before = old.each_ref().map(|of| site.reservation(of));
+    let moved = PlannedSlot {
+        interval: Interval::of(first.interval.start - 50, 300),
+        ..slot(4, 300, 300)
+    };
+    let moved = replacing(&first, moved);
+    let new = [moved.clone(), behind(&moved, 50, 400)];
+    let [a, b] = new.clone();
+    let [c, d] = old.clone();
+    site.executor.prepare(&[a, c, b, d]).unwrap();
+    assert_eq!(site.executor.refused(), []);
+    assert_eq!(
+        old.each_ref().map(|of| site.reservation(of)),
+        before,
+        "they are left alone"
+    );
+    assert_eq!(
+        new.each_ref().map(|of| parts(&site, of)),
+        [
+            [Some(part("4", "00:00:50")), Some(part("4", "00:00:50")), None],
+            [Some(part("4", "00:01:40")), None, None],
+        ]
+    );
+    assert_eq!(
+        site.executor.kept_nodes().len(),
+        4,
+        "both, and those that they replace"
+    );
+    let new = new.each_ref().map(in_place);
+    site.executor.prepare(&new).unwrap();
+    let shown = site.cluster.run("scontrol", &["-o", "show", "reservation"]);
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert_eq!(
+        new.each_ref().map(|of| parts(&site, of)[0].clone()),
+        [Some(part("4", "00:05:00")), Some(part("4", "00:06:40"))]
+    );
+}
+
+#[test]
 fn a_slot_that_has_begun_is_held_for_longer_where_its_own_nodes_can_be_and_others_make_way() {
     let site = Site::start();
     let old = PlannedSlot {
@@ -144,7 +196,7 @@ fn a_slot_that_has_begun_is_held_for_longer_where_its_own_nodes_can_be_and_other
     let plan = [new.clone(), old.clone(), behind.clone()];
     assert!(poll_until(PATIENCE, || site.executor.prepare(&plan).is_ok()));
     assert_eq!(site.reservation(&old).as_ref(), Some(&before), "it is left alone");
-    assert_eq!(parts(&site, &new), [None, None, Some(part("2", "00:06:40"))]);
+    assert_eq!(parts(&site, &new), [Some(part("2", "00:06:40")), None, None]);
     assert_ne!(site.reservation(&behind).unwrap()["Nodes"], before["Nodes"]);
     assert_eq!(kept(&site, &new), kept(&site, &old));
     // Another agreement has these nodes after that.
@@ -239,7 +291,7 @@ fn a_larger_or_longer_agreement_is_made_when_its_nodes_are_held_and_else_the_old
             .post_json("/agreements", &json!({"offer": offer["id"]}))
             .await;
         let new = accepted.created();
-        let reserved_by_now: Vec<_> = names(new)
+        let reserved_by_now: Vec<_> = names(Run::first(new))
             .iter()
             .filter_map(|name| cluster.reservation(name))
             .collect();
