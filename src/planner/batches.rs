@@ -1,5 +1,5 @@
-//! What is decided and not answered yet: a batch that is being stored, and another that is decided on top of it meanwhile. The second
-//! is on its way only after the first is stored; where the first is not, both are given up.
+//! The decisions that are not answered yet: a batch that is being stored, and another that is decided on top of it meanwhile. The
+//! second is on its way only after the first is stored; where the first is not, both are given up.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::store::{self, Change, Store};
 /// Gives the answer of one command, once it is known whether its batch is stored.
 pub(super) type Answer = Box<dyn FnOnce(bool) + Send>;
 
-/// What is stored together and answered only then. Dropping it says that nothing was decided.
+/// The changes that are stored together, with the answers that are sent only then. Dropping it answers that nothing was
+/// decided.
 #[derive(Default)]
 pub(super) struct Decided {
     pub(super) batch: Vec<Change>,
@@ -24,11 +25,11 @@ pub(super) struct Decided {
     pub(super) suggested: Vec<Suggestion>,
     /// How many commands led to it.
     pub(super) commands: usize,
-    /// What the requests with idempotency keys were answered, before and in it.
+    /// The answers to the requests with idempotency keys, before this batch and in it.
     pub(super) remembered: Remembered,
 }
 
-/// What is doubtful after the store failed to take a batch, until the plan has been read anew.
+/// The batches in doubt after the store failed to take one, until the plan has been read anew.
 #[derive(Default)]
 pub(super) struct Doubt {
     /// The batch of which it is not known whether it is stored.
@@ -39,7 +40,7 @@ pub(super) struct Doubt {
 
 /// A batch on its way to the database.
 pub(super) struct Storing {
-    /// What is told once it is there, without its changes.
+    /// The answers that are sent once it is stored, without its changes.
     pub(super) decided: Decided,
     pub(super) batch: Arc<Vec<Change>>,
     pub(super) begun: Instant,

@@ -5,7 +5,7 @@ use super::{Command, Error, Reply};
 use crate::planner::batches::Answer;
 use crate::planner::metrics::Decision;
 
-/// Decides one command; its answer waits for the batch, and so does the count of what was decided.
+/// Decides one command; its answer waits for the batch, and so does the count of the decisions.
 pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>) -> Answer {
     match command {
         Command::Place(proposal, reply) => {

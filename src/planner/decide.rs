@@ -19,13 +19,14 @@ use crate::planner::placement::admit::{Admitted, Wanted, placed};
 use crate::planner::resources::repair::by;
 use crate::store::{Change, Idempotent};
 
-/// The share of a slot that may be over before its job begins: one in so many seconds. Less is what starting takes.
+/// The share of a slot that may be over before its job begins: one second in this number of seconds. A shorter delay is
+/// the normal time to start.
 const LATE_SHARE: Seconds = 10;
 
-/// What the requests with the idempotency keys of parties were answered, by party and key.
+/// The answers to the requests with idempotency keys, by party and key.
 pub(super) type Remembered = HashMap<(String, String), Idempotent>;
 
-/// What is decided with: the plan, the present, and the changes that the batch has so far.
+/// The data of a decision: the plan, the present, and the changes that the batch has so far.
 pub(super) struct Decider<'a> {
     pub(super) settings: &'a Settings,
     pub(super) plan: &'a mut Plan,
@@ -66,7 +67,7 @@ impl Decider<'_> {
     /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
     fn admitted(&mut self, proposal: &Proposal) -> Result<Option<(Agreement, Admitted, u64)>, Refusal> {
         self.reserved_or(proposal, |this, wanted, reason, now| {
-            // Who is refused learns of what others have, as who asks for advice does.
+            // A refusal reveals something about the agreements of others, as a quote does.
             match this.probe(wanted.payer.party) {
                 Ok(()) => this.refused(wanted, reason, now),
                 Err(exceeded) => exceeded,
@@ -120,7 +121,7 @@ impl Decider<'_> {
         self.event(EventKind::Accepted, detail)
     }
 
-    /// Takes over what moved to let an agreement in; answers with those as they are now.
+    /// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
     pub(super) fn make_room(&mut self, admitted: &Admitted) -> Vec<Agreement> {
         let why = "to let another agreement in";
         let mut moved = self.moved(&admitted.moved, why);
@@ -128,8 +129,8 @@ impl Decider<'_> {
         moved
     }
 
-    /// Fixes the placements of those who have waited for the fraction of their wait that the provider or they themselves
-    /// have set (paper 000, section 4.2), before anything else is decided.
+    /// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
+    /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions.
     pub(super) fn fix_those_who_have_waited(&mut self, now: Time) {
         for mut agreement in self.plan.fixed_by(now) {
             self.plan.fix(&agreement);
@@ -139,7 +140,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Takes over what a schedule has moved; answers with the agreements as they are now.
+    /// Takes over the moves of a schedule. Returns the agreements as they are now.
     pub(super) fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(moves.len());
         for of in moves {
@@ -197,8 +198,8 @@ impl Decider<'_> {
         Ok(self.update(agreement, events))
     }
 
-    /// Ends an agreement whose slot has not begun, for its fee: what the same request would cost now is seen once it has
-    /// left the plan.
+    /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
+    /// the agreement has left the plan.
     fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement, Error> {
         let mut closed = self.close(&mut agreement, AgreementState::Terminated, self.now)?;
         agreement.version += 1;
@@ -241,7 +242,7 @@ impl Decider<'_> {
                 starting.push(begun);
             }
         }
-        // Those with the least room first; what begins now is out of their way.
+        // The agreements with the least room come first. A slot that begins now is out of their way.
         missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
             let agreement = self.live(agreement.id)?;
@@ -262,7 +263,7 @@ impl Decider<'_> {
         self.plan.has_stopped(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
         if nodes.len() < agreement.slot_nodes() as usize {
-            // Nodes are gone whose loss nobody has planned around yet.
+            // The plan does not take the loss of these nodes into account yet.
             self.lose(agreement.id);
             return None;
         }
@@ -357,8 +358,8 @@ impl Decider<'_> {
             return Ok(());
         }
         let mut agreement = self.processing(id)?;
-        // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged. What goes on
-        // under a later agreement began at its slot's begin at the earliest.
+        // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged. Work that
+        // goes on under a later agreement began at its slot's begin at the earliest.
         let agreed = match agreement.origin {
             None => agreement.created,
             Some(_) => agreement.placement().start.seconds() * crate::clock::MICROS_PER_SECOND,
@@ -405,7 +406,7 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Ends the service of an agreement, assesses its guarantees and closes it: all in one step, so that nobody sees
+    /// Ends the service of an agreement, assesses its guarantees and closes it: all in one step, so that no reader sees
     /// a complete agreement with an open guarantee.
     pub(super) fn close(
         &mut self,
@@ -413,7 +414,7 @@ impl Decider<'_> {
         last: AgreementState,
         ended: Micros,
     ) -> Result<Vec<Event>, Error> {
-        // What another goes on with is not over.
+        // Work that another agreement goes on with is not over.
         if agreement.outcome.is_some() {
             agreement.end_slot(ended);
         }
@@ -451,7 +452,7 @@ impl Decider<'_> {
         agreement.version += 1;
         let gives_back = agreement.is_between_slots() || agreement.state.is_final();
         let release = gives_back && self.plan.is_bound(agreement.id);
-        // What was offered in its place counts on its waiting, or on its going on.
+        // An offer in its place relies on the agreement still waiting, or still running.
         let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
         self.suggest_if_lost(&agreement);
         self.batch.push(Change::UpdateAgreement {
@@ -527,8 +528,7 @@ pub(super) fn piece_of(agreement: &Agreement, index: usize) -> String {
     }
 }
 
-/// Whether so much of the slot of a job is over that the rest may not suffice for it: the service was down, or the clock was
-/// stepped.
+/// Whether the rest of a job's slot may be too short for the job, because the service was down or the clock was stepped.
 pub(super) fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
     let late = now - agreement.slot().start;
     agreement.job.is_some()

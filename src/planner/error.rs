@@ -1,4 +1,4 @@
-//! Why a command is not carried out, and what its requester could have instead.
+//! The reason why a command is not carried out, and the alternatives of its requester.
 
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason};
@@ -55,7 +55,7 @@ pub enum Error {
     /// The tree of offers does not allow it.
     #[error("{0}")]
     Stale(&'static str),
-    /// The request's idempotency key came before; this is what it was answered then.
+    /// The request's idempotency key came before; this is the answer of that time.
     #[error("the idempotency key has been used")]
     Repeated(Box<Idempotent>),
     /// Nothing was stored, as far as is known; worth another try.

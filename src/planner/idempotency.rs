@@ -1,11 +1,11 @@
-//! Requests that bear an idempotency key: the answer is stored with the effect, and whoever repeats the request gets it
-//! again instead of a second effect.
+//! Requests that bear an idempotency key: the answer is stored with the effect, and a repeated request gets it again,
+//! without a second effect.
 
 use super::decide::Decider;
 use super::{Command, Error};
 use crate::store::{Change, Idempotent};
 
-/// What tells a request from others, and how its answer is kept.
+/// The identity of a request, and the way to keep its answer.
 #[derive(Debug, Clone)]
 pub struct Idempotency<T> {
     /// The party that sent it; keys of different parties have nothing to do with each other.
@@ -14,12 +14,12 @@ pub struct Idempotency<T> {
     pub key: String,
     /// A digest of the request: another request under the same key is the client's mistake.
     pub request_hash: String,
-    /// Puts the answer into the words that are kept. It runs on the planner's task, so it only writes what it is given.
+    /// Writes the answer as the text that is kept. It runs on the planner's task, so it only writes its arguments.
     pub answer: fn(&T) -> String,
 }
 
 impl<T> Idempotency<T> {
-    /// Under what it is remembered.
+    /// The name under which it is remembered.
     pub(super) fn scope(&self) -> (String, String) {
         (self.party.clone(), self.key.clone())
     }
@@ -43,7 +43,7 @@ impl Command {
 }
 
 impl Decider<'_> {
-    /// Refuses a request whose key came before.
+    /// Refuses a request with a key that came before.
     pub(super) fn is_new<T>(&self, request: Option<&Idempotency<T>>) -> Result<(), Error> {
         match request.and_then(|request| self.remembered.get(&request.scope())) {
             Some(earlier) => Err(Error::Repeated(Box::new(earlier.clone()))),

@@ -1,9 +1,9 @@
-//! What must never happen to the plan, and what comes of it.
+//! Faults that must never happen to the plan, and their effects.
 //!
-//! A decision takes out of the plan what it puts back a moment later, and relies on the plan in many other ways. Where that
-//! turns out wrong, nobody knows what else is: the plan in memory is not the stored one any more. The code that finds this
-//! notes it here and returns. Before a batch is stored, the writer looks here. Where something is noted, it stores nothing of
-//! the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
+//! A decision takes slots out of the plan and puts them back a moment later, and relies on the plan in many other ways. Where
+//! this fails, other parts of the plan may be wrong too: the plan in memory is not the stored one any more. The code that
+//! finds this notes it here and returns. Before a batch is stored, the writer looks here. Where something is noted, it stores
+//! nothing of the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
 //! anything (`docs/decisions/0006`).
 
 use scheduler::Time;
@@ -15,7 +15,7 @@ use super::{Error, Plan};
 use crate::agreement::{Agreement, AgreementState, Event};
 use crate::clock::Micros;
 
-/// How the log tells that a batch was given up; `what` says why.
+/// The text in the log for a batch that was given up; `what` says why.
 pub const IMPOSSIBLE: &str =
     "the plan cannot be right: nothing of this batch is stored, and the plan is read anew";
 
@@ -24,7 +24,7 @@ pub const IMPOSSIBLE: &str =
 pub(super) struct Impossible(Option<String>);
 
 impl Impossible {
-    /// Notes what has happened, unless something is noted already: the first is what all the others may come from.
+    /// Notes a fault, unless one is noted already: all later faults may come from the first.
     pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
         self.0.get_or_insert_with(what);
     }
@@ -36,7 +36,7 @@ impl Impossible {
         }
     }
 
-    /// Notes what the schedule of a resource says.
+    /// Notes the fault that the schedule of a resource reports.
     pub(super) fn look_at(&mut self, of: &ResourcePlan) {
         if let Some(fault) = of.schedule.fault() {
             self.note(|| format!("{}: {fault}", of.resource.name));
@@ -45,7 +45,7 @@ impl Impossible {
 }
 
 impl Plan {
-    /// What must never happen and did; none where the plan may be used. O(1).
+    /// The fault that must never happen and did; none where the plan may be used. O(1).
     pub(super) fn impossible(&self) -> Option<&str> {
         self.resources.impossible.0.as_deref()
     }

@@ -1,4 +1,4 @@
-//! What the planner counts while it works, and what it can be asked for at any time.
+//! The numbers that the planner counts while it works, and the ones that can be asked of it at any time.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -14,10 +14,10 @@ use crate::store::Change;
 
 /// Upper bounds for the commands of a batch.
 const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
-/// A planner that takes longer to say how it stands is at something else; what only it knows is left out then.
+/// A planner that takes longer to report its state is busy; its own numbers are left out then.
 const CENSUS_WAIT: Duration = Duration::from_secs(1);
 
-/// What is counted while the process lives.
+/// The counts of the life of this process.
 #[derive(Debug)]
 pub(super) struct Measured {
     /// Commands decided together.
@@ -26,11 +26,11 @@ pub(super) struct Measured {
     commits: Histogram,
     /// Batches that were not stored, or of which that is not known.
     failed: u64,
-    /// Batches that were given up because of what must never happen to the plan.
+    /// Batches that were given up because of a fault in the plan.
     pub(super) given_up: u64,
     decisions: BTreeMap<(&'static str, &'static str), u64>,
     refusals: BTreeMap<(&'static str, &'static str), u64>,
-    /// Those of the refusals whose search for a place was cut short, by what was asked for.
+    /// The refusals where the search for a place was cut short, by the kind of request.
     cut_short: BTreeMap<&'static str, u64>,
     ended: BTreeMap<&'static str, u64>,
     offers: BTreeMap<&'static str, u64>,
@@ -54,7 +54,7 @@ impl Default for Measured {
     }
 }
 
-/// A decision about what somebody asked for.
+/// A decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decision {
     request: &'static str,
@@ -64,7 +64,7 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// What was decided about a request of a kind.
+    /// The decision about a request of a kind.
     pub(super) fn of<T>(request: &'static str, decided: &Result<T, Error>) -> Self {
         let outcome = match decided {
             Ok(_) => "granted",
@@ -91,7 +91,7 @@ impl Decision {
         }
     }
 
-    /// What was decided about a pending agreement. Why it was rejected is told in words only.
+    /// The decision about a pending agreement. The reason of a rejection is given in words only.
     pub(super) fn settled(decided: &Result<Agreement, Error>) -> Self {
         let of = Self::of("pending", decided);
         match decided {
@@ -103,7 +103,7 @@ impl Decision {
         }
     }
 
-    /// What was found for a request for offers.
+    /// The result for a request for offers.
     pub(super) fn quoted(decided: &Result<Quote, Error>) -> Self {
         match decided {
             Ok(Quote {
@@ -116,7 +116,8 @@ impl Decision {
 }
 
 impl Measured {
-    /// Counts a batch that was decided, whose commands somebody waits for where it has any, and how many seconds storing it took, where there was something to store.
+    /// Counts a decided batch with its commands that a caller waits for, if any, and the seconds that storing it took, where
+    /// there was something to store.
     pub(super) fn batch(&mut self, commands: usize, commit: Option<f64>) {
         if commands > 0 {
             // At most 128.
@@ -133,12 +134,12 @@ impl Measured {
         self.failed += 1;
     }
 
-    /// Counts a batch that was given up because of what must never happen to the plan.
+    /// Counts a batch that was given up because of a fault in the plan.
     pub(super) fn gave_up(&mut self) {
         self.given_up += 1;
     }
 
-    /// Counts what was decided and, of what was stored, what is worth it.
+    /// Counts the decisions and, of the stored changes, the ones that matter.
     pub(super) fn decided(&mut self, decisions: &[Decision], batch: &[Change]) {
         for decision in decisions {
             let of = (decision.request, decision.outcome);
@@ -250,7 +251,7 @@ impl Measured {
 pub(super) struct Census {
     /// Agreements that are not over, by state.
     agreements: BTreeMap<&'static str, u64>,
-    /// Those among them whose job runs or is about to.
+    /// The ones among them with a job that runs or is about to.
     jobs: u64,
     /// Negotiations that go on.
     negotiations: u64,
@@ -263,7 +264,7 @@ pub(super) struct Census {
 }
 
 impl Decider<'_> {
-    /// Counts what is in the plan. O(r) for r resources.
+    /// Counts the contents of the plan. O(r) for r resources.
     pub(super) fn census(&self) -> Census {
         let live = self.plan.live();
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
@@ -339,7 +340,8 @@ impl Census {
 }
 
 impl Planner {
-    /// Writes down what is counted here. What only the plan knows is left out where the planner does not answer in time.
+    /// Writes the counts of this module. The numbers from the plan are left out where the planner does not answer in
+    /// time.
     pub async fn expose(&self, text: &mut Exposition) {
         text.family(
             "bespeak_ready",

@@ -1,4 +1,4 @@
-//! When nodes are free: of a class of resources together, and never whose they are otherwise.
+//! The times when nodes are free, for a class of resources together. The holders of the other nodes are never shown.
 
 use scheduler::{Interval, Time};
 
@@ -6,15 +6,15 @@ use crate::clock::second_of;
 use crate::planner::decide::Decider;
 use crate::planner::{Command, Error, Planner};
 
-/// Gaps of one resource, and intervals of an answer, at most: what is beyond is left out at the end.
+/// Gaps of one resource, and intervals of an answer, at most. The ones beyond are left out at the end.
 const GAPS_MAX: usize = 1_000;
 
-/// What is asked about.
+/// A question about free nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Availability {
-    /// Who asks.
+    /// The caller.
     pub party: String,
-    /// So many nodes at least, on one resource.
+    /// The least number of nodes, on one resource.
     pub nodes: u32,
     /// In this time.
     pub within: Interval,
@@ -23,8 +23,8 @@ pub struct Availability {
 }
 
 impl Planner {
-    /// The times in which so many nodes are free on some resource of a class, in order and apart from each other, in the
-    /// provider's steps; none where the provider does not tell. O(g log g) for g gaps of all its resources.
+    /// The times in which this number of nodes is free on some resource of a class, in order and apart from each other,
+    /// in the provider's steps; none where the provider does not show it. O(g log g) for g gaps of all its resources.
     ///
     /// # Errors
     /// [`Error::Refused`] where its party asks more often than it may, [`Error::Unavailable`] when the planner has stopped.

@@ -1,5 +1,5 @@
-//! Budgets: what a requester is ready to pay decides where its placement may lie, and a refusal tells the least that
-//! would have done.
+//! Budgets. The budget of a requester limits the places of its request, and a refusal gives the lowest budget that
+//! would have sufficed.
 //!
 //! In one window a later placement never costs more than an earlier one. So a budget is a bound on the start, and the
 //! cheapest placement of the plan as it stands is its latest fit.
@@ -11,19 +11,19 @@ use crate::agreement::{Agreement, Money};
 use crate::planner::Proposal;
 use crate::planner::decide::Decider;
 
-/// Who pays, and how much at most.
+/// The party that pays, and the most that it pays.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::planner) struct Payer<'a> {
     /// The party, for its price profile.
     pub(in crate::planner) party: &'a str,
-    /// The most that it pays; none for whatever it costs.
+    /// The most that it pays; none for no limit.
     pub(in crate::planner) budget: Option<Money>,
     /// The part of its wait after which it lets itself be moved no more, which is for its discount.
     pub(in crate::planner) fix_at: Option<Fraction>,
 }
 
 impl<'a> Payer<'a> {
-    /// Who would pay for what is proposed.
+    /// The payer of a proposal.
     pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
         Self {
             party: &proposal.party,
@@ -32,7 +32,7 @@ impl<'a> Payer<'a> {
         }
     }
 
-    /// Who pays for an agreement, whatever it costs.
+    /// The payer of an agreement, without a limit.
     pub(in crate::planner) fn of_agreement(agreement: &'a Agreement) -> Self {
         Self {
             party: &agreement.party,

@@ -1,4 +1,4 @@
-//! What a request may have: quotas, budgets and prices; and refusals with their reasons.
+//! The limits of a request: quotas, budgets and prices; and refusals with their reasons.
 
 pub(super) mod availability;
 pub(super) mod budget;

@@ -1,8 +1,8 @@
-//! What placements cost: the provider's price list, applied to the plan as it stands.
+//! The prices of placements: the provider's price list, applied to the plan as it stands.
 //!
-//! A price is exact until [`Price::micros`] rounds it to a millionth of the currency, once, half up; what is rounded
-//! before that is said at [`Tariff::price`] and [`Pricing::load`]. A requester sees the same number wherever it stands,
-//! and an accepted one stays, whatever moves later.
+//! A price is exact until [`Price::micros`] rounds it to a millionth of the currency, once, half up. [`Tariff::price`]
+//! and [`Pricing::load`] say where a number is rounded before that. A requester sees the same number in every place,
+//! and an accepted price stays when placements move later.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ const LOAD_STEPS: u32 = 10_000;
 /// A provider's price list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pricing {
-    /// What everything is priced in.
+    /// The currency of all prices.
     pub currency: Currency,
     /// Millionths of the currency for a node and an hour.
     pub node_hour_micros: u32,
     /// The same for the resources that have a price of their own, by name.
     pub resources: BTreeMap<String, u32>,
-    /// What those parties pay in parts of the price that have a price profile, by name (002, section 3.2).
+    /// The part of the price that each party with a price profile pays, by the party's name (002, section 3.2).
     pub profiles: BTreeMap<String, Fraction>,
     /// Off for a completion at the deadline, in proportion for an earlier one (002, algorithm 2), at most the whole.
     pub late: Fraction,
@@ -34,19 +34,19 @@ pub struct Pricing {
     pub busy: Fraction,
     /// Off for slack that the provider may still use: never quite `most`, half of it at `half` seconds.
     pub flexible: Discount,
-    /// What ending an agreement before its slot costs, as a part of its price, at most the whole.
+    /// The fee for ending an agreement before its slot, as a part of its price, at most the whole.
     pub cancellation: Fraction,
-    /// What a change of an agreement costs beside the difference of the prices, as a part of its price, at most the
+    /// The fee for a change of an agreement, beside the difference of the prices, as a part of its price, at most the
     /// whole.
     pub change: Fraction,
 }
 
-/// What is priced.
+/// The request that is priced.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::planner) struct Priced<'a> {
-    /// Who pays.
+    /// The party that pays.
     pub(in crate::planner) payer: Payer<'a>,
-    /// What it uses.
+    /// The nodes and the time that it uses.
     pub(in crate::planner) node_seconds: u128,
     /// Where it is placed, or would be in one piece that completes with its last one.
     pub(in crate::planner) slot: Interval,
@@ -72,7 +72,7 @@ impl<'a> Priced<'a> {
 }
 
 impl Pricing {
-    /// So much for a node and an hour, with no other rules.
+    /// A price for a node and an hour, with no other rules.
     pub fn flat(node_hour_micros: u32, currency: Currency) -> Self {
         Self {
             currency,
@@ -87,14 +87,14 @@ impl Pricing {
         }
     }
 
-    /// What a node costs for an hour on a resource, in millionths of the currency, before all rules.
+    /// The price of a node for an hour on a resource, in millionths of the currency, before all rules.
     pub(in crate::planner) fn node_hour(&self, resource: &str) -> u32 {
         *self.resources.get(resource).unwrap_or(&self.node_hour_micros)
     }
 
-    /// The load factor of a window on a resource: 1 where its nodes are free throughout, 1 + `busy` where they are
-    /// taken, rounded down to a hundredth of a percent. What is priced must not be on the tree, or else be the node-seconds
-    /// that are `not_counted`. O(log n).
+    /// The load factor of a window on a resource: 1 where its nodes are free throughout, 1 + `busy` where they are taken,
+    /// rounded down to a hundredth of a percent. The priced request must not be on the tree; if it is there, its
+    /// node-seconds are `not_counted`. O(log n).
     fn load(&self, tree: &SlotTree, window: Interval, not_counted: u128) -> Fraction {
         let plain = Fraction {
             numerator: LOAD_STEPS,
@@ -112,9 +112,9 @@ impl Pricing {
         Fraction { numerator, ..plain }
     }
 
-    /// The price of a placement at `now`: 002's for its area and completion, × the load factor,
-    /// × (1 − `d_max`·w/(w + w50)) with w the slack of its window that the provider may still use: that part of it during
-    /// which the placement may move. None beyond what an amount can hold.
+    /// The price of a placement at `now`: 002's for its area and completion, × the load factor, × (1 − `d_max`·w/(w +
+    /// w50)) with w the slack of its window that the provider may still use: the part of it in which the placement may
+    /// move. None beyond what an amount can hold.
     fn price(&self, resource: &str, load: Fraction, now: Time, of: Priced<'_>) -> Option<Money> {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour(resource),
@@ -144,8 +144,8 @@ impl Pricing {
 }
 
 impl Pricing {
-    /// What a price is made of, in words: the nodes, then what each rule adds or takes off, in amounts whose sum it is.
-    /// What nothing else explains is for how busy its window was when it was priced.
+    /// The parts of a price, in words: first the nodes, then the amount that each rule adds or takes off. The price is
+    /// their sum. The rest that nothing else explains comes from the load of its window when it was priced.
     fn parts(
         &self,
         resource: &str,
@@ -183,7 +183,7 @@ impl Pricing {
 }
 
 impl Decider<'_> {
-    /// What the price of an agreement that is made now is made of, in words; none where it has none.
+    /// The parts of the price of an agreement that is made now, in words; none where it has no price.
     pub(in crate::planner) fn price_in_words(&self, agreement: &Agreement) -> Option<String> {
         let pricing = self.settings.pricing.as_ref()?;
         let price = agreement.price?;
@@ -203,8 +203,8 @@ impl Decider<'_> {
         Some(format!("{price}: {parts}"))
     }
 
-    /// What a placement on a resource of the plan costs at this moment, the request not being on its tree yet; none
-    /// where nothing is priced, or nobody could pay it. O(log n).
+    /// The price of a placement on a resource of the plan at this moment, while the request is not on its tree yet;
+    /// none where nothing is priced, or where the price is more than an amount can hold. O(log n).
     pub(in crate::planner) fn price(&self, resource: usize, priced: Priced<'_>) -> Option<Money> {
         self.price_under(self.load(resource, priced.window), resource, priced)
     }
@@ -230,7 +230,7 @@ impl Decider<'_> {
         }
     }
 
-    /// The same without what is held for a party. O(log n) beside what it has held.
+    /// The same without the nodes that are held for a party. O(log n) beside the offers that it has held.
     pub(in crate::planner) fn load_without(
         &self,
         party: &str,
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// The price of two nodes for an hour at the start of a window of so many hours.
+    /// The price of two nodes for an hour at the start of a window of this number of hours.
     fn micros(pricing: &Pricing, tree: &SlotTree, hours: i64, at: i64) -> i64 {
         micros_where_it_moves(None, pricing, tree, hours, at)
     }

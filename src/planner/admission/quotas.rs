@@ -9,18 +9,18 @@ use crate::planner::decide::Decider;
 use crate::planner::offers::replace::Lifted;
 use crate::planner::{Proposal, Refusal};
 
-/// How much one party may have and ask; what is `None` is not bounded.
+/// How much one party may have and ask. `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quotas {
     /// Node-hours in agreements that are not over and in offers that are held.
     pub node_hours: Option<u64>,
     /// How far ahead it may plan, in seconds.
     pub horizon: Option<Seconds>,
-    /// How often in a minute it may ask what it could have.
+    /// How often in a minute it may ask for quotes.
     pub probes_per_minute: Option<u32>,
 }
 
-/// What bounds negotiations.
+/// The limits of negotiations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Negotiating {
     /// Seconds that a negotiation lasts where its initiator does not say, and at most.
@@ -31,7 +31,7 @@ pub struct Negotiating {
     pub offers_max: usize,
     /// Seconds for which a counter offer stands and its nodes are held, at most.
     pub hold: Seconds,
-    /// Answers whose offers one party may have held at a time.
+    /// The number of answers with held offers that one party may have at a time.
     pub holds_max: usize,
 }
 
@@ -98,7 +98,7 @@ impl Decider<'_> {
             .saturating_sub(replaced)
     }
 
-    /// Counts that a party asks what it could have, which tells something of what others have.
+    /// Counts a question of a party for a quote. A quote reveals something about the agreements of others.
     pub(in crate::planner) fn probe(&mut self, party: &str) -> Result<(), Refusal> {
         let Some(most) = self.settings.quotas.probes_per_minute else {
             return Ok(());
@@ -110,7 +110,7 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Whether a party may have an offer kept, beside what has been kept since it was found.
+    /// Whether a party may have an offer kept, beside the offers that have been kept since it was found.
     pub(in crate::planner) fn hold_left(&self, party: &str, offer: &NegotiationOffer) -> Result<(), Refusal> {
         let beside = offer.parent.and_then(|answer| {
             let talks = self.plan.table.get(offer.negotiation)?;

@@ -10,7 +10,7 @@ use crate::planner::Error;
 use crate::planner::decide::Decider;
 use crate::store::Change;
 
-/// Refusals of one party in a minute that are noted: who asks without end shall not fill the disk, and every note costs a
+/// Refusals of one party in a minute that are noted. Requests without end must not fill the disk, and every note costs a
 /// transaction.
 const NOTED_MAX: u32 = 60;
 

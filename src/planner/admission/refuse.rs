@@ -1,7 +1,7 @@
-//! Refusals: why an offer has no place, and what it could have instead.
+//! Refusals: the reason why an offer has no place, and its alternatives.
 //!
-//! A requester learns of its own possibilities only. What stands in the way is not told, and a provider that does not
-//! want to show how busy it is can tell less, or nothing.
+//! A requester learns of its own possibilities only. The agreements in the way are not shown. A provider that does not
+//! want to show how busy it is can show less, or nothing.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -62,7 +62,7 @@ impl Decider<'_> {
         Err(bare(reason, binding))
     }
 
-    /// What is asked for and what there is instead, in words.
+    /// The request and its alternatives, in words.
     fn not_offered(&self, filters: &[Filter]) -> String {
         let wanting = filters
             .iter()
@@ -127,14 +127,14 @@ impl Decider<'_> {
             return briefly;
         }
         let requests = self.requests(wanted);
-        // What else it could have has the work of a decision of its own.
+        // The search for alternatives has the budget of work of a decision of its own.
         self.plan.resources.share_work(requests.len());
         let refusal = self.refused_with_advice(wanted, briefly, &requests, now);
         self.plan.resources.share_work(1);
         refusal
     }
 
-    /// The refusal of an offer that has no room, with what it could have instead.
+    /// The refusal of an offer that has no room, with its alternatives.
     fn refused_with_advice(
         &mut self,
         wanted: &Wanted<'_>,
@@ -176,7 +176,7 @@ impl Decider<'_> {
         }
     }
 
-    /// What is asked for as the most hopeful resources would be asked for it.
+    /// The request in the form that the most hopeful resources would get.
     pub(in crate::planner) fn requests(&self, wanted: &Wanted<'_>) -> Vec<(usize, Request)> {
         let on = |(resource, shape): (usize, Shape)| {
             let rate = self.plan.resources.get(resource)?.resource.rate;
@@ -245,8 +245,8 @@ impl Decider<'_> {
             .collect()
     }
 
-    /// The smallest changes that would have let the offer in, on the resource where there are most of them. Of one that leaves
-    /// its size open, the smallest changes of its window, whatever the size and the resource.
+    /// The smallest changes with which the offer would have been accepted, on the resource that has most of them. For an offer
+    /// that leaves its size open, the smallest changes of its window over all sizes and resources.
     fn relaxations(&self, wanted: &Wanted<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
         if !told.relaxations {
@@ -297,7 +297,7 @@ fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxatio
     deadline.into_iter().chain(ready.map(Relaxation::Ready)).collect()
 }
 
-/// The resources whose clusters would refuse a job, with their own words; none where there are none.
+/// The resources where the cluster would refuse a job, with the cluster's own words; none where there are none.
 pub(in crate::planner) fn words_of_barred(barred: &[Barred]) -> Option<String> {
     let words = barred
         .iter()
@@ -318,7 +318,7 @@ pub(in crate::planner) fn bare(reason: Reason, binding: String) -> Refusal {
     }
 }
 
-/// What stands in the way where nothing but room is missing, in words.
+/// The binding constraint where only room is missing, in words.
 fn no_room(wanted: &Wanted<'_>, cut_short: bool) -> String {
     let whatever = if cut_short {
         "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"

@@ -1,5 +1,5 @@
-//! Money that follows from what happens to an agreement: the price when its slot is over, fees for ending or changing
-//! it, penalties and rewards of its guarantees. Every posting is stored with the change that it follows from.
+//! The postings that follow from the events of an agreement: the price when its slot is over, fees for ending or
+//! changing it, penalties and rewards of its guarantees. Every posting is stored with the change that it follows from.
 
 use scheduler::{Fraction, Request, Time};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use crate::planner::plan::request_of;
 use crate::store::Change;
 
 impl Decider<'_> {
-    /// Assesses the guarantees of an agreement as it stands now, and posts what is due of them. Answers with the lines
+    /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines
     /// for its timeline.
     pub(in crate::planner) fn assess(&mut self, agreement: &mut Agreement) -> Vec<Event> {
         let mut events = Vec::new();
@@ -36,7 +36,7 @@ impl Decider<'_> {
                 GuaranteeState::Violated => (PostingKind::Penalty, EventKind::Penalty),
                 _ => (PostingKind::Reward, EventKind::Reward),
             };
-            // Whoever owes the guarantee pays its penalties and is paid its rewards.
+            // The side that owes the guarantee pays its penalties and gets its rewards.
             let from_provider = (obligated == Obligated::Provider) == (kind == PostingKind::Penalty);
             for compensation in guarantee.values.for_state(state) {
                 let times = compensation.take_due(since, self.now);
@@ -78,7 +78,7 @@ impl Decider<'_> {
         self.charge(agreement, PostingKind::Price, agreement.price?, "price")
     }
 
-    /// Posts what an agreement that is over has had beyond its contract, at the rate that was agreed.
+    /// Posts the time that an ended agreement has used beyond its contract, at the agreed rate.
     pub(in crate::planner) fn charge_overrun(&mut self, agreement: &Agreement) -> Option<Event> {
         let amount = agreement.overrun_price()?;
         let what = format!("{} seconds beyond its contract", agreement.used_overrun());
@@ -101,10 +101,10 @@ impl Decider<'_> {
         Some(self.event(EventKind::Charged, format!("{amount}: {what}")))
     }
 
-    /// What ending an agreement before its slot costs now that it has left the plan: the provider's part of its price,
-    /// and at least what the same request would be cheaper by now, so that to end it and to book it again at the same
-    /// instant never pays; at most its price. Nothing where its work was lost before: that would have cost nothing, and its
-    /// party need not wait for another time.
+    /// The fee for ending an agreement before its slot, now that it has left the plan. It is the provider's part of its
+    /// price, at least the amount by which the same request would be cheaper now, and at most its price. So it never pays
+    /// to end an agreement and to book it again at the same instant. The fee is zero where its work was lost before: the
+    /// loss would have cost nothing, and its party need not wait for another time.
     pub(in crate::planner) fn cancellation_fee(&self, agreement: &Agreement) -> Option<Money> {
         if agreement.restarts() > 0 {
             return None;
@@ -118,8 +118,8 @@ impl Decider<'_> {
         })
     }
 
-    /// What changing an agreement to one of another price costs beside the difference of the prices: the provider's part
-    /// of its price; and of what the price falls by, at least what ending that part would cost.
+    /// The fee for a change of an agreement to one of another price, beside the difference of the prices. It is the
+    /// provider's part of its price. Where the price falls, it is at least the fee for ending that part.
     pub(in crate::planner) fn change_fee(&self, agreement: &Agreement, next: Money) -> Option<Money> {
         let (price, pricing) = (agreement.price?, self.settings.pricing.as_ref()?);
         let given_up = Money {
@@ -157,7 +157,7 @@ impl Decider<'_> {
             if agreement.slots.is_split() {
                 priced.node_seconds = agreement.node_seconds();
             }
-            // What the party has held for a while makes nothing dearer.
+            // The offers that the party has held for a while do not raise the price.
             let load = self.load_without(&agreement.party, index, window);
             self.price_under(load, index, priced)
         });
@@ -173,7 +173,7 @@ impl Decider<'_> {
             };
             let events = self.assess(&mut agreement);
             if events.is_empty() {
-                // What was looked at in vain need not be stored: after a restart it is looked at again.
+                // A check without a result need not be stored: it is repeated after a restart.
                 self.plan.replace(agreement, Time::MIN);
             } else {
                 self.update(agreement, events);

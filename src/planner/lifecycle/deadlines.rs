@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, ServiceState, next_assessment};
 use crate::clock::second_after;
 
-/// Seconds after the plan was read in which nothing is decided about jobs by time alone: those who run them may have
-/// something to report from before.
+/// Seconds after the plan was read in which nothing is decided about jobs by time alone: their executors may still have
+/// reports from before.
 const REPORTS_WAIT: Seconds = 15;
 
 /// The instants, by agreement and in order.
@@ -30,7 +30,7 @@ impl Agenda {
         }
     }
 
-    /// Notes when an agreement is to be looked at, now that it has become what it is from `before`.
+    /// Notes when an agreement is to be looked at, now that it has changed from `before`.
     pub(in crate::planner) fn note(&mut self, before: Option<&Agreement>, agreement: &Agreement) {
         if before.is_some_and(|before| is_same(before, agreement)) {
             return;

@@ -11,8 +11,8 @@ use crate::planner::{Error, Plan};
 const STOPPED_AFTER: Seconds = 3_600;
 
 impl Decider<'_> {
-    /// Ends an agreement whose time the provider takes back, at once: its work is lost, and nothing is charged. Its guarantees are
-    /// judged as they are; where the provider has excused itself in general, they pay nothing.
+    /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
+    /// guarantees are judged as they are; where the provider has excused itself in general, they pay nothing.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where it cannot be closed.
@@ -35,19 +35,19 @@ impl Decider<'_> {
 }
 
 impl Plan {
-    /// Forgets the jobs that were to be stopped and whose slots have long been over, and for as long as this plan was made with
-    /// them: nothing of them runs any more.
+    /// Forgets the jobs to be stopped once their slots have been over for long, and this plan has known them for as long:
+    /// nothing of them runs any more.
     pub(in crate::planner) fn give_up_stopping(&mut self, now: Time) {
         let made = self.made;
         self.stopping
             .retain(|_, agreement| agreement.placement().end.max(made) + STOPPED_AFTER > now);
     }
 
-    /// Takes back those whose work was lost: whether anything is left of it is looked at again, since it is not known whether
-    /// that was told to stop, and has recorded its end.
+    /// Takes back the agreements with lost work. It checks again whether anything of the work still runs, because it is not
+    /// known whether that was told to stop and has recorded its end.
     pub(in crate::planner) fn recall_lost(&mut self, lost: Vec<Agreement>) {
         for agreement in lost {
-            // Of a resource that is not configured nobody can be asked.
+            // A resource that is not configured has no executor to ask.
             if self.resources.place(&agreement.resource).is_some() {
                 self.stop_later(agreement);
             }

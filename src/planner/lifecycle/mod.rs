@@ -1,4 +1,4 @@
-//! What becomes of an agreement: pending, its job's reports, longer slots, new attempts, its end and its bill.
+//! The life of an agreement: pending, its job's reports, longer slots, new attempts, its end and its bill.
 
 pub(super) mod billing;
 pub(super) mod deadlines;

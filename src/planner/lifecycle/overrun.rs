@@ -16,13 +16,13 @@ use crate::planner::Plan;
 use crate::planner::decide::Decider;
 use crate::planner::offers::change_end::TOLD_BEFORE;
 
-/// Seconds of one step at least, where so many are allowed.
+/// The least number of seconds of one step, where the allowance has room for it.
 const STEP_MIN: Seconds = 10;
-/// A step is the contract's duration divided by this, where that is longer: few steps for what runs long.
+/// A step is the contract's duration divided by this, where that is longer: long work needs few steps.
 const STEP_PART: Seconds = 10;
-/// Of a short slot no more than this part is taken for telling what runs.
+/// In a short slot, the notice to the running work takes no more than the slot divided by this.
 const TOLD_PART: Seconds = 4;
-/// Of a slot no more than this part is taken for telling what runs and for its saving its work.
+/// In a slot, the notice to the running work and the saving together take no more than the slot divided by this.
 const SAVED_PART: Seconds = 2;
 
 /// By how much slots may be made longer for work that is not over.
@@ -53,10 +53,10 @@ impl Overruns {
         Seconds::try_from(most).unwrap_or(Seconds::MAX)
     }
 
-    /// When it is to be looked at whether the work of an agreement is over that needs so many seconds before the end of its
-    /// slot to save itself; never where that changes nothing.
+    /// When to check whether the work of an agreement is over, for work that needs this number of seconds before the end of
+    /// its slot to save itself. Never where the check changes nothing.
     fn look_at(&self, agreement: &Agreement, grace: Seconds) -> Option<Time> {
-        // What is done in pieces ends with the last of them.
+        // Work in pieces ends with the last of them.
         let runs = agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && !agreement.has_more_slots();
@@ -75,8 +75,8 @@ impl Overruns {
             .min(self.left(agreement))
     }
 
-    /// The seconds in which the work of an agreement saves itself, where its application can, and where its slot is long
-    /// enough and what it may yet have.
+    /// The seconds in which the work of an agreement saves itself. Its application must be able to save, and its slot
+    /// must be long enough, and so must the overrun that it may still have.
     fn grace(&self, agreement: &Agreement) -> Option<Seconds> {
         let job = agreement.job.as_ref()?;
         let key = (job.application.clone(), job.version.clone());
@@ -86,7 +86,7 @@ impl Overruns {
     }
 }
 
-/// How long before the end of its slot what runs in it is told of another one.
+/// How long before the end of its slot the running work is told of a new end.
 fn told(agreement: &Agreement) -> Seconds {
     let whole = agreement.duration.min(agreement.slot().duration());
     (whole / TOLD_PART).clamp(1, TOLD_BEFORE)
@@ -118,16 +118,17 @@ impl Plan {
 }
 
 impl Decider<'_> {
-    /// Makes the slot of an agreement longer whose work is not over, or finds another for the rest, or leaves it at that.
+    /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
+    /// changes nothing.
     pub(in crate::planner) fn overrun(&mut self, agreement: &Agreement) {
         let now = second_of(self.now);
         let (id, end) = (agreement.id, agreement.slot().end);
         let before = self.plan.ending.get(&id).copied();
         let grace = self.plan.overruns.grace(agreement).filter(|_| before.is_none());
-        // As much as that may have passed while nobody looked.
+        // As much time may have passed without a check.
         let grace = grace.filter(|grace| end - *grace > now);
         if agreement.slot_started().is_none() || end <= now + 1 {
-            // There is nothing to be kept going yet, or it has been stopped while nobody looked.
+            // No work runs yet, or it was stopped before this check.
             let begins = grace
                 .map(|_| Last::Unsaved("its work had hardly begun when it was to be told to save itself"));
             self.plan.look_again(id, begins.or(Some(Last::Never)));
@@ -162,7 +163,7 @@ impl Decider<'_> {
 
     /// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
     fn prolong(&mut self, agreement: &Agreement, end: Time, now: Time) -> bool {
-        // What its party has been offered in its place counted on its end.
+        // The offers in its place relied on its end.
         self.release_about(agreement.id);
         let present = self.plan.planned_slot(agreement, agreement.slots_over());
         let Some((at, number)) = present else {
@@ -187,7 +188,7 @@ impl Decider<'_> {
         self.hand_over_nodes(agreement, agreement.id, end);
         let more = end - agreement.placement().end;
         let mut longer = agreement.clone();
-        // What lies beyond its deadline by the provider's own doing is not late.
+        // Time beyond its deadline that the provider itself has added is not late.
         longer.end_last_slot(end);
         let mut detail = format!("its work is not over: its slot is {more} seconds longer");
         detail += &at_most_for(agreement, more);
@@ -199,7 +200,7 @@ impl Decider<'_> {
     }
 }
 
-/// What so many seconds beyond its contract cost an agreement at most, in words for its party.
+/// The most that this number of seconds beyond its contract costs an agreement, in words for its party.
 fn at_most_for(agreement: &Agreement, more: Seconds) -> String {
     let most = agreement.price_of_more(more);
     most.map_or_else(String::new, |most| format!(", for at most {most} more"))

@@ -1,5 +1,5 @@
 //! Agreements that are answered for at once and decided afterwards: Pending, and stored as such, until they are
-//! Observed or Rejected. What is told of the decision to whoever asked for it is stored with the decision.
+//! Observed or Rejected. The call-back about the decision is stored with the decision.
 
 use scheduler::{Interval, Time};
 use uuid::Uuid;
@@ -19,9 +19,9 @@ const PENDING_MAX: usize = 10_000;
 pub struct Telling {
     /// The address.
     pub address: String,
-    /// What is said of an acceptance.
+    /// The words for an acceptance.
     pub accepted: String,
-    /// What is said of a rejection, given its reason.
+    /// The words for a rejection with its reason.
     pub rejected: fn(&str) -> String,
 }
 
@@ -35,23 +35,23 @@ pub(in crate::planner) struct Pending {
     pub(in crate::planner) offer: Option<Uuid>,
 }
 
-/// What a pending agreement may become.
+/// The possible outcomes of a pending agreement.
 #[derive(Debug)]
 pub enum Ways {
     /// One of the ways in which its offer can be read, in its party's order.
     New(Vec<Proposal>),
-    /// What a counter offer that is held for it says.
+    /// The words of a counter offer that is held for it.
     Offered(Box<Acceptance>),
 }
 
-/// What a pending agreement is decided with.
+/// The data that decide a pending agreement.
 #[derive(Debug)]
 pub struct Settlement {
     /// Which agreement.
     pub id: Uuid,
-    /// What it may become; or why it can become nothing any more.
+    /// Its possible outcome, or the reason why it has none any more.
     pub ways: Result<Ways, String>,
-    /// Who is told, if anybody.
+    /// The receiver of the call-back, if there is one.
     pub telling: Option<Telling>,
 }
 
@@ -88,7 +88,7 @@ impl Planner {
 }
 
 impl Decider<'_> {
-    /// Stores an offer whose decision is waited for.
+    /// Stores an offer that waits for its decision.
     pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted, Error> {
         let Pending {
             proposal,
@@ -210,7 +210,7 @@ impl Decider<'_> {
         let mut ways = ways.into_iter();
         while let Some(mut way) = ways.next() {
             way.id = pending.id;
-            // In words only: what else it could have is told to nobody.
+            // In words only: its alternatives are not sent anywhere.
             match self.reserved_or(&way, Self::refused_briefly) {
                 Ok(None) => return Ok(Step::Wait([way].into_iter().chain(ways).collect())),
                 Ok(Some((agreement, admitted, number))) => {
@@ -245,7 +245,7 @@ impl Decider<'_> {
     }
 }
 
-/// The placement of what has none yet.
+/// The placement of an agreement that has none yet.
 fn nowhere(at: Time) -> Interval {
     Interval::new(at, at)
 }

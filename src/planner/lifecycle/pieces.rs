@@ -1,4 +1,5 @@
-//! Work that is done in pieces: what becomes of the agreement at the end of each, and of a piece that has lost its place.
+//! Work that is done in pieces: the agreement's state after the end of each piece, and the handling of a piece that has
+//! lost its place.
 //!
 //! Each piece is a request of its own in its resource's schedule, with a window of its own in which it moves for others like
 //! anything that waits. The windows of an agreement's pieces never overlap, so that the pieces keep their order; they are
@@ -28,7 +29,7 @@ impl Decider<'_> {
         self.update(agreement, events);
     }
 
-    /// Ends an agreement that cannot be carried out any more, and what runs of it.
+    /// Ends an agreement that cannot be carried out any more, and stops its running work.
     pub(in crate::planner) fn lose_because(
         &mut self,
         mut agreement: Agreement,
@@ -51,7 +52,7 @@ impl Decider<'_> {
 }
 
 impl Plan {
-    /// The agreement whose slot has this number, and which of its slots that is.
+    /// The agreement with this slot number, and the index of the slot in it.
     pub(in crate::planner) fn slot_of(&self, number: u64) -> Option<(&Agreement, usize)> {
         let SlotOf { agreement, index } = self.numbers.slot(number)?;
         let agreement = self.get(agreement)?;

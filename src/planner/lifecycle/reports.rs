@@ -1,5 +1,5 @@
-//! What is reported of the jobs of agreements. A report that comes late is of a job that has made way for the next one of its
-//! agreement, and says nothing of that: only reports of the job that the agreement has now count.
+//! The reports about the jobs of agreements. A late report may be about a job that another job of the same agreement has
+//! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use crate::planner::{Command, Error, Planner};
 pub enum Unable {
     /// The catalogue does not have its application any more.
     NoApplication,
-    /// It was to go on from what the piece before it had saved, and that is gone.
+    /// It was to go on from the saved work of the piece before it, and this is gone.
     NothingSaved,
 }
 
@@ -46,7 +46,7 @@ impl Planner {
         self.ask(|reply| Command::Ended { run, end, reply }).await
     }
 
-    /// Ends an agreement whose job cannot be started and never will be: it is lost, and nobody tries again.
+    /// Ends an agreement with a job that can never be started: it is lost, and there is no restart.
     ///
     /// # Errors
     /// As those of [`Planner::report_ended`].
@@ -87,7 +87,8 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// The agreement whose present run this is. An agreement that replaced another one has taken over that one's runs.
+    /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
+    /// runs.
     fn id_of_run(&self, run: Run) -> Result<Uuid, Error> {
         let of = run.agreement;
         let plan = &self.plan;
@@ -106,8 +107,8 @@ impl Decider<'_> {
     }
 }
 
-/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the clock
-/// was set back: it is told to have come now, and the start so long before as the job ran.
+/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the
+/// clock was set back: its end is set to now, and its start to that instant less the job's run time.
 pub(in crate::planner) fn in_its_time(
     end: &JobEnd,
     reported: Option<Micros>,

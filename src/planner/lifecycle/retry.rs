@@ -1,10 +1,9 @@
-//! Work that waits again after its slot: what was lost, where its template has that run again, and what was never started,
-//! always.
+//! Work that waits again after its slot. Lost work waits again where its template allows a restart; work that was never
+//! started always does.
 //!
-//! Its agreement waits for a place in what is left of its window, as it did before its slot began; nothing of it is given up
-//! but the nodes that it had. Work that was lost is run from its start, or with work in pieces from what the piece before has
-//! saved. The job of the time before is stopped, where anything is left of it, before the next one starts
-//! (`docs/design/execution.md`).
+//! Its agreement waits for a place in the rest of its window, as it did before its slot began. It gives up nothing but its
+//! nodes. Work that was lost is run from its start, or, in pieces, from the saved work of the piece before. The job of the
+//! run before is stopped, where anything of it still runs, before the next one starts (`docs/design/execution.md`).
 
 use std::collections::BTreeSet;
 
@@ -19,7 +18,7 @@ use crate::planner::placement::find::{Found, RESTART};
 use crate::planner::resources::repair::by;
 use crate::store::Change;
 
-/// How often lost work is run again at most: what is lost so often is not lost by chance.
+/// How often lost work is run again at most: more losses than this are not chance.
 const RESTARTS_MAX: u32 = 10;
 /// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
 /// takes some of it, but a short job with a long window would fill its timeline.
@@ -48,8 +47,8 @@ impl Decider<'_> {
             && self.plan.resources.place(&agreement.resource).is_some()
     }
 
-    /// Has an agreement whose work came to this end wait for another slot, where that is to be and there is one; whether it
-    /// does. Work that was never started always waits again, whatever its template says of losses.
+    /// Makes an agreement wait for another slot after this end of its work, where it may and where there is a slot. Returns
+    /// whether it waits. Work that was never started always waits again, with any rule of its template about losses.
     pub(in crate::planner) fn goes_on_after(&mut self, agreement: &Agreement, end: &JobEnd) -> bool {
         let never_started = end.started.is_none();
         let may = if never_started {
@@ -97,14 +96,14 @@ impl Decider<'_> {
 
     /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
     pub(in crate::planner) fn vacate(&mut self, agreement: &Agreement) {
-        // What was offered in its place counts on its going on.
+        // The offers in its place rely on its going on.
         self.release_about(agreement.id);
         let next = self.after_now();
         self.plan.take_slot_out(agreement, agreement.slots_over(), next);
         self.plan.unbind(agreement, next);
     }
 
-    /// Has work, whose slot has been vacated, wait for another place in its window; `false` where there is none, and nothing
+    /// Makes work without its slot wait for another place in its window. Returns `false` where there is none, and nothing
     /// has changed then.
     pub(in crate::planner) fn run_again(
         &mut self,
@@ -113,12 +112,12 @@ impl Decider<'_> {
         why: Why<'_>,
     ) -> bool {
         let next = self.after_now();
-        // What was to be added to this time is not to the next.
+        // An addition planned for this run is not planned for the next.
         let agreement = &self.give_back_rest(agreement, next);
         let at = self.plan.resources.place(&agreement.resource);
         let of = at.and_then(|at| self.plan.resources.get(at));
         let on_cluster = of.is_some_and(|of| of.resource.kind == CLUSTER);
-        // On this machine its job has ended, or does so within a moment; what never started leaves nothing.
+        // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
         let leaves = on_cluster && end.started.is_some();
         let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
         let mut waits = Agreement {
@@ -131,7 +130,7 @@ impl Decider<'_> {
         }
         let mut given_way = BTreeSet::new();
         let index = waits.slots_over();
-        // Nor is what was added to its slot.
+        // Nor does it keep the time that was added to its slot.
         if !waits.adds_to_contract(index) {
             waits.end_last_slot(waits.placement().end - waits.overrun());
         }
@@ -158,7 +157,7 @@ impl Decider<'_> {
         events.push(self.event(EventKind::Restarted, detail));
 
         self.plan.forget_slot(agreement.id);
-        // Its nodes of before are told by its timeline; those that are bound to it are of the slot that it has.
+        // Its earlier nodes are in its timeline; the nodes bound to it belong to its present slot.
         self.batch.push(Change::ReleaseNodes {
             agreement: agreement.id,
             end: agreement.slot().start,
@@ -175,13 +174,13 @@ impl Decider<'_> {
         true
     }
 
-    /// Gives an agreement another place whose slot, or the slot of its next piece, is over before anything of it began: the
-    /// service was down, or the clock was stepped. Ends it where there is none, or leaves it at what was agreed where that
-    /// piece would have added to it. A job that would begin late in its slot has another place where there is one without
-    /// offers giving way, and keeps what is left of its slot otherwise.
+    /// Gives an agreement another place when its slot, or the slot of its next piece, is over before any work began: the
+    /// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
+    /// that piece would have added to it. A job that would begin late in its slot has another place where there is one
+    /// without offers giving way, and keeps the rest of its slot otherwise.
     pub(in crate::planner) fn place_missed(&mut self, agreement: &Agreement, now: Time) {
         let is_over = agreement.slot().end <= now;
-        // What is kept for its changes counts on its place.
+        // The nodes kept for its changes rely on its place.
         let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
         let index = agreement.slots_over();
         let adds = agreement.adds_to_contract(index);
@@ -212,7 +211,7 @@ impl Decider<'_> {
         self.keep_all_again(given_way);
     }
 
-    /// Keeps again what can be kept of the offers of answers that have given way.
+    /// Keeps again as much as possible for the offers of answers that have given way.
     fn keep_all_again(&mut self, answers: BTreeSet<Uuid>) {
         for answer in answers {
             self.keep_again(
@@ -263,7 +262,7 @@ fn moved_by(before: &Agreement, after: &Agreement) -> String {
     moved
 }
 
-/// The record of what was lost.
+/// The record of the loss.
 fn lost_execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
     let mut lost = agreement.clone();
     lost.has_started(end.started);

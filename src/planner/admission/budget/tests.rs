@@ -1,4 +1,4 @@
-//! The lowest budget that a refusal tells is accepted when it is offered, whatever the plan and the price list.
+//! The lowest budget that a refusal gives is accepted when it is offered, with any plan and any price list.
 
 use proptest::prelude::*;
 use scheduler::{Reason, Request};
@@ -21,7 +21,7 @@ proptest! {
         for of_it in standing {
             agreed.extend(domain.place(0, of(of_it, None)).ok().map(|accepted| accepted.agreement));
         }
-        // A part of what it would cost where everything is free.
+        // A part of the price where everything is free.
         let mut empty = Domain::new(domain.settings.pricing.clone().unwrap());
         let Ok(alone) = empty.place(0, of(wish, None)) else { return Ok(()) };
         let budget = alone.agreement.price.unwrap().micros * share / 100;
@@ -55,7 +55,7 @@ proptest! {
                 }
             }
         }
-        // What was agreed costs what it did, whoever came since.
+        // An agreement keeps its price when others come later.
         for agreement in agreed {
             prop_assert_eq!(domain.plan.get(agreement.id).unwrap().price, agreement.price);
         }

@@ -1,5 +1,5 @@
-//! Whatever the price list, the plan and the time: nobody gains by ending an agreement and booking it again, nor by
-//! changing it into what it is already.
+//! With any price list, plan and time, no party gains by ending an agreement and booking it again, nor by changing it
+//! into its present form.
 
 use proptest::prelude::*;
 use scheduler::Interval;
@@ -113,7 +113,7 @@ fn quote(domain: &mut Domain, about: Option<Uuid>, proposal: Proposal) -> Quote 
     domain.decide(0, |decider| decider.quote(&ask)).0.unwrap()
 }
 
-/// Has the first of what was found held.
+/// Has the first candidate held.
 fn hold(domain: &mut Domain, quote: &Quote) {
     let said = |id, parent, state| {
         let candidate = quote

@@ -1,5 +1,5 @@
-//! Work that is not over at the end of its slot, which cannot be longer: it is told to save what it has come to, and the
-//! rest goes on in another place, as a piece that is added to its agreement (`docs/design/planning.md`).
+//! Work that is not over at the end of a slot that cannot be longer. It is told to save its state, and the rest goes on
+//! in another place, as a piece that is added to its agreement (`docs/design/planning.md`).
 
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
@@ -79,7 +79,8 @@ impl Decider<'_> {
         Some((slot?, Vec::new()))
     }
 
-    /// Puts the rest of an agreement's work where it is free for so many seconds first; none where it is nowhere.
+    /// Puts the rest of an agreement's work into the first place that is free for this number of seconds; none where no
+    /// place is free.
     fn put_rest(
         &mut self,
         at: usize,
@@ -99,7 +100,7 @@ impl Decider<'_> {
         put.then_some(slot)
     }
 
-    /// Takes the rest of an agreement's work that was to follow what runs, if there is such, out of the plan. Answers with the
+    /// Takes the rest of an agreement's work, planned after the running piece, out of the plan where there is one. Returns the
     /// agreement without it, which is still to be stored.
     pub(in crate::planner) fn give_back_rest(&mut self, agreement: &Agreement, now: Time) -> Agreement {
         let without = agreement.without_rest();
@@ -111,7 +112,7 @@ impl Decider<'_> {
         without
     }
 
-    /// Has an agreement end with what it has saved, or what runs of it end with its slot: there is no place any more for the
+    /// Ends an agreement with the saved work, or lets its running work end with its slot: there is no place any more for the
     /// rest.
     pub(in crate::planner) fn give_up_rest(&mut self, agreement: &Agreement, why: &str, now: Time) {
         let detail =
@@ -119,7 +120,7 @@ impl Decider<'_> {
         let mut events = vec![self.event(EventKind::Overrun, detail)];
         if agreement.service == ServiceState::Processing {
             let without = self.give_back_rest(agreement, now);
-            // Who has been told to save himself does that, and is not kept going.
+            // Work that was told to save does so, and is not kept running.
             let told = self.settings.overruns.grace(&without);
             if told.is_some_and(|grace| without.slot().end - grace <= now) {
                 self.plan.look_again(agreement.id, Some(Last::Never));

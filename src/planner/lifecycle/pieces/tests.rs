@@ -1,4 +1,4 @@
-//! Work that is done in pieces: where it goes, beside a plan searched by looking at each second, and what becomes of it.
+//! Work that is done in pieces: its places, compared with a search of the plan second by second, and its further course.
 
 use proptest::prelude::*;
 use scheduler::preemptive::{Preemption, Rounding};
@@ -34,7 +34,7 @@ fn local(name: &str, capacity: u32) -> Resource {
     Resource::new(name, "local", capacity)
 }
 
-/// Work that may be cut, at so many thousandths, in a window.
+/// Work that may be cut, at a number of thousandths, in a window.
 fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window: (i64, i64)) -> Proposal {
     let preemption = Preemption::new(pieces, thousandths * 1_000, false).unwrap();
     Proposal {
@@ -250,7 +250,7 @@ fn a_piece_that_loses_its_nodes_waits_until_others_are_free() {
     domain.begin(5);
     domain.now = 9;
     domain.end(agreement.id, Outcome::Checkpointed);
-    // The highest nodes: what runs is on the lowest.
+    // The highest nodes: the running work is on the lowest.
     let report = NodeReport {
         states: vec![NodeState::Up, NodeState::Up, NodeState::Up, NodeState::Drained],
         ..NodeReport::default()
@@ -280,7 +280,7 @@ fn a_piece_whose_time_has_passed_gets_another_before_the_next() {
     assert_eq!(slots(domain.of(agreement.id)), [(0, 9), (60, 81)]);
     domain.begin(60);
     assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
-    // Nobody could start it in time, and its window ends with it.
+    // It could not start in time, and its window ends with it.
     let tight = domain.place(cut(4, 30, (3, 100), (82, 112))).unwrap().agreement;
     assert!(tight.slots.pieces().is_empty());
     domain.check_rebuilt();
@@ -382,7 +382,7 @@ fn a_lost_piece_without_a_place_in_its_window_ends_its_agreement_and_frees_all_t
     domain.check_rebuilt();
 }
 
-/// What can happen.
+/// The possible steps.
 #[derive(Debug, Clone)]
 enum Step {
     Rigid(u32, Seconds, i64, Seconds),
@@ -420,8 +420,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever happens, no second has more nodes in use than there are, pieces keep their order and their window and take
-    /// as long as was agreed, and they are found where looking at each second finds them.
+    /// After any steps, no second has more nodes in use than there are. Pieces keep their order, their window and the
+    /// agreed duration, and their places equal the ones found second by second.
     #[test]
     fn pieces_are_where_they_complete_first_and_stay_whole(
         steps in prop::collection::vec(step(), 1..30),

@@ -363,7 +363,7 @@ fn a_rest_that_loses_its_nodes_goes_elsewhere_or_leaves_it_at_what_was_agreed() 
             domain.pass_until(40);
             domain.end(id, Outcome::Checkpointed);
         }
-        // Half of the nodes, of those that it does not have.
+        // Half of the nodes fail: the ones that it does not have.
         domain.nodes_up(2);
         if between {
             assert!(!domain.known.contains_key(&id), "with what it has saved");
@@ -418,7 +418,7 @@ impl Domain {
     }
 }
 
-/// What can happen.
+/// The possible steps.
 #[derive(Debug, Clone)]
 enum Step {
     Place(u32, Seconds, i64, Seconds, bool),
@@ -445,8 +445,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever happens, nobody has more than is allowed, no second has more nodes in use than there are, and the plan is
-    /// the one that would be rebuilt.
+    /// After any steps, no agreement has more than it is allowed, no second has more nodes in use than there are, and the
+    /// plan equals the rebuilt one.
     #[test]
     fn work_that_is_never_over_has_what_is_allowed_and_no_more(
         steps in prop::collection::vec(step(), 1..30),

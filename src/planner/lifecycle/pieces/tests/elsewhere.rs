@@ -109,7 +109,7 @@ fn it_goes_to_another_resource_to_let_others_in_and_comes_back_where_that_does_n
     domain
         .decide(|decider| decider.terminate(Termination::of(taken, None)))
         .unwrap();
-    // Neither is there for what is too long wherever it goes.
+    // Nor is there a place for work that is too long on every resource.
     domain.place(proposal(6, 40, (20, 60))).unwrap_err();
     assert_eq!(domain.of(agreement.id), &before);
     let newcomer = domain.place(proposal(6, 25, (30, 60))).unwrap().agreement;

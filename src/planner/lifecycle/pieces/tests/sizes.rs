@@ -4,7 +4,7 @@ use super::*;
 use crate::agreement::Currency;
 use crate::planner::{Pricing, Scaling};
 
-/// The same with sizes to choose from, of whose durations the law is constant work, each piece its own or all one.
+/// The same with several sizes, where the law of scaling is constant work, with one size for each piece or one for all.
 pub(super) fn cut_to_size(
     (fewest, most): (u32, u32),
     shortest: Seconds,

@@ -27,7 +27,7 @@ fn others_move_for_pieces_that_have_no_place_else() {
     ));
     domain.check();
     domain.check_rebuilt();
-    // There is no room for as much again, and who is refused has moved nobody.
+    // There is no room for the same amount again, and the refused request has moved no agreement.
     let before = domain.known.clone();
     domain.place(asked).unwrap_err();
     assert_eq!(domain.known, before);
@@ -64,7 +64,7 @@ fn pieces_that_have_not_begun_move_for_others_and_keep_their_order() {
     domain.check();
     domain.check_rebuilt();
     domain.begin(0);
-    // What runs does not, and nor does what comes before it.
+    // Running work does not move, and nor do the pieces before it.
     domain.place(proposal(4, 5, (4, 9))).unwrap_err();
     domain.now = 8;
     domain.end(id, Outcome::Checkpointed);
