@@ -465,7 +465,7 @@ impl Decider<'_> {
                 end: agreement.released(),
             });
         }
-        // A node whose work ended within a second is free from the next one on.
+        // A node with work that ended within a second is free from the next one on.
         self.plan.replace(agreement.clone(), second_after(self.now));
         let goes_on = if waited {
             agreement.is_waiting()

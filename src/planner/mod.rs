@@ -1,6 +1,6 @@
 //! The single writer of a domain. It owns the plan: one slot tree a resource and every agreement that still occupies
 //! one. Commands come in by a bounded queue, are decided one after another, and are answered only after the batch they
-//! belong to is stored (group commit), so that what a client was told survives a crash.
+//! belong to is stored (group commit), so that every answer to a client survives a crash.
 //!
 //! The database is the truth. When a commit fails, or its outcome is unknown, or something is found in the plan that must
 //! never happen, the plan is read anew before anything else is decided.
@@ -65,14 +65,14 @@ use crate::store::{self, Lease, Store};
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
 const QUEUE_MAX: usize = 1_024;
 
-/// What the provider sets.
+/// The settings of the provider.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The resources, in the order in which ties are broken.
     pub resources: Vec<Resource>,
     /// How far ahead the provider plans, in seconds.
     pub horizon: Seconds,
-    /// What makes one resource better than another for an offer.
+    /// The criterion for the better of two resources for an offer.
     pub objective: Objective,
     /// The order in which waiting agreements are placed when others come.
     pub order: Order,
@@ -80,9 +80,9 @@ pub struct Settings {
     pub decision_work: u64,
     /// After which fraction of its wait an agreement moves no more; `None` for never.
     pub fix_after: Option<Fraction>,
-    /// What a refusal tells.
+    /// The content of a refusal.
     pub refusals: Refusals,
-    /// Which agreements are moved up that wait, where nobody waits for that.
+    /// The waiting agreements that are moved up while no command waits.
     pub improving: Improving,
     /// How failures of nodes are taken.
     pub failures: Failures,
@@ -90,9 +90,9 @@ pub struct Settings {
     pub proposals: Proposals,
     /// By how much slots are made longer for work that is not over.
     pub overruns: Overruns,
-    /// The ids of the templates whose agreements' work is run again from its start when it is lost.
+    /// The ids of the templates that allow a restart: lost work of their agreements is run again from its start.
     pub restarting: BTreeSet<String>,
-    /// What placements cost; `None` where nothing is charged.
+    /// The price list; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
     /// How negotiations are bounded.
     pub negotiation: Negotiating,
@@ -100,7 +100,7 @@ pub struct Settings {
     pub quotas: Quotas,
 }
 
-/// What a refusal tells of the plan: a provider may not want to show how busy it is.
+/// How much a refusal shows of the plan: a provider may not want to show how busy it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusals {
     /// How far outside the window alternatives may lie, as a fraction of the duration.
@@ -109,7 +109,8 @@ pub struct Refusals {
     pub relaxations: bool,
     /// Whether it is told when nodes are free.
     pub availability: bool,
-    /// Times are told in steps of so many seconds, 1 for exactly; alternatives that lie on no such step are left out.
+    /// Times are shown in steps of this number of seconds, 1 for exact times; alternatives that lie on no such step are
+    /// left out.
     pub coarsen: Seconds,
 }
 
@@ -154,7 +155,7 @@ impl Settings {
 pub struct Proposal {
     /// The id that the agreement will have.
     pub id: Uuid,
-    /// Who offers.
+    /// The party that makes the offer.
     pub party: String,
     /// The name in the offer.
     pub name: Option<String>,
@@ -162,13 +163,13 @@ pub struct Proposal {
     pub template: String,
     /// The sizes that it may have with their durations, from most nodes to fewest; at least one.
     pub shapes: Vec<Shape>,
-    /// What these durations are.
+    /// The meaning of these durations.
     pub scaling: Scaling,
     /// How its work may be cut, where it may.
     pub preemption: Option<Preemption>,
-    /// What the nodes must be.
+    /// The conditions on the nodes.
     pub filters: Vec<Filter>,
-    /// The resources whose clusters would refuse its job.
+    /// The resources where the cluster would refuse its job.
     pub barred: Vec<Barred>,
     /// The millionths of its wait after which its slot is to move no more.
     pub fix_at_ppm: Option<u32>,
@@ -178,13 +179,13 @@ pub struct Proposal {
     pub ready: Option<Time>,
     /// Latest completion; the horizon where there is none.
     pub deadline: Option<Time>,
-    /// What to run.
+    /// The job to run.
     pub job: Option<Job>,
     /// Its guarantee terms.
     pub guarantees: Vec<Guarantee>,
-    /// The most that it may cost, in the provider's currency; `None` for whatever it costs.
+    /// The most that it may cost, in the provider's currency; `None` for no limit.
     pub budget: Option<Money>,
-    /// What it takes of an offer that leaves a choice.
+    /// Its choice, where the offer leaves one.
     pub choices: Vec<Choice>,
     /// The offer as it came, to be shown again.
     pub document: Wording,
@@ -193,7 +194,7 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// What the agreement that it becomes may have beside what it gets; `in_pieces` where its work is cut.
+    /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.
     pub(crate) fn leeway(&self, in_pieces: bool) -> Leeway {
         Leeway {
             shapes: match self.scaling {
@@ -211,15 +212,15 @@ impl Proposal {
 /// An offer that was accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
-    /// What it became.
+    /// The agreement that it became.
     pub agreement: Agreement,
-    /// The same party's other agreements that moved inside their windows to let it in.
+    /// The same party's other agreements that moved inside their windows to make room for it.
     pub moved: Vec<Agreement>,
-    /// What was chosen where the offer left a choice.
+    /// The choice, where the offer left one.
     pub choices: Vec<Choice>,
 }
 
-/// What was chosen of an offer's compositor that leaves a choice.
+/// The choice from an offer's compositor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Path of the compositor.
@@ -237,14 +238,14 @@ pub struct Termination {
     pub party: Option<String>,
     /// Whether the provider takes its time back, and not its party ends it.
     pub by_provider: bool,
-    /// The versions that it may have, where that matters to whoever asks.
+    /// The versions that it may have, where the caller names some.
     pub versions: Option<Vec<i64>>,
     /// The key that the request came with.
     pub idempotency: Option<Idempotency<Agreement>>,
 }
 
 impl Termination {
-    /// Of an agreement in whatever version, which must be `party`'s where one is named.
+    /// Of an agreement in any version. It must be `party`'s where a party is named.
     pub fn of(id: Uuid, party: Option<String>) -> Self {
         Self {
             id,
@@ -256,10 +257,10 @@ impl Termination {
     }
 }
 
-/// What a change of nodes has led to.
+/// The effects of a change of nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Agreements whose work was lost with its nodes.
+    /// Agreements that lost their work with its nodes.
     pub lost: usize,
     /// Agreements that got another place.
     pub moved: usize,
@@ -271,7 +272,7 @@ pub struct Repaired {
 
 type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
-/// What the planner can be told.
+/// The commands of the planner.
 enum Command {
     Place(Box<Proposal>, Reply<Accepted>),
     Pend(Box<lifecycle::pending::Pending>, Reply<Accepted>),
@@ -326,7 +327,7 @@ enum Command {
     Propose(Box<Proposed>, Reply<Vec<NegotiationOffer>>),
     Accept(Box<Acceptance>, Reply<Accepted>),
     Reserving(String, Vec<(Uuid, Time)>, Seconds, Reply<()>),
-    /// For tests of what must never happen: it is made to happen.
+    /// For tests: makes a fault of the plan happen that must never happen.
     #[cfg(test)]
     Meddle(Box<dyn FnOnce(&mut Plan) + Send + Sync>, Reply<()>),
 }
@@ -352,7 +353,7 @@ impl Planner {
     /// cancels it itself when it may decide no longer (its lease is lost).
     ///
     /// # Errors
-    /// When the store cannot be read, or holds what is not a plan (over capacity, an unknown resource).
+    /// When the store cannot be read, or does not hold a valid plan (over capacity, an unknown resource).
     pub async fn start(
         settings: Settings,
         store: Store,
@@ -401,7 +402,7 @@ impl Planner {
         *self.ready.borrow() && !self.commands.is_closed() && self.distrusted().is_none()
     }
 
-    /// Decides nothing from now on, since what is stored cannot be: this was found in it.
+    /// Decides nothing from now on, because the stored data have this fault.
     pub fn distrust(&self, finding: String) {
         // The first finding is as good as any.
         let _ = self.distrusted.set(finding);
@@ -417,18 +418,18 @@ impl Planner {
         self.epoch
     }
 
-    /// What executes on a resource, by the resource's name.
+    /// The executor of a resource, by the resource's name.
     pub fn kind_of(&self, resource: &str) -> Option<&str> {
         let found = self.resources.iter().find(|of| of.name == resource);
         found.map(|of| of.kind.as_str())
     }
 
-    /// What is charged in; `None` where nothing is charged.
+    /// The currency of charges; `None` where nothing is charged.
     pub fn currency(&self) -> Option<Currency> {
         self.currency
     }
 
-    /// What bounds negotiations.
+    /// The limits of negotiations.
     pub fn negotiating(&self) -> Negotiating {
         self.negotiating
     }
@@ -453,8 +454,8 @@ impl Planner {
             .await
     }
 
-    /// Begins every slot whose start has come and closes every reservation without a job whose slot is over. Answers
-    /// with the agreements whose job is now to be started.
+    /// Begins every slot that is due, and closes every reservation without a job at the end of its slot. Returns the
+    /// agreements with a job to start now.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where it could not be stored; nothing has begun then.
@@ -462,7 +463,7 @@ impl Planner {
         self.ask(Command::BeginDue).await
     }
 
-    /// The agreements whose job is running or about to, those that are being terminated among them.
+    /// The agreements with a job that runs or is about to run, including the agreements that are being terminated.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
@@ -470,8 +471,8 @@ impl Planner {
         self.ask(Command::Running).await
     }
 
-    /// The agreements that are not over and have their place on a resource, in order of start, with the nodes that they
-    /// have been given; and those that commands wait for.
+    /// The agreements that are not over and have their place on a resource, in order of start, with their nodes. The
+    /// agreements that commands wait for are among them.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
@@ -501,8 +502,9 @@ impl Planner {
         self.ask(|reply| Command::Unused { id, unused, reply }).await
     }
 
-    /// Takes how the nodes of a resource stand and puts the plan right: what ran on nodes that are gone is lost, who waits and
-    /// no longer fits gets another place or is told that there is none, and what comes back is used.
+    /// Takes the states of the nodes of a resource and repairs the plan. Work on nodes that are gone is lost. A waiting
+    /// agreement that no longer fits gets another place, or its party is told that there is none. Nodes that come back are
+    /// used.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] where it could not be stored.
@@ -549,7 +551,7 @@ pub enum StartError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// What is stored is no plan for the configured resources.
+    /// The stored data are no valid plan for the configured resources.
     #[error("the stored plan does not hold: {0}")]
     Inconsistent(String),
 }

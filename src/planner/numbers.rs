@@ -33,7 +33,7 @@ impl Numbers {
         self.slots.insert(number, SlotOf { agreement, index });
     }
 
-    /// Forgets all slots of an agreement but the first so many; answers with the numbers of those.
+    /// Forgets all slots of an agreement after the first `count`. Returns the numbers of the forgotten slots.
     pub(super) fn keep_first(&mut self, agreement: Uuid, count: usize) -> Vec<u64> {
         let Some(numbers) = self.of_agreements.get_mut(&agreement) else {
             return Vec::new();

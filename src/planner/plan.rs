@@ -1,4 +1,4 @@
-//! The plan in memory: what the decisions are made on, rebuilt from the store at any time.
+//! The plan in memory: the basis of the decisions, which the store can rebuild at any time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -35,27 +35,28 @@ pub struct Plan {
     due: BTreeSet<(Time, Uuid)>,
     /// After which fraction of its wait everybody moves no more.
     fix_after: Option<Fraction>,
-    /// From when on those who wait move no more.
+    /// The times from which waiting agreements move no more.
     fixing: BTreeSet<(Time, Uuid)>,
     /// When guarantees are assessed that time alone may decide.
     agenda: Agenda,
     /// By how much slots may be made longer.
     pub(super) overruns: Overruns,
-    /// Those that end with their slots, whatever runs in them, or may yet be made longer but no longer saved.
+    /// The agreements that end with their slots, even while work runs, or that may still be made longer but not saved
+    /// any more.
     pub(super) ending: BTreeMap<Uuid, Last>,
     /// The nodes that each begun agreement has been given.
     pub(super) bound: HashMap<Uuid, Vec<u32>>,
-    /// Those whose work is lost, and whose job of then may still have to be stopped.
+    /// The agreements with lost work that may still have an old job to stop.
     pub(super) stopping: BTreeMap<Uuid, Agreement>,
     /// When this plan was made.
     pub(super) made: Time,
-    /// What is to be proposed once the batch is stored.
+    /// The proposals to make once the batch is stored.
     pub(super) suggested: Vec<Suggestion>,
     /// The negotiations that go on.
     pub(super) table: Table,
     /// The agreements that moved up in the last hour.
     pub(super) moved_up: MovedUp,
-    /// Who has been refused of late.
+    /// The recent refusals of parties.
     pub(super) refused: Refused,
     /// The commands that wait for their clusters.
     pub(super) reserving: Reserving,
@@ -175,7 +176,7 @@ impl Plan {
 
     /// How many wait for their decision.
     pub(super) fn pending(&self) -> usize {
-        // Those that have a place have a number.
+        // Agreements with a place have a number.
         self.live.len() - self.numbers.agreements()
     }
 
@@ -189,7 +190,7 @@ impl Plan {
         &self.live
     }
 
-    /// Those that have been given nodes.
+    /// The agreements with concrete nodes.
     pub(super) fn begun(&self) -> impl Iterator<Item = &Agreement> {
         self.bound.keys().filter_map(|id| self.live.get(id))
     }
@@ -210,15 +211,15 @@ impl Plan {
         Some((self.live.get(&slot.agreement)?, slot.index))
     }
 
-    /// Replaces a live agreement by what has become of it. One that is over leaves the plan, and so does a slot: at `now`
-    /// its nodes are free.
+    /// Replaces a live agreement by its new version. An ended agreement leaves the plan, and so does an ended slot: at
+    /// `now` its nodes are free.
     pub(super) fn replace(&mut self, next: Agreement, now: Time) {
         let Some(old) = self.live.remove(next.id) else {
             self.note_impossible(|| format!("agreement {} is changed and is not in the plan", next.id));
             return;
         };
         self.unwatch(&old);
-        // What has no place yet is not counted.
+        // An agreement without a place is not counted yet.
         let counted = !self.numbers.of(next.id).is_empty();
         let used = self.node_seconds.entry(old.party.clone()).or_default();
         if counted {
@@ -256,7 +257,7 @@ impl Plan {
         }
     }
 
-    /// Frees what is left of the slots that are over in `next` and were not in `old`.
+    /// Frees the rest of the slots that are over in `next` and were not in `old`.
     fn free_slots(&mut self, old: &Agreement, next: &Agreement, now: Time) {
         let over = old.slots_over()..next.slots_over();
         if over.is_empty() {
@@ -331,7 +332,7 @@ impl Plan {
         due.into_iter().chain(lapsing).chain(agenda).chain(look).min()
     }
 
-    /// Takes back the negotiations that go on, and what is kept in them.
+    /// Takes back the open negotiations and their holds.
     ///
     /// # Errors
     /// [`StartError::Inconsistent`] when there is no room for that.
@@ -355,12 +356,12 @@ impl Plan {
             .collect()
     }
 
-    /// The agreements whose guarantees are to be assessed by `now`, in order of that instant.
+    /// The agreements with guarantees to assess by `now`, in order of that instant.
     pub(super) fn assessments_due_by(&self, now: Time) -> Vec<Uuid> {
         self.agenda.due_by(now)
     }
 
-    /// The agreements whose job runs.
+    /// The agreements with a running job.
     pub(super) fn running(&self) -> Vec<Agreement> {
         let mut running: Vec<_> = self
             .live
@@ -388,7 +389,8 @@ impl Plan {
         }
     }
 
-    /// Takes over what executors reported to the plan `before`, and nobody stores: it holds until their next reports.
+    /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
+    /// reports.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
         self.resources.recall_closed(&before.resources);
         self.reserving.recall(&before.reserving);
@@ -397,8 +399,8 @@ impl Plan {
         }
     }
 
-    /// The begun agreements with a node that is gone. Those whose slots are over are not among them: the executor knows how their work
-    /// ended.
+    /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
+    /// work ended.
     pub(super) fn on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
         let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
             return Vec::new();
@@ -422,14 +424,14 @@ impl Plan {
         lost
     }
 
-    /// The numbers of the agreements on a resource whose slots have not begun, with their slack.
+    /// The numbers of the agreements on a resource that have not begun, with their slack.
     pub(super) fn waiting_on(&self, at: usize, now: Time) -> BTreeMap<u64, Seconds> {
         let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
             return BTreeMap::new();
         };
         let waits = |number: u64| {
             let (agreement, index) = self.slot_that_waits(number)?;
-            // What was added to a contract is asked to leave first.
+            // An addition to a contract has to leave first.
             if agreement.adds_to_contract(index) {
                 return Some((number, Seconds::MAX));
             }
@@ -439,8 +441,9 @@ impl Plan {
         placements.filter_map(|placement| waits(placement.id)).collect()
     }
 
-    /// Gives an agreement concrete nodes of its resource that are free from `now` on, those that are kept for it before
-    /// the lowest-numbered, until the end of its placement. Fewer than it holds only if the plan is over capacity, which it never is.
+    /// Gives an agreement concrete nodes of its resource that are free from `now` on until the end of its placement: first the
+    /// nodes that are kept for it, then the lowest-numbered. Fewer than it holds only if the plan is over capacity, which it
+    /// never is.
     pub(super) fn bind(&mut self, agreement: &Agreement, now: Time) -> Vec<u32> {
         let Some(at) = self.resources.must_place(&agreement.resource) else {
             return Vec::new();
@@ -557,7 +560,7 @@ pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
     }
 }
 
-/// What the provider earns, for an order by revenue: by size alone where nothing is priced.
+/// The provider's revenue, for an order by revenue: by size alone where nothing is priced.
 pub(super) fn revenue(price: Option<Money>) -> u64 {
     price.map_or(0, |price| u64::try_from(price.micros).unwrap_or(0))
 }

@@ -1,5 +1,5 @@
-//! The task that owns the plan: takes what waits in the queue, decides it, has it stored in one transaction, and only
-//! then answers. While one batch is being stored the next one is decided.
+//! The task that owns the plan. It takes the waiting commands from the queue, decides them, has them stored in one
+//! transaction, and only then answers. While one batch is being stored the next one is decided.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 /// of them does not wait for long.
 const BATCH_MAX: usize = 128;
 
-/// Seconds after which a slice of improvements goes between two batches although commands wait: so that time that became free is
-/// used under whatever load.
+/// Seconds after which a slice of improvements goes between two batches although commands wait: so free time is used under any
+/// load.
 const SLICE_EVERY: Seconds = 1;
 /// Seconds between two times at which old idempotency keys are forgotten.
 const FORGET_EVERY: Seconds = 3_600;
@@ -39,14 +39,14 @@ const RECALLED_MAX: u32 = 10_000;
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 /// For how long commands, and the answers of a batch of which it is not known whether it is stored, wait for the plan to
-/// be read anew: what is over by then nobody needs to notice.
+/// be read anew: a shorter interruption passes unnoticed.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the lease still holds.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 
-/// What the writer lets everybody know.
+/// The news that the writer sends to all listeners.
 pub(super) struct Signals {
-    /// What the provider would like to propose.
+    /// The suggestions of the provider.
     pub(super) suggested: broadcast::Sender<Suggestion>,
     /// The next instant with something due.
     pub(super) due: watch::Sender<Option<Time>>,
@@ -54,7 +54,7 @@ pub(super) struct Signals {
     pub(super) stored: watch::Sender<u64>,
     /// Whether the plan is in step with the store.
     pub(super) ready: watch::Sender<bool>,
-    /// What is counted.
+    /// The counts.
     pub(super) measured: Arc<Mutex<Measured>>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Writer {
     clock: Clock,
     signals: Signals,
     queue: mpsc::Receiver<Command>,
-    /// What is on its way to the store, and what has been decided on top of it since.
+    /// The batch on its way to the store, and the batch decided on top of it since.
     storing: Option<Storing>,
     decided: Decided,
     /// There from when the store fails to take a batch until the plan has been read anew.
@@ -176,7 +176,7 @@ impl Writer {
         }
     }
 
-    /// A command and what waits behind it, as many as there may be in a batch.
+    /// A command and the ones behind it in the queue, up to the size of a batch.
     fn with_those_behind(&mut self, first: Command) -> Vec<Command> {
         let mut commands = vec![first];
         while self.decided.commands + commands.len() < BATCH_MAX
@@ -245,7 +245,7 @@ impl Writer {
         true
     }
 
-    /// Sends what is decided to the store; where nothing is to be stored it is answered at once.
+    /// Sends the decided batch to the store. Where nothing is to be stored, it is answered at once.
     fn send(&mut self) {
         let decided = std::mem::take(&mut self.decided);
         if decided.batch.is_empty() {
@@ -255,7 +255,7 @@ impl Writer {
         }
     }
 
-    /// Answers what has been stored, and sends what was decided meanwhile. False when the lease is lost.
+    /// Answers the stored batch, and sends the batch that was decided meanwhile. False when the lease is lost.
     async fn stored(&mut self, stored: Result<(), store::Error>, stop: &CancellationToken) -> bool {
         let Some(storing) = self.storing.take() else {
             return true;
@@ -299,7 +299,7 @@ impl Writer {
         true
     }
 
-    /// Tells what was decided, now that it is stored, in so many seconds where there was something to store.
+    /// Reports the decisions of a stored batch, with the seconds that storing took where there was something to store.
     fn answer(&mut self, decided: Decided, batch: &[Change], seconds: Option<f64>) {
         self.measure(|of| {
             of.batch(decided.commands, seconds);
@@ -309,7 +309,7 @@ impl Writer {
             answer(true);
         }
         for suggestion in decided.suggested {
-            // Nobody may be listening.
+            // There may be no listener.
             let _ = self.signals.suggested.send(suggestion);
         }
         if !batch.is_empty() {
@@ -318,8 +318,8 @@ impl Writer {
         self.say_due();
     }
 
-    /// Gives up a batch that has found in the plan what must never happen, and reads the plan anew. False when the lease is
-    /// lost, or the service stops meanwhile.
+    /// Gives up a batch that has found a fault in the plan, and reads the plan anew. False when the lease is lost, or the
+    /// service stops meanwhile.
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
         self.measure(Measured::gave_up);
@@ -339,9 +339,9 @@ impl Writer {
     ) -> Option<(bool, Vec<Answer>)> {
         error!(error = %why, "decisions were not stored; reading the plan anew");
         self.measure(Measured::failed);
-        // Before anybody is answered: who is refused must not find the service ready.
+        // Before any answer: a refused caller must not find the service ready.
         self.signals.ready.send_replace(false);
-        // What was decided on top of it goes with it.
+        // The decisions on top of it are given up with it.
         drop(std::mem::take(&mut self.decided));
         let batch = match why {
             store::Error::Unknown { batch, .. } => Some(*batch),
@@ -398,7 +398,7 @@ impl Writer {
         self.may_improve() && self.clock.now() - self.improved >= SLICE_EVERY
     }
 
-    /// What the requests with these commands' idempotency keys were answered before.
+    /// The earlier answers to the idempotency keys of these commands.
     async fn remembered(&mut self, commands: &[Command]) -> Result<Remembered, store::Error> {
         let mut remembered = Remembered::new();
         let mut unknown = Vec::new();

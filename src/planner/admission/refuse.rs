@@ -154,7 +154,7 @@ impl Decider<'_> {
         }
     }
 
-    /// The refusal of an offer whose budget is too low for every place that it could have.
+    /// The refusal of an offer with a budget that is too low for all of its possible places.
     fn too_dear(
         &mut self,
         wanted: &Wanted<'_>,

@@ -33,13 +33,13 @@ pub enum Lost {
     /// It has been rejected.
     #[error("the offer has been rejected")]
     Rejected,
-    /// The service has taken it back; what is stored with it says why.
+    /// The service has taken it back; the reason is stored with it.
     #[error("the offer has been withdrawn, since it could not be kept")]
     Withdrawn,
     /// The agreement that it is to replace is over or has begun.
     #[error("the agreement that it is to replace is over or has begun")]
     Replaced,
-    /// Its application has left the catalogue: what it promises cannot be carried out.
+    /// Its application has left the catalogue, so its promise cannot be kept.
     #[error("the offer cannot be carried out, since its application is no longer offered")]
     NoApplication,
     /// Its cluster does not hold the nodes.
@@ -57,8 +57,8 @@ pub struct Acceptance {
     pub negotiation: Uuid,
     /// The offer.
     pub offer: Uuid,
-    /// The request in the words that accept it. Of the agreement only its name and its document come from here: all else
-    /// is what the stored offer promises.
+    /// The request in the words that accept it. Only the agreement's name and document come from here. All else is as
+    /// the stored offer promises.
     pub proposal: Proposal,
     /// The cluster that holds the offer, where it would refuse the job by now.
     pub barred: Option<Barred>,
@@ -110,7 +110,7 @@ impl Decider<'_> {
             return Err(Error::Lost(Lost::Replaced));
         };
         let begun = replaced.as_ref().is_some_and(Lifted::has_begun);
-        // What runs is not submitted again.
+        // Running work is not submitted again.
         if let Some(why) = words_of_barred(acceptance.barred.as_slice()).filter(|_| !begun) {
             self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
             return Err(Error::Lost(Lost::Barred(why)));
@@ -226,7 +226,7 @@ impl Decider<'_> {
     /// How an agreement came to its place and its price, in words for its party.
     fn as_offered(&self, agreement: &Agreement) -> String {
         let detail = format!("placed on {} as it was offered", agreement.resource);
-        // What goes on under another agreement was priced with what has passed.
+        // The price of work that goes on under another agreement includes the time that has passed.
         let price = agreement.origin.is_none().then(|| self.price_in_words(agreement));
         match price.flatten() {
             Some(price) => format!("{detail}; {price}"),
@@ -282,7 +282,7 @@ impl Decider<'_> {
     }
 }
 
-/// Has an agreement be what its offer promised, rather than what the words that accept it are understood as now.
+/// Makes an agreement as its offer promised. The words that accept it may be understood in another way by now.
 fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
     if let Some(promise) = terms.promise.as_deref().cloned() {
         agreement.template = promise.template;

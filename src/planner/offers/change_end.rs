@@ -1,7 +1,7 @@
-//! The end of a slot that has begun is moved: what could be offered for that, and for how much.
+//! The end of a slot that has begun is moved: the possible offers, with their prices.
 //!
-//! What runs stays where it is and goes on. So nothing is searched for: its own nodes are free for longer, or others can
-//! make room on as many, or the slot can be made as long as there is room.
+//! Running work stays where it is and goes on. So no place is searched for: its own nodes are free for longer, or others
+//! can make room on as many, or the slot can be made as long as there is room.
 
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Request, Seconds, Time};
@@ -17,15 +17,16 @@ use crate::planner::decide::Decider;
 use crate::planner::plan::request_of;
 use crate::planner::{Ask, Candidate, Error, Proposal, Quote, Refusal};
 
-/// How long before its end what runs has to be told of another one: a supervisor looks five times a second, and a cluster's
-/// reservation is changed within seconds.
+/// How long before its end running work has to be told of a new end: a supervisor looks five times a second, and a
+/// cluster's reservation is changed within seconds.
 pub(in crate::planner) const TOLD_BEFORE: Seconds = 5;
 
-/// What may not change any more.
+/// The parts that may not change any more.
 const GOES_ON: &str = "being carried out: only its end and its deadline can change";
 
 impl Decider<'_> {
-    /// What could be offered in place of an agreement whose slot has begun and which is out of the plan meanwhile.
+    /// The possible offers in place of an agreement with a slot that has begun. The agreement is out of the plan
+    /// meanwhile.
     pub(in crate::planner) fn quote_begun(
         &mut self,
         ask: &Ask,
@@ -64,7 +65,7 @@ impl Decider<'_> {
                 "its slot is, or would be, over before what runs could be told".to_owned(),
             ));
         }
-        // As if what is left of it were asked for anew: that has to lie inside the window and the horizon.
+        // The rest of it is treated as a new request: it has to lie inside the window and the horizon.
         let rest = Proposal {
             shapes: vec![Shape {
                 nodes: old.nodes(),
@@ -178,12 +179,12 @@ impl Decider<'_> {
         least
     }
 
-    /// What an agreement that is out of the plan costs with another end: for what it is longer what the price list says of
-    /// such a slot now; and as much less as it is shorter, but never by more than that, or to make it longer and shorter
-    /// again would pay.
+    /// The price, with another end, of an agreement that is out of the plan. Where it is longer, the added time costs the
+    /// present price of such a slot. Where it is shorter, the price falls in proportion, but never by more than that
+    /// present price: else it would pay to make a slot longer and shorter again.
     fn price_of_change(&self, at: usize, old: &Agreement, end: Time) -> Option<Money> {
         let price = old.price?;
-        // What was added because the work was not over is charged by what was used of it, or bought by this.
+        // Overrun is charged by its use, or bought by this change.
         let before = old.placement().start + old.duration;
         let slot = Interval::new(before.min(end), before.max(end));
         let request = Request {
@@ -212,7 +213,7 @@ pub(in crate::planner) fn with_fee(price: Money, fee: Option<Money>) -> Money {
     }
 }
 
-/// An instant on a step of so many seconds, no later.
+/// The last step at or before an instant, with steps of a given number of seconds.
 pub(in crate::planner) fn coarse(at: Time, step: Seconds) -> Time {
     let step = step.max(1);
     Time(at.seconds().div_euclid(step) * step)

@@ -21,25 +21,25 @@ pub struct Spoken {
     pub document: String,
 }
 
-/// What is put on the table at once: an offer of the requester's, and what the service answers.
+/// One step of a negotiation: an offer of the requester, and the answers of the service.
 #[derive(Debug, Clone)]
 pub struct Bargain {
     /// The negotiation.
     pub negotiation: Uuid,
-    /// What opens it, where that is done with the offer.
+    /// The opening of the negotiation, where the offer opens it.
     pub opening: Option<Initiation>,
     /// The requester's offer; none where one that is on the table is answered anew.
     pub incoming: Option<Spoken>,
     /// The answers, the best first.
     pub answers: Vec<Spoken>,
-    /// What becomes of an answer that was to be Acceptable and cannot be kept.
+    /// The state of an answer that was to be Acceptable and cannot be kept.
     pub otherwise: OfferState,
-    /// The key that the request came with. What is kept are the ids of the answers, or of the offer where there are none.
+    /// The key that came with the request. The ids of the answers are kept, or the offer's id where there are none.
     pub idempotency: Option<Idempotency<Vec<Uuid>>>,
 }
 
 impl Decider<'_> {
-    /// Stores an offer and its answers; keeps those that are Acceptable, and says of each what it has become.
+    /// Stores an offer and its answers, and keeps the Acceptable ones. Returns the new state of each.
     pub(in crate::planner) fn bargain(
         &mut self,
         mut bargain: Bargain,
@@ -61,14 +61,14 @@ impl Decider<'_> {
         self.put_on_the_table(bargain)
     }
 
-    /// The same, in whoever's negotiation.
+    /// The same, in a negotiation of any party.
     pub(in crate::planner) fn put_on_the_table(
         &mut self,
         bargain: Bargain,
     ) -> Result<Vec<NegotiationOffer>, Error> {
         let now = second_of(self.now);
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
-        // What the provider proposes is not what a party has asked to be held.
+        // A proposal of the provider does not count as held at a party's request.
         let quota = talks.instance.proposed.is_none();
         let party = Some(talks.instance.party.clone()).filter(|_| quota);
         let more = bargain.answers.len() + usize::from(bargain.incoming.is_some());
@@ -88,7 +88,7 @@ impl Decider<'_> {
             && let Some(parent) = offer.parent
         {
             may_be_answered(talks, parent, now)?;
-            // What was held for it before is gone. Else each loss would add to what its party holds.
+            // The offers held for it before are gone. Else each loss would add to the offers that its party holds.
             if talks.held(parent).next().is_some() {
                 return Err(Error::Stale("something is held for what it answers"));
             }
@@ -133,7 +133,7 @@ impl Decider<'_> {
         Ok(answered)
     }
 
-    /// Keeps an offer, as one of those that a party may have held where it is one, or makes of it what it is to be otherwise.
+    /// Keeps an offer where its party may have it held and it has a place, and else gives it the other state.
     fn keep_or_demote(&mut self, party: Option<&str>, offer: &mut NegotiationOffer, otherwise: OfferState) {
         let allowed = party.map_or(Ok(()), |party| self.hold_left(party, offer));
         let refusal = match allowed {
@@ -156,7 +156,7 @@ impl Decider<'_> {
         offer.refusal = Some(short(&refusal));
     }
 
-    /// The requester lets go of an offer: what is kept for it and for what answers it is given back.
+    /// The requester lets go of an offer: the nodes kept for it and for its answers are given back.
     fn reject(&mut self, negotiation: Uuid, rejected: Option<Uuid>) {
         let Some((talks, id)) = self.plan.table.get(negotiation).zip(rejected) else {
             return;
@@ -177,7 +177,8 @@ impl Decider<'_> {
     }
 }
 
-/// Whether an offer may still be answered: neither it nor what it answers has been rejected, and its time is not over.
+/// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is
+/// not over.
 fn may_be_answered(talks: &Talks, id: Uuid, now: scheduler::Time) -> Result<(), Error> {
     let Some(offer) = talks.offers.get(&id) else {
         return Err(Error::Stale("no offer of this negotiation has this OfferId"));

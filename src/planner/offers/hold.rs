@@ -1,5 +1,5 @@
-//! What is kept for offers that can still be accepted. The offers of one answer are alternatives, so together they keep
-//! the pointwise maximum; in the schedule of their resource that stands as requests for fixed slots.
+//! The nodes that are kept for offers that can still be accepted. The offers of one answer are alternatives, so
+//! together they keep the pointwise maximum; in the schedule of their resource that stands as requests for fixed slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ impl Held {
 /// Stretches of one resource by start and number, each with its end and the answer that it is kept for.
 type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
 
-/// What is kept for the offers that answer one, by that answer and by resource.
+/// The nodes kept for the offers of one answer, by answer and by resource.
 #[derive(Default)]
 pub(in crate::planner) struct Holds {
     by_answer: BTreeMap<Uuid, Vec<Held>>,
@@ -55,7 +55,7 @@ impl Holds {
         self.by_answer.entry(answer).or_default().push(held);
     }
 
-    /// Lets go of what is kept for an answer.
+    /// Lets go of the hold of an answer.
     fn remove(&mut self, answer: Uuid) -> Vec<Held> {
         let all = self.by_answer.remove(&answer).unwrap_or_default();
         for held in &all {
@@ -66,12 +66,12 @@ impl Holds {
         all
     }
 
-    /// What is kept for an answer.
+    /// The hold of an answer.
     fn of(&self, answer: Uuid) -> &[Held] {
         self.by_answer.get(&answer).map_or(&[], Vec::as_slice)
     }
 
-    /// Starts and numbers of what is kept on a resource, with the ends and the answers.
+    /// Starts and numbers of the stretches kept on a resource, with their ends and answers.
     fn on(&self, resource: &str) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
         self.by_resource.get(resource).into_iter().flatten()
     }
@@ -95,8 +95,8 @@ impl Decider<'_> {
         true
     }
 
-    /// Puts what an offer needs beyond what is kept for the others of its answer in its place, with the moves of others; none
-    /// where it has none.
+    /// Keeps the nodes that an offer needs beyond the hold of the other offers of its answer. Returns the moves of others;
+    /// none where there is no place.
     fn keep_beside_others(
         &mut self,
         negotiation: Uuid,
@@ -114,7 +114,7 @@ impl Decider<'_> {
         let at = self.plan.resources.place(&terms.resource)?;
         let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in beyond(&kept(&offers, &base), &less) {
-            // What has passed of it needs no keeping.
+            // Its past part needs no hold.
             let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
             if stretch.0.is_empty() {
                 continue;
@@ -131,9 +131,9 @@ impl Decider<'_> {
         Some((added, moves))
     }
 
-    /// Puts a stretch that is to be kept in its place; answers with the moves of others. Where the place is free none is needed, and
-    /// nothing is searched. What was quoted in a window may have its place only as it was quoted: an order by deadlines lets
-    /// others go before what has all of the window, and refuses what has no other place.
+    /// Puts a stretch that is to be kept in its place. Returns the moves of others. Where the place is free, no moves are needed
+    /// and nothing is searched. A request quoted in a window may get its place only with this window: an order by deadlines
+    /// places others before a request that has all of the window, and refuses a request that has no other place.
     fn make_place(&mut self, at: usize, request: &Request, window: Interval, now: Time) -> Option<Vec<Move>> {
         let resources = &mut self.plan.resources;
         if resources.put(at, now, request, request.ready) {
@@ -142,7 +142,7 @@ impl Decider<'_> {
         if let Some((_, moved)) = resources.submit(at, now, request) {
             return Some(moved);
         }
-        // Who has a budget was quoted from when on it can pay.
+        // A request with a budget was quoted from the time on at which it can pay.
         let quoted = [window.start, request.ready].map(|ready| Request {
             ready,
             deadline: window.end,
@@ -156,8 +156,8 @@ impl Decider<'_> {
         Some(moved)
     }
 
-    /// Lets go of what is kept for offers, as of an instant, and says so in the store. Others move up into what nobody
-    /// keeps any more.
+    /// Lets go of the holds of offers, as of an instant, and records it in the store. Others move up into the free
+    /// nodes.
     pub(in crate::planner) fn release(&mut self, offers: Vec<NegotiationOffer>) {
         let mut answers = BTreeSet::new();
         for mut offer in offers {
@@ -177,7 +177,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Keeps for an answer no more than what its offers that are still held need.
+    /// Keeps for an answer only as much as its held offers still need.
     fn shrink(&mut self, negotiation: Uuid, answer: Uuid) {
         let now = second_of(self.now);
         let kept_so_far = self.plan.table.holds.remove(answer);
@@ -198,7 +198,7 @@ impl Decider<'_> {
         self.keep(answer, needed);
     }
 
-    /// Takes what is kept for an answer out of the plan, for the agreement that takes it over.
+    /// Takes the hold of an answer out of the plan, for the agreement that takes it over.
     pub(in crate::planner) fn give_way(&mut self, answer: Uuid) {
         let now = second_of(self.now);
         for held in self.plan.table.holds.remove(answer) {
@@ -206,7 +206,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Takes what is kept on a resource in a time out of the plan, with all that is kept for the same answers; which these are.
+    /// Takes the holds on a resource in a time out of the plan, with all other holds of the same answers. Returns these
+    /// answers.
     pub(in crate::planner) fn give_way_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
         let here = self.plan.table.holds.on(resource);
         let here = here.take_while(|((start, _), _)| *start < time.end);
@@ -218,9 +219,9 @@ impl Decider<'_> {
         answers.into_iter().collect()
     }
 
-    /// Keeps again what can be kept of the offers of an answer, each beside those before it, after nodes have gone or the
-    /// agreement that it is about has moved. What cannot be kept is withdrawn, and its party is told `why`; answers
-    /// how many that are.
+    /// Keeps again as many as possible of the offers of an answer, each beside the offers before it, after nodes have
+    /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
+    /// Returns their number.
     pub(in crate::planner) fn keep_again(&mut self, answer: Uuid, why: &str) -> usize {
         self.give_way(answer);
         let Some((negotiation, offers)) = self.plan.table.answered(answer) else {
@@ -263,7 +264,7 @@ impl Decider<'_> {
         }
     }
 
-    /// What an answer has to keep, by resource.
+    /// The nodes that an answer has to keep, by resource.
     fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
         self.plan.needed(negotiation, answer)
     }
@@ -277,7 +278,7 @@ impl Decider<'_> {
             .collect()
     }
 
-    /// What a party has already of what it negotiates about: the slots of the agreement that is to be replaced.
+    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
     fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
         self.plan.base(negotiation, resource)
     }
@@ -311,7 +312,7 @@ impl crate::planner::Plan {
         self.get(self.table.get(negotiation)?.instance.agreement?)
     }
 
-    /// The numbers of what is kept on a resource, each with the answer whose offers it is kept for.
+    /// The numbers of the holds on a resource, each with its answer.
     pub(in crate::planner) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
         let here = self.table.holds.on(resource);
         here.map(|((_, number), (_, answer))| (*number, *answer))
@@ -330,7 +331,7 @@ impl crate::planner::Plan {
         held.filter(|held| held.resource == resource).map(area).sum()
     }
 
-    /// Takes something that is kept out of the plan; everybody else stays where he is.
+    /// Takes a hold out of the plan; all others stay where they are.
     fn vacate(&mut self, held: &Held, now: Time) {
         if let Some(at) = self.resources.must_place(&held.resource) {
             self.resources.vacate(at, now, held.number);
@@ -344,7 +345,7 @@ impl crate::planner::Plan {
         here.map_or_else(Vec::new, Agreement::loads)
     }
 
-    /// What an answer has to keep, by resource.
+    /// The nodes that an answer has to keep, by resource.
     fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
         let Some(talks) = self.table.get(negotiation) else {
             return BTreeMap::new();
@@ -396,8 +397,8 @@ impl crate::planner::Plan {
         Ok(())
     }
 
-    /// Takes back what is kept in the negotiations that go on; what has lapsed by `now` is not, and is let go of with the
-    /// next decision.
+    /// Takes back the holds of the open negotiations. An offer that has lapsed by `now` is not kept; the next decision
+    /// lets it go.
     ///
     /// # Errors
     /// In words, where that is not free.

@@ -1,4 +1,4 @@
-//! Negotiations: quotes, what is held for them, acceptance, and what the provider proposes.
+//! Negotiations: quotes, their holds, acceptance, and the provider's proposals.
 
 pub(super) mod accept;
 pub(super) mod change_end;

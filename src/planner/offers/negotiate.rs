@@ -16,7 +16,7 @@ use crate::store::Change;
 pub struct Initiation {
     /// The negotiation.
     pub negotiation: NegotiationInstance,
-    /// What asked for it.
+    /// The document that asked for it.
     pub document: String,
     /// The key that the request came with.
     pub idempotency: Option<Idempotency<NegotiationInstance>>,
@@ -45,7 +45,7 @@ impl Planner {
             .await
     }
 
-    /// Ends a negotiation before its time and gives back what is held in it.
+    /// Ends a negotiation before its time and gives back its holds.
     ///
     /// # Errors
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Repeated`] where its idempotency key has been used,
@@ -55,7 +55,7 @@ impl Planner {
             .await
     }
 
-    /// Keeps the answer to a request whose effects took several commands.
+    /// Keeps the answer to a request that took several commands.
     ///
     /// # Errors
     /// [`Error::Repeated`] where an answer has been kept under its key before, [`Error::Unavailable`].
@@ -64,7 +64,7 @@ impl Planner {
             .await
     }
 
-    /// What could be offered for a request, at the moment. Nothing is stored or kept.
+    /// The present quote for a request. Nothing is stored or kept.
     ///
     /// # Errors
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has
@@ -73,8 +73,8 @@ impl Planner {
         self.ask(|reply| Command::Quote(Box::new(ask), reply)).await
     }
 
-    /// Stores an offer of the requester's and the answers to it, and keeps what of these is Acceptable; answers with
-    /// what the answers have become. The negotiation is opened with them where that is asked for.
+    /// Stores an offer of the requester and the answers to it, and keeps the Acceptable ones. Returns the answers in
+    /// their new states. Opens the negotiation with them where the request asks for it.
     ///
     /// # Errors
     /// Those of [`Planner::initiate`] where the negotiation is opened.
@@ -169,7 +169,7 @@ impl Decider<'_> {
         Ok(ended)
     }
 
-    /// Ends a negotiation, whoever's.
+    /// Ends a negotiation of any party.
     pub(in crate::planner) fn end_talks(&mut self, id: Uuid) -> Result<NegotiationInstance, Error> {
         self.release_all(id, |_| true);
         let talks = self.plan.table.close(id).ok_or(Error::NotFound)?;
@@ -183,7 +183,8 @@ impl Decider<'_> {
         })
     }
 
-    /// Lets go of what has lapsed by now. Looked at before every decision, so that nothing is decided on what is over.
+    /// Lets go of the offers that have lapsed by now. This runs before every decision, so that no decision relies on a
+    /// lapsed offer.
     pub(in crate::planner) fn lapse(&mut self) {
         let now: Time = second_of(self.now);
         for id in self.plan.table.due_by(now) {
@@ -209,7 +210,7 @@ impl Decider<'_> {
         self.release(held);
     }
 
-    /// Lets go of what is held on the strength of the place of an agreement that has begun, or is over.
+    /// Lets go of the holds that rely on the place of an agreement that has begun or is over.
     pub(in crate::planner) fn release_about(&mut self, agreement: Uuid) {
         let held: Vec<NegotiationOffer> = self.plan.table.about(agreement).cloned().collect();
         self.release(held);

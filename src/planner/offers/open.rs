@@ -1,4 +1,4 @@
-//! The negotiations that go on, in memory: what is on the table, who put it there, and when it lapses.
+//! The open negotiations, in memory: their offers, the side that made each, and the time when it lapses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::hold::Holds;
 use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferTerms, ProposalReason};
 
-/// Schedules know what is kept by numbers from here on, and agreements by smaller ones.
+/// Schedules know holds by numbers from here on, and agreements by smaller ones.
 const HOLDS: u64 = 1 << 63;
 
 /// A negotiation that goes on, and its offers by id, which is the order in which they came.
@@ -26,9 +26,9 @@ pub(in crate::planner) struct Talks {
 pub(in crate::planner) struct Table {
     open: BTreeMap<Uuid, Talks>,
     due: BTreeSet<(Time, Uuid)>,
-    /// What each party has opened and has held in it; none where it has opened none.
+    /// The open negotiations of each party with their holds; none where it has none.
     parties: BTreeMap<String, Party>,
-    /// Those that are about replacing an agreement, by that agreement.
+    /// The negotiations about the replacement of an agreement, by that agreement.
     about: BTreeSet<(Uuid, Uuid)>,
     /// How many of them propose to move an agreement.
     moves: usize,
@@ -39,13 +39,13 @@ pub(in crate::planner) struct Table {
     /// How many of these are held.
     standing_held: usize,
     pub(in crate::planner) holds: Holds,
-    /// How many numbers have been given to what is kept.
+    /// How many numbers have been given to holds.
     held: u64,
-    /// The minute in which parties have last asked what they could have, and how often each has in it.
+    /// The last minute in which parties asked for quotes, and how often each party did in it.
     probes: (i64, BTreeMap<String, u32>),
 }
 
-/// What a party has opened.
+/// The negotiations that a party has opened.
 #[derive(Default)]
 struct Party {
     talks: BTreeSet<Uuid>,
@@ -68,7 +68,7 @@ impl Party {
 }
 
 impl Talks {
-    /// What the offers amount to that answer one and are held.
+    /// The terms of the held offers of one answer.
     pub(in crate::planner) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
         let of = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
         self.offers
@@ -77,12 +77,12 @@ impl Talks {
             .filter_map(|offer| offer.terms.as_ref())
     }
 
-    /// The most node-seconds that can be taken of what is held for an answer; none where nothing is.
+    /// The most node-seconds that can be accepted from the hold of an answer; none where nothing is held.
     pub(in crate::planner) fn most_held(&self, answer: Uuid) -> Option<u128> {
         self.held.get(&answer).copied()
     }
 
-    /// Takes in an offer, or what has become of one.
+    /// Takes in an offer or its new state.
     fn put(&mut self, offer: NegotiationOffer) {
         self.offers.insert(offer.id, offer);
         self.due = self.instance.expires;
@@ -155,7 +155,7 @@ impl Table {
         self.parties.get(party).map_or(0, |of| of.talks.len())
     }
 
-    /// Takes over a new offer, or what has become of one.
+    /// Takes over a new offer, or the new state of one.
     pub(in crate::planner) fn put(&mut self, offer: NegotiationOffer) {
         let (id, negotiation) = (offer.id, offer.negotiation);
         let Some(talks) = self.open.get_mut(&negotiation) else {
@@ -218,7 +218,7 @@ impl Table {
         self.standing_held
     }
 
-    /// Leaves out of these counts what has expired by `now`.
+    /// Leaves the offers that have expired by `now` out of these counts.
     pub(in crate::planner) fn expire(&mut self, now: Time) {
         while let Some(first) = self.standing.first_entry()
             && first.key().0 <= now
@@ -281,7 +281,7 @@ impl Table {
         talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
     }
 
-    /// The answers whose offers to replace an agreement are held.
+    /// The answers with held offers to replace an agreement.
     pub(in crate::planner) fn answers_about(&self, agreement: Uuid) -> impl Iterator<Item = Uuid> {
         self.about(agreement).filter_map(|offer| offer.parent)
     }

@@ -1,6 +1,6 @@
-//! What the provider proposes to a party by itself: another place for what it has, where that would let in somebody who was
-//! refused, and other places where what it has could not be kept. The plan suggests it; whoever has the words makes offers of it,
-//! and nothing moves unless the party accepts one.
+//! The proposals that the provider makes to a party by itself: another place for its agreement, where this would make room for a
+//! refused request, and other places where its agreement could not be kept. The plan suggests them; the negotiation makes offers
+//! of them, and nothing moves unless the party accepts one.
 
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 use tokio::sync::broadcast;
@@ -20,23 +20,24 @@ use crate::store::Change;
 
 /// Suggestions that wait to be made offers of: as many as agreements are likely to break at once; more are forgotten.
 pub(in crate::planner) const WAITING_MAX: usize = 1_024;
-/// Agreements that are tried elsewhere for one that is refused, on so many resources: each trial is a search of the plan.
+/// Agreements that are tried elsewhere for a refused one, on this number of resources: each trial is a search of the
+/// plan.
 const TRIED_MAX: usize = 4;
 const RESOURCES_MAX: usize = 2;
 /// Refusals in a minute for which that is tried.
 const TRIES_PER_MINUTE: u32 = 60;
-/// Whoever asks here is no party.
+/// This request comes from no party.
 const PROVIDER: &str = "";
 /// Why nothing is asked for in a negotiation that the provider has opened.
 const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
                                    else is asked for in another one";
 
-/// How much the provider proposes by itself. What takes the place of an agreement that could not be kept is always proposed.
+/// How much the provider proposes by itself. A place instead of an agreement that could not be kept is always proposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Proposals {
     /// Moves that would let others in, and that stand proposed at a time, all parties' together; none for no such proposals.
     pub moves_max: usize,
-    /// What is taken off the price for such a move.
+    /// The discount for such a move.
     pub discount: Fraction,
 }
 
@@ -62,7 +63,7 @@ pub struct Suggestion {
 }
 
 impl Suggestion {
-    /// Whatever there is instead of an agreement that could not be kept and is over.
+    /// Any place instead of an agreement that could not be kept and is over.
     pub fn instead_of(agreement: Agreement) -> Self {
         Self {
             agreement,
@@ -72,18 +73,19 @@ impl Suggestion {
     }
 }
 
-/// A proposal of the provider's: a negotiation, and what is on its table from the beginning.
+/// A proposal of the provider: a negotiation with its first offers.
 #[derive(Debug, Clone)]
 pub struct Proposed {
     /// The negotiation, about an agreement and with the reason.
     pub negotiation: NegotiationInstance,
-    /// What would ask for it if a party did.
+    /// The document with which a party would ask for it.
     pub document: String,
-    /// The agreement as it stands, and what is offered instead.
+    /// The agreement as it stands, and the offer in its place.
     pub offers: Bargain,
 }
 
-/// What the provider asks for what it proposes by itself: no more than was agreed for what it would replace, less a discount.
+/// The provider's price for its own proposal: at most the agreed price of the agreement that it would replace, less a
+/// discount.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::planner) struct OwnPrice {
     pub(in crate::planner) before: Option<Money>,
@@ -104,7 +106,7 @@ impl OwnPrice {
 }
 
 impl Planner {
-    /// What the provider would like to propose to parties by itself. What is not listened to is forgotten.
+    /// The suggestions of the provider for proposals to parties. A suggestion without a listener is forgotten.
     pub fn subscribe_suggestions(&self) -> broadcast::Receiver<Suggestion> {
         self.suggested.subscribe()
     }
@@ -137,8 +139,8 @@ impl Plan {
 }
 
 impl Decider<'_> {
-    /// Proposes what there is in place of an agreement that is about to be over because it could not be kept: its nodes are
-    /// out of use, or what ran is gone. Not to who has ended it.
+    /// Proposes another place instead of an agreement that is about to be over because it could not be kept: its nodes are
+    /// out of use, or its work is gone. A party that has ended its agreement gets no proposal.
     pub(in crate::planner) fn suggest_if_lost(&mut self, agreement: &Agreement) {
         let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
         let lost = agreement.state.is_final() && agreement.outcome == Some(Outcome::Lost);
@@ -147,7 +149,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Looks for somebody else's agreement that would let in what is refused if it lay outside its window.
+    /// Looks for another party's agreement that would make room for the refused request if it lay outside its window.
     pub(in crate::planner) fn suggest_a_move(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) {
         let minute = self.now.div_euclid(60_000_000);
         if reason != Reason::NoCapacityInWindow
@@ -206,10 +208,10 @@ impl Decider<'_> {
         {
             return None;
         }
-        // What is in pieces is proposed in one.
+        // Work in pieces is proposed in one piece.
         let (nodes, duration) = (agreement.nodes(), agreement.duration);
         let slack = self.settings.refusals.alternatives_phi.rounded_up(duration);
-        // What is offered must not have to begin before the offer lapses.
+        // An offered slot must not begin before the offer lapses.
         let soon = now + self.settings.negotiation.hold;
         let last = self.horizon(now);
         let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
@@ -239,7 +241,7 @@ impl Decider<'_> {
         Some(nearest?.1)
     }
 
-    /// What there is to propose.
+    /// The possible proposal.
     pub(in crate::planner) fn quote_proposal(
         &mut self,
         ask: &Ask,
@@ -255,8 +257,8 @@ impl Decider<'_> {
             },
         };
         let Some(slot) = suggestion.slot else {
-            // Its party says how far from what was agreed it may lie, and else it takes what there is.
-            // It pays no more than was agreed, whatever the list says by now.
+            // Its party says how far from the agreement it may lie; else it takes any place. It pays no more than was
+            // agreed, even if the price list asks for more now.
             let mut ask = ask.clone();
             ask.proposal.budget = None;
             let mut search = self.search(&ask, until, None);
@@ -334,7 +336,7 @@ impl Decider<'_> {
         match answered {
             Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => Ok(answered),
             _ => {
-                // What cannot be had is not proposed.
+                // A place that cannot be kept is not proposed.
                 self.end_talks(id)?;
                 Err(Error::Stale("its place has been taken meanwhile"))
             }
@@ -350,7 +352,7 @@ impl Decider<'_> {
     }
 
     /// Takes the agreement that a negotiation is to replace out of the plan; none where there is none, or where it could
-    /// not be kept and this is what its party is offered instead.
+    /// not be kept and its party gets this offer instead.
     pub(in crate::planner) fn lift_replaced(
         &mut self,
         instance: &NegotiationInstance,

@@ -1,5 +1,5 @@
-//! What could be offered for a request: the request itself where it fits, and else the nearest that nobody dominates.
-//! Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
+//! The possible offers for a request: the request itself where it fits, and else the nearest ones that no other
+//! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
 
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Request, Seconds, Time};
@@ -27,29 +27,29 @@ pub(in crate::planner) const PHI_EPSILON: f64 = 1e-9;
 /// A request for offers.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// Whose it is.
+    /// Its party.
     pub about: About,
-    /// What is asked for.
+    /// The request.
     pub proposal: Proposal,
     /// Where the duration follows from the number of nodes: other sizes than those asked for, each with its duration, as
     /// those of the proposal. `None` where one size is as it is.
     pub others: Option<Vec<Shape>>,
-    /// What counts in ranking counter offers.
+    /// The weights in the ranking of counter offers.
     pub weights: Weights,
 }
 
-/// Whose request for offers it is.
+/// The party that asks for offers.
 #[derive(Debug, Clone)]
 pub enum About {
     /// That of a party, in a negotiation that goes on.
     Negotiation(Uuid),
     /// That of a party, in a negotiation that is opened with the answer.
     Opening(Box<NegotiationInstance>),
-    /// The provider's own, who wants to know what it could propose.
+    /// The provider itself, which looks for a proposal.
     Proposal(Box<Suggestion>),
 }
 
-/// Weights of what a requester prefers, each from 0 on.
+/// Weights of a requester's preferences, each from 0 on.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Weights {
     /// Of an early start.
@@ -62,10 +62,10 @@ pub struct Weights {
     pub price: f64,
 }
 
-/// What could be offered, in no order; or why nothing can.
+/// The possible offers, in no order; or the reason why there are none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quote {
-    /// The request itself, or whatever is near it; some may dominate others ([`best_of`](crate::planner::best_of)).
+    /// The request itself, or places near it; some may dominate others ([`best_of`](crate::planner::best_of)).
     pub candidates: Vec<Candidate>,
     /// Where there are none.
     pub refusal: Option<Refusal>,
@@ -74,23 +74,23 @@ pub struct Quote {
 /// Something that could be offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What it amounts to.
+    /// Its terms.
     pub terms: OfferTerms,
     /// Until when it can be offered.
     pub expires: Time,
 }
 
-/// What candidates are searched with.
+/// The data for the search for candidates.
 pub(in crate::planner) struct Search<'a> {
     pub(in crate::planner) ask: &'a Ask,
-    /// What a schedule would know it by.
+    /// Its number in a schedule.
     pub(in crate::planner) number: u64,
     pub(in crate::planner) now: Time,
     /// When an offer made now lapses at the latest.
     pub(in crate::planner) until: Time,
     pub(in crate::planner) phi_max: f64,
     pub(in crate::planner) replaced: Option<&'a Lifted>,
-    /// What the provider asks for what it proposes by itself.
+    /// The provider's price for its own proposal.
     pub(in crate::planner) own: Option<OwnPrice>,
 }
 
@@ -101,7 +101,7 @@ impl Search<'_> {
     }
 }
 
-/// What is charged for a candidate, and by how much that is more than what it would replace costs.
+/// The price of a candidate, and the difference to the price of the agreement that it would replace.
 pub(in crate::planner) struct Charges {
     pub(in crate::planner) price: Option<Money>,
     pub(in crate::planner) difference: Option<Money>,
@@ -137,7 +137,7 @@ impl Quote {
 }
 
 impl Decider<'_> {
-    /// What could be offered for a request.
+    /// The possible offers for a request.
     pub(in crate::planner) fn quote(&mut self, ask: &Ask) -> Result<Quote, Error> {
         let instance = match &ask.about {
             About::Negotiation(negotiation) => {
@@ -168,8 +168,8 @@ impl Decider<'_> {
         Ok(quote?.unwrap_or_else(Quote::refused))
     }
 
-    /// What a request is searched with, for offers that lapse at `until` at the latest, with the agreement that would be
-    /// replaced out of the plan.
+    /// The data for the search for a request, for offers that lapse at `until` at the latest, with the agreement that
+    /// would be replaced out of the plan.
     pub(in crate::planner) fn search<'a>(
         &self,
         ask: &'a Ask,
@@ -192,7 +192,7 @@ impl Decider<'_> {
         }
     }
 
-    /// What there is for a request, or why there is nothing.
+    /// The possible offers for a request, or the reason why there are none.
     pub(in crate::planner) fn found(&mut self, search: &Search) -> Result<Quote, Refusal> {
         let now = search.now;
         self.plan.resources.cut_short = false;
@@ -206,7 +206,7 @@ impl Decider<'_> {
                     // A change costs its fee besides.
                     Ok(exact) => (Vec::new(), Err(self.beyond_budget(&exact))),
                     Err(why) => {
-                        // A move is proposed to somebody else for what a party has not got yet.
+                        // A move is proposed to another party for a request that has no agreement yet.
                         if search.replaced.is_none() && search.own.is_none() {
                             self.suggest_a_move(&wanted, why, now);
                         }
@@ -226,7 +226,7 @@ impl Decider<'_> {
         }
     }
 
-    /// The refusal of what would fit and costs more than its budget, with its fee.
+    /// The refusal of a request that would fit and that costs more than its budget, with its fee.
     fn beyond_budget(&self, exact: &Candidate) -> Refusal {
         let binding = "it would cost more than its budget, with the fee for the change".to_owned();
         let costs = exact.terms.price.map(|price| with_fee(price, exact.terms.fee));
@@ -255,7 +255,8 @@ impl Decider<'_> {
         let requests = self.requests(wanted);
         self.plan.resources.share_work(requests.len());
         let mut found = self.elsewhere(search, wanted, &requests);
-        // What follows from the size is not shortened, and nor is what was promised: the work would not be done.
+        // A duration that follows from the size is not shortened, and nor is a promised one: the work would not be
+        // finished.
         if search.ask.others.is_none() && search.own.is_none() {
             found.extend(self.shorter(search, &requests));
         }
@@ -388,7 +389,7 @@ impl Decider<'_> {
         found
     }
 
-    /// What can be offered at a place: until when, what is kept meanwhile, and for how much.
+    /// The possible offer at a place: its expiry, its hold and its price.
     pub(in crate::planner) fn candidate(&self, search: &Search, place: Place) -> Option<Candidate> {
         let (start, expires) = self.standing(search, &place)?;
         if place.kind != OfferKind::Exact && !self.is_told(search, &place, (start, expires)) {
@@ -425,11 +426,11 @@ impl Decider<'_> {
         Some(Candidate { terms, expires })
     }
 
-    /// What its party is asked for something that costs so much by the price list.
+    /// The price for its party of a candidate with this price by the list.
     pub(in crate::planner) fn charges(&self, search: &Search, price: Option<Money>) -> Charges {
         let replaced = search.replaced.map(|lifted| &lifted.agreement);
         let (price, before, fee) = match (&search.own, replaced) {
-            // What its party has not asked for costs no fee.
+            // A change that its party has not asked for costs no fee.
             (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
             (None, Some(old)) => {
                 let fee = price.and_then(|price| self.change_fee(old, price));
@@ -445,8 +446,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Whether times of what was not asked for may be told: in the provider's steps only, and an offer that has to stand
-    /// shorter than others tells where free time ends.
+    /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
+    /// than others would show where free time ends.
     fn is_told(&self, search: &Search, place: &Place, (start, expires): (Time, Time)) -> bool {
         let step = self.settings.refusals.coarsen;
         let full = search.until.min(place.window.end - place.duration);

@@ -1,4 +1,4 @@
-//! Which of the things that could be offered are worth offering: those that nothing else beats, the best first.
+//! The candidates that are worth offering: the ones that no other beats, the best first.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub fn best_of(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
     best
 }
 
-/// What a candidate costs with its fee, in millionths.
+/// The price of a candidate with its fee, in millionths.
 pub(in crate::planner) fn micros(candidate: &Candidate) -> i64 {
     let of = |money: Option<Money>| money.map_or(0, |money| money.micros);
     of(candidate.terms.price).saturating_add(of(candidate.terms.fee))

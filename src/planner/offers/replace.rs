@@ -1,6 +1,6 @@
 //! An agreement that is to be replaced is out of the plan while its successor is looked for, and back in it afterwards
-//! unless it was replaced. One whose slot has begun goes on meanwhile: what is left of its slot is what is given up, and
-//! its successor takes over what runs.
+//! unless it was replaced. If its slot has begun, it goes on meanwhile: only the rest of its slot is given up, and its
+//! successor takes over the running work.
 
 use scheduler::Request;
 use uuid::Uuid;
@@ -12,7 +12,7 @@ use crate::planner::plan::request_of;
 use crate::planner::{Error, Proposal};
 use crate::store::Change;
 
-/// What cannot change any more of work in pieces.
+/// The parts of work in pieces that cannot change any more.
 pub(in crate::planner) const PIECES_BEGUN: &str =
     "being carried out in pieces, which are not changed any more";
 
@@ -27,8 +27,8 @@ impl Lifted {
         self.agreement.is_being_carried_out()
     }
 
-    /// Whether a proposal leaves be what cannot change any more once the slot has begun: what runs, where, on how many
-    /// nodes, and since when.
+    /// Whether a proposal keeps the parts that cannot change once the slot has begun: the job, the resource, the number
+    /// of nodes, and the start.
     pub(in crate::planner) fn goes_on_in(&self, proposal: &Proposal) -> bool {
         let old = &self.agreement;
         proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
@@ -39,8 +39,8 @@ impl Lifted {
 }
 
 impl Decider<'_> {
-    /// Takes an agreement out of its resource's schedule, one whose slot has begun with what is left of that; everybody
-    /// else stays where he is.
+    /// Takes an agreement out of its resource's schedule, or the rest of its slot if it has begun; all others stay
+    /// where they are.
     pub(in crate::planner) fn lift(&mut self, id: Uuid) -> Result<Lifted, Error> {
         let lifted = self.liftable(id)?;
         self.take_out(&lifted);
@@ -74,8 +74,8 @@ impl Decider<'_> {
         Ok(Lifted { agreement })
     }
 
-    /// What is left of the slot of an agreement that has begun, as its resource's schedule sees it: it begins there and
-    /// then.
+    /// The rest of the slot of an agreement that has begun, as its resource's schedule has it: it begins at this
+    /// instant.
     pub(in crate::planner) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
         let now = second_of(self.now);
         let now = self
@@ -93,8 +93,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Goes on under a new agreement with what runs for an old one: its nodes are the new one's from the start, and so is
-    /// its job. Answers with the new one as it is then.
+    /// Continues the running work of an old agreement under a new one. Its nodes belong to the new one from the start,
+    /// and so does its job. Returns the new agreement after this.
     pub(in crate::planner) fn take_over(&mut self, old: &Agreement, mut new: Agreement) -> Agreement {
         self.hand_over_nodes(old, new.id, new.slot().end);
         new.service = old.service;
@@ -115,9 +115,9 @@ impl Decider<'_> {
         });
     }
 
-    /// What has been found of the guarantees of an agreement by now is settled with it; the agreement that goes on with
-    /// its work knows what was found, and owes nothing for it again. Nor does it owe anything for a guarantee that it adds:
-    /// what has begun may have broken that already. Answers with the lines for the old one's timeline.
+    /// The assessments of the guarantees of an agreement by now are settled with it. The agreement that goes on with its
+    /// work knows them, and owes nothing for them again. Nor does it owe anything for a guarantee that it adds: the work
+    /// that has begun may have broken it already. Returns the lines for the old one's timeline.
     pub(in crate::planner) fn settle_guarantees(
         &mut self,
         old: &mut Agreement,

@@ -1,6 +1,6 @@
-//! Which resource takes a request, and who moves for it: first where it fits as the plans stand, then where others move
-//! inside their windows, then where some of those who wait go to another resource (design of many resources). Whatever
-//! does not lead to a place is taken back, so that a refusal leaves everybody where he was.
+//! Which resource takes a request, and which agreements move for it: first where it fits as the plans stand, then where
+//! others move inside their windows, then where some waiting agreements go to another resource (design of many
+//! resources). Changes that do not lead to a place are taken back, so a refusal leaves every agreement where it was.
 
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
@@ -36,7 +36,7 @@ pub(in crate::planner) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// What a proposal asks for in a window, submitted now.
+    /// The request of a proposal in a window, submitted now.
     pub(in crate::planner) fn of(proposal: &'a Proposal, number: u64, window: Interval, now: Time) -> Self {
         Self {
             number,
@@ -67,7 +67,7 @@ pub(in crate::planner) struct Admitted {
 pub(in crate::planner) struct Transfer {
     /// As it is now.
     placed: Agreement,
-    /// Where it was, as what, and from when.
+    /// Its old resource, and its requests there with their starts.
     from: usize,
     was: Vec<(Request, Time)>,
 }
@@ -142,18 +142,18 @@ impl Decider<'_> {
             }
         }
         let displacing = crowded.len().min(DISPLACING_MAX);
-        // Who is in the way is searched for, and the place for the newcomer as each of these leaves.
+        // The search finds the agreements in the way, and a place for the new request as each of them leaves.
         self.plan.resources.share_work(displacing * (1 + IN_THE_WAY_MAX));
         let mut crowded = crowded.into_iter().take(displacing);
         crowded.find_map(|(resource, shape)| self.displace(resource, wanted, shape, now))
     }
 
-    /// Whether what it costs decides where it may lie.
+    /// Whether its price limits its places.
     fn is_budgeted(&self, wanted: &Wanted<'_>) -> bool {
         wanted.payer.budget.is_some() && self.settings.pricing.is_some()
     }
 
-    /// The size and the resource that are best as the plans stand, of those that its payer can pay.
+    /// The size and the resource that are best as the plans stand, of the ones that its payer can pay.
     pub(in crate::planner) fn best_to_pay(
         &self,
         wanted: &Wanted<'_>,
@@ -216,7 +216,7 @@ impl Decider<'_> {
         shapes.iter().flat_map(of).collect()
     }
 
-    /// The size, resource and slot that are best of those that the payer can pay, among the most hopeful resources.
+    /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources.
     fn best_payable(&self, wanted: &Wanted<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let window = wanted.window;
         let candidates = self.crowded(wanted);
@@ -314,7 +314,7 @@ impl Decider<'_> {
         })
     }
 
-    /// Lets a request in where some of those who wait go to other resources, to places that are free there.
+    /// Accepts a request where some waiting agreements can go to free places on other resources.
     fn displace(
         &mut self,
         resource: usize,
@@ -324,7 +324,7 @@ impl Decider<'_> {
     ) -> Option<Admitted> {
         let rate = self.plan.resources.get(resource)?.resource.rate;
         let request = wanted.request(shape, rate);
-        // What makes room does not make it cheaper.
+        // Making room does not lower the price.
         let load = self.load(resource, wanted.window);
         self.attempt(|this| {
             let mut transferred: Vec<Transfer> = Vec::new();
@@ -334,7 +334,7 @@ impl Decider<'_> {
                 };
                 transferred.push(transfer);
                 if let Some(admitted) = this.let_in_under(load, resource, wanted, shape, now) {
-                    // Those who went before it was enough may not have had to.
+                    // The first agreements that left may not have had to leave.
                     transferred.retain(|of| !this.take_back(of, now));
                     return Some(Admitted {
                         transferred,
@@ -356,7 +356,7 @@ impl Decider<'_> {
             return None;
         }
         let agreement = agreement.clone();
-        // What starts at this very second could not be taken back.
+        // A slot that starts in this second could not be taken back.
         let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
         self.attempt(|this| {
             let was = this.take_slots_out(&agreement, 0, now);
@@ -379,7 +379,7 @@ impl Decider<'_> {
         back
     }
 
-    /// Takes over who went to other resources; answers with the agreements as they are now.
+    /// Takes over the agreements that went to other resources. Returns them as they are now.
     pub(in crate::planner) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
         let gone = transfers.iter();
         gone.filter_map(|of| self.take_place(of.placed.clone(), 0, why))

@@ -1,9 +1,9 @@
-//! Another place for an agreement of which a slot has left the plan: one ladder, from cheapest to dearest, for whatever number
-//! of slots it has.
+//! Another place for an agreement of which a slot has left the plan: one ladder, from cheapest to dearest, for any number of
+//! slots.
 //!
 //! First where the slot lay, then where its resource is free between the slot's neighbours, then all slots to come where they
 //! are free one after another, here or on another resource, then where others move inside their windows, and at last in
-//! another of its sizes. Before it is given up, what is kept for offers gives way: an agreement counts more.
+//! another of its sizes. Before it is given up, the holds of offers give way: an agreement counts more.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::planner::resources::resource::Resource;
 /// Resources on which all slots of an agreement are tried, and others are asked to move.
 const CROWDED_MAX: usize = 4;
 
-/// What may be done to find a place.
+/// The steps that are allowed to find a place.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::planner) struct Policy {
     /// Its place so far and its resource come before others; otherwise the best resource does.
@@ -31,7 +31,7 @@ pub(in crate::planner) struct Policy {
     pub(in crate::planner) others: &'static str,
 }
 
-/// For what waits and has lost its nodes.
+/// For a waiting slot that has lost its nodes.
 pub(in crate::planner) const REPAIR: Policy = Policy {
     stays: true,
     others: "to let one in whose nodes are out of use",
@@ -50,7 +50,7 @@ pub(in crate::planner) struct Found {
 }
 
 impl Decider<'_> {
-    /// Finds a place, at last where something is kept for offers. The answers whose offers have made room go to `given_way`.
+    /// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
     pub(in crate::planner) fn find_before_offers(
         &mut self,
         agreement: &Agreement,
@@ -67,8 +67,8 @@ impl Decider<'_> {
         self.find(agreement, index, policy, now)
     }
 
-    /// Finds a place for an agreement whose slot of that index has left the plan. None where there is none, and nothing has
-    /// changed then.
+    /// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing
+    /// has changed then.
     pub(in crate::planner) fn find(
         &mut self,
         agreement: &Agreement,
@@ -105,7 +105,7 @@ impl Decider<'_> {
                 return Some(agreement.clone());
             }
         }
-        // Those that are lost or wait: what runs meanwhile stays.
+        // The slots that are lost or wait: a running slot stays.
         let first = index.min(agreement.slots_begun());
         // One that was to move no more keeps its time on another resource rather than its resource.
         if policy.stays && agreement.fixed {
@@ -141,7 +141,7 @@ impl Decider<'_> {
         now: Time,
     ) -> Option<Agreement> {
         let inside = between_neighbours(agreement, index, now);
-        // What the provider adds is not late.
+        // Time that the provider adds is not late.
         let adds = agreement.adds_to_contract(index);
         let beyond = adds.then(|| Interval::new(inside.start, now + self.settings.horizon));
         let mut windows = [inside].into_iter().chain(beyond);
@@ -173,7 +173,7 @@ impl Decider<'_> {
             let smaller = smaller_sizes(agreement, own, &of.resource);
             smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
         };
-        // What was added to its contract is as much as it may have.
+        // The addition to its contract is already the most that it may have.
         let agreed = !agreement.adds_to_contract(index);
         let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
         let mut request = request_of_stretch(agreement, number, stretch);
@@ -186,8 +186,8 @@ impl Decider<'_> {
             .then_some(stretch)
     }
 
-    /// Takes the slots of an agreement from the first of these on out of the plan, those that are on it: what has lost its nodes
-    /// is not. Answers with them.
+    /// Takes the slots of an agreement, from the first of these on, out of the plan. A slot that has lost its nodes is not on
+    /// it. Returns the slots.
     pub(in crate::planner) fn take_slots_out(
         &mut self,
         agreement: &Agreement,
@@ -207,8 +207,8 @@ impl Decider<'_> {
         taken
     }
 
-    /// An agreement whose slots from the first of these on have left the plan, with these one after another where they are first
-    /// free on a resource inside a window; none where one of them has no place.
+    /// An agreement with new places for its slots, from the first of these on, which have left the plan. They lie one after
+    /// another at the first free places of a resource inside a window; none where one of them has no place.
     fn place_in_turn(
         &mut self,
         at: usize,
@@ -234,8 +234,9 @@ impl Decider<'_> {
         })
     }
 
-    /// The same on another resource, where its filters and sizes allow that: one slot on the best, and more where there is room
-    /// for them one after another. What is saved stays where it is: only work that begins at its start goes to another.
+    /// The same on another resource, where its filters and sizes allow that: one slot on the best, and several where there is
+    /// room for them one after another. Saved work stays where it is: only work that begins at its start goes to another
+    /// resource.
     pub(in crate::planner) fn place_elsewhere(
         &mut self,
         agreement: &Agreement,
@@ -285,7 +286,7 @@ impl Decider<'_> {
 
     /// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
     fn crowded_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Found> {
-        // For what was added to its contract nobody moves.
+        // No agreement moves for an addition to a contract.
         if agreement.adds_to_contract(index) {
             return None;
         }
@@ -380,7 +381,7 @@ impl Decider<'_> {
     }
 }
 
-/// What is left of its window.
+/// The rest of its window.
 fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
     Interval::new(agreement.ready.max(now), agreement.deadline)
 }
@@ -422,7 +423,7 @@ fn may_have(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
     !is_barred && required.all(|of| of.holds(&on.attributes))
 }
 
-/// So many seconds of a whole in another measure of it, rounded up.
+/// A part of a whole in seconds, converted to another length of the whole, rounded up.
 fn part_of(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
     let [seconds, there, whole] = [seconds, there, whole].map(|of| u128::try_from(of).ok());
     Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()

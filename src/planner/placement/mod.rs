@@ -1,4 +1,5 @@
-//! Finds a place: which resource takes a request, in pieces or whole, in which size, and what moves up afterwards.
+//! Finds a place: which resource takes a request, in pieces or whole, in which size, and which agreements move up
+//! afterwards.
 
 pub(super) mod admit;
 pub(super) mod find;

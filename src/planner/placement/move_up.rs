@@ -14,24 +14,25 @@ use crate::planner::Plan;
 use crate::planner::decide::Decider;
 use crate::planner::numbers::SlotOf;
 
-/// The work of a slice, counted as that of a decision: a quarter of what a decision may take, since a decision may have to wait
+/// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.
 const SLICE_WORK: u64 = scheduler::admission::BUDGET / 4;
 /// The moves of a slice: storing them takes a few milliseconds.
 const SLICE_MOVES: usize = 64;
-/// Looking at a resource costs so much at least,
+/// Looking at a resource costs at least this,
 const RESOURCE_WORK: u64 = 16;
-/// and no more than so much for each agreement that waits on it, until something changes there again: in an order that changes
-/// with time, those that were looked at would be looked at again every second.
+/// and at most this for each agreement that waits on it, until something changes there again. Else, in an order that changes
+/// with time, the same agreements would be looked at again every second.
 const LOOKS_WORK: u64 = 64;
 const HOUR: Seconds = 3_600;
 
 /// Which moves into free time are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Improving {
-    /// Whether also what could start earlier all along is moved, and not only what can since time became free.
+    /// Whether agreements that could have started earlier before are moved too, and not only the ones that can start
+    /// earlier since time became free.
     pub idle: bool,
-    /// What a move gains at least.
+    /// The least gain of a move.
     pub least_gain: LeastGain,
     /// Moves of one agreement in an hour at most.
     pub moves_per_hour: usize,
@@ -69,7 +70,7 @@ pub(in crate::planner) struct ToLookAt {
 }
 
 impl ToLookAt {
-    /// Notes a resource on which so many wait.
+    /// Notes a resource with its number of waiting agreements.
     pub(in crate::planner) fn note(&mut self, at: usize, waiting: usize) {
         let work = LOOKS_WORK.saturating_mul(waiting as u64 + 1);
         self.work.insert(at, work);
@@ -84,7 +85,7 @@ impl ToLookAt {
         self.work.remove_entry(&at)
     }
 
-    /// Has a resource looked at again, with what is left of the work.
+    /// Has a resource looked at again, with the rest of the work.
     fn go_on(&mut self, at: usize, work: u64) {
         if work > 0 {
             self.work.insert(at, work);
@@ -149,7 +150,7 @@ impl Plan {
             let near_until = name.and_then(|name| self.reserving.near_until(name, now));
             let (numbers, moved_up, live) = (&self.numbers, &mut self.moved_up, &self.live);
             let may_move = |number: u64| {
-                // What is kept for offers has one place only.
+                // A hold has one place only.
                 let Some(SlotOf { agreement, .. }) = numbers.slot(number) else {
                     return true;
                 };

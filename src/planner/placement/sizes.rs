@@ -7,7 +7,7 @@ use crate::agreement::{OfferKind, Shape};
 use crate::planner::decide::Decider;
 use crate::planner::offers::quote::{Candidate, Place, Search, ratio};
 
-/// Sizes tried on each side of those that are asked for: each is a search among all resources.
+/// Sizes tried on each side of the requested ones: each is a search among all resources.
 const SIDE_MAX: usize = 32;
 
 /// The sizes of a side for which others are asked to move, the nearest: that may take milliseconds.
@@ -21,8 +21,8 @@ struct Other {
 }
 
 impl Decider<'_> {
-    /// Sizes outside those that are asked for, in the window that is: where they fit as the plans stand, and the nearest
-    /// ones also where others would move. Nothing where the provider does not tell what would have been accepted.
+    /// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
+    /// ones also where others would move. Nothing where the provider does not show relaxations.
     pub(in crate::planner) fn of_other_sizes(&mut self, search: &Search) -> Vec<Candidate> {
         let told = self.settings.refusals.relaxations;
         let Some(others) = search.ask.others.as_ref().filter(|_| told) else {
@@ -73,8 +73,8 @@ impl Decider<'_> {
     }
 }
 
-/// The sizes below and above those that are asked for, from the nearest outward; where there are many within `phi_max`, some
-/// of them at even distances.
+/// The sizes below and above the requested ones, from the nearest outward; where there are many within `phi_max`, some of
+/// them at even distances.
 fn sides(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Vec<Other>; 2] {
     let nodes = || asked.iter().map(|shape| shape.nodes);
     let durations = || asked.iter().map(|shape| shape.duration);

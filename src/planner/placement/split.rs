@@ -24,7 +24,7 @@ use crate::planner::resources::resource::Resource;
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
 /// Searches of one resource's plan for pieces up to which more than one size is tried, some at even distances where there are
-/// more; everybody waits meanwhile. What one size takes is bounded when the offer is read.
+/// more; all commands wait meanwhile. The work for one size is bounded when the offer is read.
 const SEARCHES_OF_SIZES_MAX: u64 = 3_000;
 /// Resources on which others are asked to make room for pieces, and how many of them at most are taken out in each attempt:
 /// admission to a crowded resource may take milliseconds.
@@ -67,7 +67,7 @@ impl Decider<'_> {
         let window = wanted.window;
         let mut end = window.end + 1;
         if let Ok((_, _, slot)) = self.best(wanted) {
-            // Who is not to complete early is in one.
+            // A request that is not to complete early stays in one piece.
             if self.settings.objective != Objective::EarliestCompletion {
                 return None;
             }
@@ -86,9 +86,9 @@ impl Decider<'_> {
         self.put_pieces((at, load), wanted, pieces, now)
     }
 
-    /// Lets a request in in pieces that has no place as the plan stands, where others move for it inside their windows. Those
-    /// who stand in its way are taken out, first one of them and then more, its pieces are put where they complete first
-    /// then, and the others where they were or where there is room; nothing has changed where one of these has none.
+    /// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
+    /// agreements in its way are taken out, first one of them and then more. Its pieces are put where they complete first.
+    /// Then the others are put where they were, or where there is room. Nothing has changed where one of them has no place.
     fn admit_pieces_among(
         &mut self,
         wanted: &Wanted<'_>,
@@ -114,13 +114,14 @@ impl Decider<'_> {
         None
     }
 
-    /// Whether what waits under a number may move on its resource.
+    /// Whether the waiting slot with this number may move on its resource.
     fn may_move(&self, at: usize, number: u64) -> bool {
         let waiting = self.plan.resources.waiting(at, number);
         waiting.is_some_and(|(request, _)| !request.is_rigid())
     }
 
-    /// Lets a request in in pieces where some of those who wait may move; nothing has changed where it finds no place.
+    /// Accepts a request in pieces where some of the waiting agreements may move. Nothing has changed where it finds no
+    /// place.
     fn put_pieces_among(
         &mut self,
         (at, load): (usize, Fraction),
@@ -135,7 +136,7 @@ impl Decider<'_> {
                 .iter()
                 .filter_map(|number| resources.withdraw(at, *number));
             let mut lifted: Vec<(Request, Time)> = lifted.collect();
-            // As in order of deadlines: who has least time goes first.
+            // As in the order of deadlines: the agreement with the least time goes first.
             lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
             let pieces = this.pieces_on(at, wanted, preemption, wanted.window);
             let pieces = pieces.filter(Slots::is_split)?;
@@ -145,8 +146,8 @@ impl Decider<'_> {
         })
     }
 
-    /// Puts those who were taken out where they were, or where there is room for them; who has moved, or none where one has no
-    /// place.
+    /// Puts the removed agreements where they were, or where there is room for them. Returns the moved ones, or none where one
+    /// has no place.
     fn put_again(&mut self, at: usize, lifted: &[(Request, Time)], now: Time) -> Option<Vec<Move>> {
         let mut moved = Vec::new();
         for (request, from) in lifted {
@@ -195,8 +196,9 @@ impl Decider<'_> {
         joined(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
 
-    /// What could be offered in pieces of a request that has no place in one: where its last piece completes first, as the plans
-    /// stand. Its first one begins when the offer has lapsed or later, so that whenever it is accepted it is as it was offered.
+    /// The possible offers in pieces for a request that has no place in one piece: where its last piece completes first, as the
+    /// plans stand. Its first piece begins when the offer has lapsed or later. So it stays as it was offered, at any time of its
+    /// acceptance.
     pub(in crate::planner) fn quote_in_pieces(
         &self,
         search: &Search,
@@ -272,7 +274,7 @@ impl Decider<'_> {
     }
 }
 
-/// What pieces cost: as much as they would in one that completes with the last of them.
+/// The price of pieces: the same as in one piece that completes with the last of them.
 fn priced<'a>(wanted: &Wanted<'a>, pieces: &Slots) -> Priced<'a> {
     let end = pieces.placement().end;
     Priced {
@@ -305,8 +307,8 @@ fn shapes_on(resource: &Resource, wanted: &Wanted<'_>, preemption: &Preemption) 
     Shapes::new(&Law::Table(table), 1..=resource.capacity, &listed).ok()
 }
 
-/// The pieces of stretches in order of time, in one those that follow each other without a break on as many nodes: nothing is
-/// to be saved between them. None where there is none.
+/// The pieces of stretches in order of time. Stretches without a break between them on the same number of nodes are one
+/// piece: no work has to be saved between them. None where there is none.
 fn joined(stretches: impl Iterator<Item = Stretch>) -> Option<Slots> {
     let mut joined: Vec<Slot> = Vec::new();
     for (slot, nodes) in stretches {

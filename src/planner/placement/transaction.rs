@@ -1,5 +1,5 @@
-//! A trial on the plan: what a search changes on its way to a place stays where it finds one, and is rolled back where it
-//! does not, so that a refusal leaves everything as it was.
+//! A trial on the plan. The changes of a search stay where it finds a place, and are rolled back where it does not, so a
+//! refusal leaves everything as it was.
 //!
 //! The schedules are changed through [`Resources`] alone, which notes here how each change is undone while a trial goes on.
 //! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::planner::invariant`).
@@ -22,9 +22,9 @@ pub(in crate::planner) struct UndoLog {
 #[derive(Debug)]
 pub(in crate::planner) struct Undo {
     pub(in crate::planner) at: usize,
-    /// What came in, or moved, leaves.
+    /// A slot that came in, or moved, leaves.
     pub(in crate::planner) leave: Vec<u64>,
-    /// What left, or moved, comes back: as it was, and where it lay.
+    /// A slot that left, or moved, comes back as it was, where it lay.
     pub(in crate::planner) come_back: Vec<(Request, Time)>,
 }
 
@@ -63,7 +63,7 @@ impl Resources {
         self.undo.steps.len()
     }
 
-    /// Ends a trial, and takes back what it has changed unless that is to stay.
+    /// Ends a trial, and takes back its changes unless they are to stay.
     fn end(&mut self, begun: usize, stays: bool) {
         self.undo.depth -= 1;
         if !stays {
@@ -90,7 +90,7 @@ impl Resources {
         self.undo.depth = depth;
     }
 
-    /// Notes it where an agreement is changed in a trial: what is stored of it would not be taken back.
+    /// Notes a fault where an agreement is changed in a trial: its stored change would not be taken back.
     pub(in crate::planner) fn must_be_settled(&mut self, agreement: Uuid) {
         let open = self.undo.is_open();
         self.impossible

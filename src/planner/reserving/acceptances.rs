@@ -1,5 +1,6 @@
-//! The acceptance of a held offer waits for its cluster, too. Where the offer replaces an agreement, that one's nodes are held
-//! already: the cluster has to hold what its successor needs beside them, and the agreement stays as it is until then.
+//! The acceptance of a held offer waits for its cluster, too. Where the offer replaces an agreement, the nodes of the old
+//! agreement are held already: the cluster has to hold the further nodes of its successor, and the agreement stays as it is
+//! until then.
 
 use scheduler::{Reason, Time};
 use uuid::Uuid;

@@ -43,7 +43,7 @@ pub(super) enum Step<T, C> {
 
 #[cfg(test)]
 impl<T, C> Step<T, C> {
-    /// What was decided.
+    /// The decision.
     pub(super) fn done(self) -> T {
         match self {
             Self::Done(done) => done,
@@ -86,7 +86,7 @@ struct Waiting {
 #[derive(Debug, Clone, Copy)]
 struct Replaced {
     work: Uuid,
-    /// Its successor goes on with what runs.
+    /// Its successor goes on with the running work.
     has_begun: bool,
 }
 
@@ -100,7 +100,7 @@ struct Tried {
     not_before: Option<Time>,
 }
 
-/// A slot whose nodes are reserved.
+/// A slot with reserved nodes.
 pub(super) struct Reserved {
     pub(super) admitted: Admitted,
     pub(super) window: Interval,
@@ -129,7 +129,7 @@ pub(super) struct Reserving {
 }
 
 impl Reserving {
-    /// Takes over what executors have said before the plan was rebuilt. Commands that waited are not decided.
+    /// Takes over the reports of executors from before the plan was rebuilt. Commands that waited are not decided.
     pub(super) fn recall(&mut self, before: &Self) {
         self.within.clone_from(&before.within);
     }
@@ -140,7 +140,7 @@ impl Reserving {
         all.filter(move |of| of.resource == resource)
     }
 
-    /// The work of the agreements on a resource whose places those take that commands wait for, by the ids of those.
+    /// The work on a resource that the agreements of waiting commands replace, by the ids of these agreements.
     pub(super) fn replaced_on(&self, resource: &str) -> BTreeMap<Uuid, Uuid> {
         let here = self
             .waiting
@@ -288,7 +288,8 @@ impl Decider<'_> {
             return;
         };
         let near = self.plan.reserving.near_until(resource, now);
-        // What has moved to a later time is reserved when that comes, and what has moved again or is over does not count.
+        // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
+        // does not count.
         let moves = self.plan.reserving.waiting.values().flat_map(|of| &of.moves);
         let missing: BTreeSet<u64> = moves
             .filter(|moved| near.is_some_and(|until| moved.to <= until))
@@ -511,8 +512,8 @@ impl Decider<'_> {
         self.plan.reserving.verdict = Some((id, verdict));
     }
 
-    /// Moves agreements back that have moved for a command whose slot its cluster has refused: all of them, or none where
-    /// their places are taken.
+    /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
+    /// them, or none where their places are taken.
     fn move_back(&mut self, at: usize, moves: &[Move]) {
         let now = second_of(self.now);
         let back = self.attempt(|this| {
@@ -551,7 +552,7 @@ impl Plan {
 }
 
 impl Waiting {
-    /// Whether the slot is over, or so much of it that a job that begins in it may not end.
+    /// Whether the slot is over, or its rest may be too short for a job that begins in it.
     fn is_too_late(&self, now: Time) -> bool {
         let goes_on = self.replaces.is_some_and(|of| of.has_begun);
         self.agreement.slot().end <= now || !goes_on && begins_too_late(&self.agreement, now)

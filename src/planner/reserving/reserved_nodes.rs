@@ -1,5 +1,6 @@
-//! What a cluster really holds for agreements. The plan counts nodes and gives them out by number; a cluster that others
-//! use too holds nodes by name, some seconds later, or not at all. What it says that it holds is what an agreement has.
+//! The nodes that a cluster really holds for agreements. The plan counts nodes and gives them out by number; a cluster
+//! that others use too holds nodes by name, some seconds later, or not at all. An agreement has the nodes that its
+//! cluster reports as held.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,8 @@ use crate::planner::{KeptNodes, Plan, Planned};
 use crate::store::Change;
 
 impl Decider<'_> {
-    /// Takes note of the nodes that a resource holds for agreements: those that are to have begun have begun with them.
+    /// Takes note of the nodes that a resource holds for agreements: an agreement that is due to begin has begun with
+    /// them.
     pub(in crate::planner) fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         self.plan.keep(resource, kept);
         self.note_reserved(resource);
@@ -82,7 +84,7 @@ impl Decider<'_> {
 }
 
 impl Plan {
-    /// What the plan has for a resource.
+    /// The plan's data for a resource.
     pub(in crate::planner) fn planned_on(&self, resource: &str) -> Planned {
         let here = self
             .live()
@@ -136,7 +138,7 @@ impl Plan {
         self.bound.insert(agreement.id, nodes.to_vec());
     }
 
-    /// The agreements without a job whose slots have begun on a resource that does not hold their nodes yet.
+    /// The agreements without a job that have begun on a resource, while the resource does not hold their nodes yet.
     fn not_handed_over(&self, resource: &str) -> Vec<Agreement> {
         let waits = |of: &&Agreement| {
             of.resource == resource && of.service == ServiceState::Idle && of.never_had_nodes()

@@ -9,12 +9,12 @@ pub struct Failures {
     pub repair: Seconds,
     /// For how long a node that comes back has to be up before it is given to anybody.
     pub settle: Seconds,
-    /// Whether the guarantees of an agreement whose time the provider takes back pay their penalties.
+    /// Whether guarantees pay their penalties when the provider takes back the time of an agreement.
     pub taken_back_pays: bool,
 }
 
 impl Default for Failures {
-    /// A day: whoever repairs nodes comes in every day. Five minutes: longer than most machines take to fail again.
+    /// A day: a person who repairs nodes comes in every day. Five minutes: most machines that fail again fail sooner.
     fn default() -> Self {
         Self {
             repair: 86_400,

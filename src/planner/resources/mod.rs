@@ -1,7 +1,7 @@
-//! The resources of the domain with their plans, and which of them takes what.
+//! The resources of the domain with their plans, and the choice of the one that takes a request.
 //!
-//! All changes of a plan go through here, because the domain's index has to hear of each of them: it is what makes that
-//! few of ten thousand resources are looked at for a decision.
+//! All changes of a plan go through here, because the domain's index has to know each of them: with it a decision looks
+//! at few of ten thousand resources.
 
 pub(super) mod failures;
 pub(super) mod node_status;
@@ -33,7 +33,7 @@ use crate::planner::resources::nodes::{Nodes, Reporter, Said};
 
 /// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
-/// Of those that lie in its window so many are looked at, to find these.
+/// The number of agreements in its window that are looked at, to find these.
 const LYING_MAX: usize = 1_024;
 
 /// The resources with their plans, each known by its place in the configuration.
@@ -44,21 +44,21 @@ pub(super) struct Resources {
     pub(super) to_look_at: ToLookAt,
     /// and whether every change of their plans makes it so.
     idle: bool,
-    /// When those whose nodes do not all stand as they should are to be looked at again.
+    /// When to look again at the resources with nodes that are not in their normal state.
     looks: Looks,
     /// The closed resources.
     closed: BTreeSet<usize>,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
-    /// The work that a decision may do, and what it may do of that on each resource.
+    /// The work that a decision may do, in all and on each resource.
     work: u64,
     work_each: u64,
     /// Whether a search for a place that found none was cut short, since this was last set to `false`.
     pub(super) cut_short: bool,
-    /// What must never happen and did.
+    /// The fault that must never happen and did.
     pub(super) impossible: Impossible,
-    /// What the trials that go on have changed.
+    /// The changes of the present trials.
     pub(super) undo: UndoLog,
 }
 
@@ -192,7 +192,7 @@ impl Resources {
         found.map(|candidate| (index(candidate.resource), candidate))
     }
 
-    /// The largest and the fastest resource of those that meet all filters; `None` where none does.
+    /// The largest and the fastest resource of the ones that meet all filters; `None` where none does.
     pub(super) fn extent(&self, filters: &[Filter]) -> Option<(u32, Rate)> {
         if filters.is_empty() {
             return Some((self.capacity_max, self.rate_max));
@@ -214,7 +214,7 @@ impl Resources {
         })
     }
 
-    /// At most `most` of those that could ever take a wish, those with most free in its window first.
+    /// At most `most` of the resources that could ever take a wish, the ones with most free time in its window first.
     pub(super) fn hopeful(&self, wish: &Wish<'_>, most: usize) -> Vec<usize> {
         let free = |id: u64| {
             let (_, of) = self.domain.get(id)?;
@@ -246,8 +246,7 @@ impl Resources {
         name.unwrap_or_default()
     }
 
-    /// Changes a plan; `change` answers with what it found and the intervals in which the number of free nodes may now be
-    /// another.
+    /// Changes a plan. `change` returns its result and the intervals in which the number of free nodes may have changed.
     pub(super) fn change<R>(
         &mut self,
         at: usize,
@@ -281,12 +280,12 @@ impl Resources {
         changed
     }
 
-    /// Tries something in so many places for one decision: they share the work that it may do.
+    /// Divides the budget of work of a decision among the places that it tries.
     pub(super) fn share_work(&mut self, places: usize) {
         self.work_each = (self.work / (places.max(1) as u64)).max(1);
     }
 
-    /// Lets a request in by algorithm 1.
+    /// Accepts a request by algorithm 1.
     pub(super) fn submit(
         &mut self,
         at: usize,
@@ -382,7 +381,8 @@ impl Resources {
         }
     }
 
-    /// A request where it lies: whole where it waits, and what is left of its slot from `now` on where that has begun.
+    /// A request at its place: the whole of it while it waits, and the rest of its slot from `now` on once it has
+    /// begun.
     fn lies(&self, at: usize, now: Time, number: u64) -> Option<(Request, Time)> {
         let schedule = &self.get(at)?.schedule;
         let now = schedule.now().max(now);
@@ -402,7 +402,7 @@ impl Resources {
         })
     }
 
-    /// Where a request would start if it were let in by algorithm 1; nobody moves.
+    /// The start of a request if algorithm 1 accepted it; no agreement moves.
     pub(super) fn would_start(&mut self, at: usize, now: Time, request: &Request) -> Option<Time> {
         let mut cut = false;
         let start = self.change(at, |schedule| {
@@ -444,8 +444,8 @@ impl Resources {
         self.note_free_time(at);
     }
 
-    /// Finds out who could start earlier on each resource, after all have been put where they are stored to be. Nothing is to be
-    /// looked at then until something changes, so that a fault that a look finds is not found again and again.
+    /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
+    /// that nothing is looked at until something changes, so the same fault is not found again and again.
     pub(super) fn settle(&mut self) {
         for at in 0..self.places.len() {
             self.change(at, |schedule| (schedule.settle(), Vec::new()));
@@ -483,7 +483,7 @@ impl Resources {
         self.looks.set(at, Some(now));
     }
 
-    /// Takes over what was reported of a resource's nodes before the plan was rebuilt.
+    /// Takes over the reports about a resource's nodes from before the plan was rebuilt.
     pub(super) fn recall_reports(&mut self, at: usize, before: &ResourcePlan, now: Time) {
         self.bindings(at, |of| {
             of.nodes.recall_busy(&before.nodes);
@@ -492,7 +492,7 @@ impl Resources {
         self.looks.set(at, Some(now));
     }
 
-    /// The resources whose nodes are to be looked at by `now`.
+    /// The resources with nodes to look at by `now`.
     pub(super) fn to_look_at(&self, now: Time) -> Vec<usize> {
         let due = self.looks.by_time.iter().take_while(|(when, _)| *when <= now);
         let due: BTreeSet<usize> = due.map(|(_, at)| *at).collect();
@@ -504,8 +504,8 @@ impl Resources {
         self.looks.by_time.first().map(|(when, _)| *when)
     }
 
-    /// Who of those that wait on a resource stands in the way of a newcomer: first those whose place it would take in order,
-    /// then those who lie in its window, by start.
+    /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
+    /// the order, then the others in its window, by start.
     pub(super) fn in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
         let found = self.change(at, |schedule| {
             let mut numbers = schedule.displaced(now, request);
@@ -532,7 +532,7 @@ impl Resources {
         self.change_plan(at, |of| (change(of), Vec::new()))
     }
 
-    /// The value of an attribute of any resource that has it, to say what there is.
+    /// The value of an attribute of any resource that has it, to list the values.
     pub(super) fn values(&self, attribute: &str) -> BTreeSet<Attribute> {
         let values = self
             .domain

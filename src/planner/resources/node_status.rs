@@ -15,11 +15,11 @@ use crate::store::Change;
 pub struct Standing {
     /// Its number in the resource, from 0.
     pub node: u32,
-    /// What it is called; its number where it has no name.
+    /// Its name; its number where it has no name.
     pub name: String,
     /// The worst that is said of it.
     pub state: NodeState,
-    /// Who says that it is not up.
+    /// The source of the report that it is not up.
     pub said: Vec<(Reporter, Said)>,
 }
 
@@ -34,20 +34,20 @@ pub struct NodeCounts {
     pub down: u32,
 }
 
-/// What an operator says of nodes of a resource from now on.
+/// The word of an operator about nodes of a resource, from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saying {
     /// Its own, in the audit trail.
     pub id: Uuid,
-    /// Who says it.
+    /// The source of the report.
     pub party: String,
-    /// The nodes in the words of who says it.
+    /// The nodes in the words of the source.
     pub words: String,
     /// Name of the resource.
     pub resource: String,
     /// Numbers of the nodes.
     pub nodes: BTreeSet<u32>,
-    /// How they stand. Up takes back what an operator has said before; what the executor says stands on.
+    /// How they stand. Up takes back the operator's earlier word; the executor's report still stands.
     pub state: NodeState,
     /// Why, where that is said; forgotten with the state.
     pub reason: Option<String>,
@@ -75,8 +75,8 @@ impl Planner {
         self.ask(|reply| Command::Nodes(resource, reply)).await
     }
 
-    /// Takes what an operator says of nodes and puts the plan right, as [`Planner::set_nodes`] does; nodes that are not
-    /// named stand as before.
+    /// Takes the word of an operator about nodes and repairs the plan, as [`Planner::set_nodes`] does; nodes that are
+    /// not named stand as before.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
@@ -86,7 +86,7 @@ impl Planner {
 }
 
 impl Decider<'_> {
-    /// Takes what an operator says of some nodes.
+    /// Takes the word of an operator about some nodes.
     pub(in crate::planner) fn say_nodes(&mut self, saying: &Saying) -> Result<Repaired, Error> {
         let at = self.plan.resources.place(&saying.resource);
         let of = at

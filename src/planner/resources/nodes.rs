@@ -1,7 +1,7 @@
 //! How the nodes of a resource stand, and when how many of them are out of use.
 //!
-//! What an executor reports and what an operator says are kept apart, and the worse of the two holds. A node that an executor
-//! reports back is trusted again only when it has been up for a while, for longer each time that it fails.
+//! The report of an executor and the word of an operator are kept apart, and the worse of the two holds. A node that an
+//! executor reports back is trusted again only when it has been up for a while, for longer each time that it fails.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 const REMEMBERED: Seconds = 3_600;
 /// Failures of one node that are remembered.
 const FAILURES_MAX: usize = 10;
-/// Later than any plan reaches: when what has no end ends.
+/// Later than any plan reaches: the end of intervals without an end.
 const FAR: Time = Time(1 << 40);
 /// Into how many steps the time that a repair is thought to take is rounded, so that the plan does not change all the time.
 const STEPS: Seconds = 8;
@@ -27,9 +27,9 @@ const STEPS: Seconds = 8;
 pub enum NodeState {
     /// It can be given to anybody.
     Up,
-    /// It keeps what runs on it and is given to nobody else.
+    /// It keeps its running work and takes no new work.
     Drained,
-    /// It is gone, and what ran on it with it.
+    /// It is gone, and its work with it.
     Down,
 }
 
@@ -51,10 +51,10 @@ impl NodeState {
     }
 }
 
-/// Who says how nodes stand.
+/// The source of a report on nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reporter {
-    /// What executes on them.
+    /// The executor on them.
     Executor,
     /// A person.
     Operator,
@@ -86,7 +86,7 @@ pub struct BusyTime {
     pub interval: Interval,
 }
 
-/// What becomes of nodes that were given to a party that does not use them.
+/// The treatment of nodes that a party has and does not use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unused {
     /// The party is told.
@@ -95,7 +95,7 @@ pub enum Unused {
     Reclaim,
 }
 
-/// What the plan has for a resource.
+/// The plan's data for a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
     /// The agreements with a place there, in order of start, each with the numbers of the nodes that it was given when its slot
@@ -107,7 +107,8 @@ pub struct Planned {
     pub replaced: BTreeMap<Uuid, Uuid>,
     /// The work of the agreements that have moved for these.
     pub moved: Vec<Uuid>,
-    /// When nodes are not to be used, by the word of operators and of the configuration: what executes there does not know.
+    /// When nodes are not to be used, by the word of operators and of the configuration: the executor there does not know
+    /// it.
     pub left_out: Vec<BusyTime>,
 }
 
@@ -153,7 +154,7 @@ impl NodeReport {
         down.map(|(node, _)| node).filter(is_new).collect()
     }
 
-    /// Has nodes that are down keep what runs on them, and get nothing new.
+    /// Makes nodes that are down keep their running work and get nothing new.
     pub fn spare(&mut self, nodes: &[u32]) {
         for node in nodes {
             if let Some(state) = self.states.get_mut(*node as usize) {
@@ -175,7 +176,7 @@ impl NodeReport {
     }
 }
 
-/// What somebody says of a node that is not up.
+/// A report on a node that is not up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// How it stands.
@@ -189,16 +190,16 @@ pub struct Said {
 /// How the nodes of one resource stand.
 #[derive(Debug, Clone, Default)]
 pub(in crate::planner) struct Nodes {
-    /// Those that are not up, by who says so.
+    /// The nodes that are not up, by the source of the report.
     said: BTreeMap<(u32, Reporter), Said>,
-    /// Since when those that an executor reports back are up.
+    /// Since when the nodes that an executor reports back are up.
     recovering: BTreeMap<u32, Time>,
     /// When each has failed lately.
     failed: BTreeMap<u32, VecDeque<Time>>,
     busy: Vec<BusyTime>,
-    /// Planned times without so many nodes, the highest numbers.
+    /// Planned times without a number of nodes, the ones with the highest numbers.
     maintenance: Vec<(Interval, u32)>,
-    /// What is out of use in the plan.
+    /// The nodes out of use in the plan.
     pub(in crate::planner) blocks: Vec<(Interval, u32)>,
 }
 
@@ -210,7 +211,7 @@ impl Nodes {
         }
     }
 
-    /// Takes back what was stored.
+    /// Takes back the stored states.
     pub(in crate::planner) fn restore(&mut self, node: u32, by: Reporter, said: Said) {
         self.said.insert((node, by), said);
     }
@@ -221,12 +222,12 @@ impl Nodes {
         said(Reporter::Executor).max(said(Reporter::Operator))
     }
 
-    /// How many of so many nodes are neither down nor drained.
+    /// How many of a number of nodes are neither down nor drained.
     pub(in crate::planner) fn up(&self, capacity: u32) -> u32 {
         self.counts(capacity).up
     }
 
-    /// How many of so many nodes stand how.
+    /// How many of a number of nodes are in each state.
     pub(in crate::planner) fn counts(&self, capacity: u32) -> NodeCounts {
         let mut counts = NodeCounts {
             up: capacity,
@@ -244,12 +245,12 @@ impl Nodes {
         counts
     }
 
-    /// What somebody says of a node; none where that is that it is up.
+    /// The report on a node; none where it says that the node is up.
     pub(in crate::planner) fn said(&self, node: u32, by: Reporter) -> Option<&Said> {
         self.said.get(&(node, by))
     }
 
-    /// What an operator has said of all nodes, with some of them changed.
+    /// The operator's words about all nodes, with some of them changed.
     pub(in crate::planner) fn with(
         &self,
         capacity: u32,
@@ -288,8 +289,8 @@ impl Nodes {
         self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()
     }
 
-    /// When which of so many nodes are not to be used that what executes on them may take for its own: operators have said so, or
-    /// it is planned.
+    /// The times and nodes that are not to be used, by the word of operators or by plan, while the executor may take them for its
+    /// own work.
     pub(in crate::planner) fn left_out(&self, capacity: u32) -> Vec<BusyTime> {
         let by_operators = self.said.keys().filter(|(_, by)| *by == Reporter::Operator);
         let by_operators = by_operators.map(|(node, _)| (*node, Interval::new(Time::MIN, Time::MAX)));
@@ -307,7 +308,7 @@ impl Nodes {
         self.busy.iter().any(is)
     }
 
-    /// Whether a node of so many stands, and is not others' or out of use by plan at some time of an interval.
+    /// Whether a node, of a number of nodes, is up, and at no time of an interval others' or out of use by plan.
     pub(in crate::planner) fn may_be_kept(&self, node: u32, capacity: u32, interval: Interval) -> bool {
         let planned =
             |(of, nodes): &(Interval, u32)| of.meets(interval) && node >= capacity.saturating_sub(*nodes);
@@ -316,7 +317,7 @@ impl Nodes {
             && !self.maintenance.iter().any(planned)
     }
 
-    /// Takes what is reported; answers with the states that are to be stored.
+    /// Takes a report. Returns the states that are to be stored.
     pub(in crate::planner) fn hear(
         &mut self,
         by: Reporter,
@@ -336,7 +337,7 @@ impl Nodes {
             let said = self.said(node, by);
             let before = said.map_or(NodeState::Up, |said| said.state);
             let reason = report.reasons.get(&node);
-            // Why it is up is nobody's question.
+            // A node that is up needs no reason.
             let as_before = next == before && said.is_none_or(|said| said.reason.as_ref() == reason);
             let since = said.map_or(since, |said| if next == before { said.since } else { since });
             let damped = by == Reporter::Executor && before == NodeState::Down && next == NodeState::Up;
@@ -379,8 +380,8 @@ impl Nodes {
         now - since >= settle * times
     }
 
-    /// How many nodes are out of use when, from `now` on. What runs on a node that is drained keeps it, until the instant
-    /// that `kept` tells.
+    /// How many nodes are out of use at each time, from `now` on. Running work keeps a drained node until the instant
+    /// that `kept` gives.
     pub(in crate::planner) fn out_of_use(
         &self,
         capacity: u32,

@@ -1,4 +1,4 @@
-//! Nodes that are out of use: taken out of a resource's plan, and who leaves it for that.
+//! Nodes out of use: they are taken out of a resource's plan, and some agreements leave it for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use super::failures::Failures;
 use super::{ResourcePlan, Resources};
 
 impl ResourcePlan {
-    /// What is out of use as the plan has it, and as its nodes say.
+    /// The nodes out of use, in the plan and by their states.
     fn out_of_use(&self, now: Time, failures: &Failures) -> [Vec<(Interval, u32)>; 2] {
-        // What ended within this second has its nodes until the second is over.
+        // A slot that ended within this second has its nodes until the second is over.
         let now = self.schedule.now().max(now);
         let kept = |node: u32| self.bound_until.get(&node).copied().filter(|until| *until > now);
         let next = self.nodes.out_of_use(self.resource.capacity, now, failures, kept);
@@ -27,9 +27,9 @@ impl Resources {
         })
     }
 
-    /// Takes out of use what a resource's nodes and its maintenance say, and gives back what they no longer do. Of the
-    /// requests in `known`, each with its slack, those leave that stand in the way, with most slack first; they are the answer,
-    /// with their starts. Others stay, and what they take is not taken from them. `None` where nothing has changed.
+    /// Takes nodes out of use by their states and by maintenance, and gives back the others. Of the requests in `known`, each
+    /// with its slack, the ones in the way leave, with most slack first. Returns these with their starts. Others stay and keep
+    /// their nodes. `None` where nothing has changed.
     pub(in crate::planner) fn put_out_of_use(
         &mut self,
         at: usize,
@@ -56,7 +56,7 @@ impl Resources {
                     stuck.get_or_insert((interval, nodes, why));
                 }
             }
-            // Those whose slots have begun in the plan and not in fact.
+            // Requests with slots that have begun in the plan and not in fact.
             let begun = known
                 .keys()
                 .filter(|number| of.schedule.waiting_at(**number).is_none());
@@ -108,7 +108,7 @@ impl Looks {
     }
 }
 
-/// What of the blocks is not over.
+/// The part of the blocks that is not over.
 fn from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
     let rest = |(interval, nodes): &(Interval, u32)| {
         let rest = Interval::new(interval.start.max(now), interval.end);
@@ -133,8 +133,8 @@ fn free_steps(schedule: &Schedule, interval: Interval) -> Vec<(Interval, u32)> {
     steps
 }
 
-/// Who is to leave first so that as many nodes are free throughout an interval: none where they are, or where nobody who
-/// lies there is known.
+/// The request that is to leave first so that as many nodes are free throughout an interval. None where they are free,
+/// or where no request there is known.
 fn in_excess(
     schedule: &Schedule,
     known: (&BTreeMap<u64, Seconds>, &[u64]),
@@ -149,7 +149,7 @@ fn in_excess(
     short.find_map(|(step, _)| most_flexible(schedule, known, step))
 }
 
-/// The one with most slack of those who are known and lie in an interval: it is the easiest to place again.
+/// The request with most slack of the known ones in an interval: it is the easiest to place again.
 fn most_flexible(
     schedule: &Schedule,
     (known, begun): (&BTreeMap<u64, Seconds>, &[u64]),
@@ -166,7 +166,7 @@ fn most_flexible(
         .map(|(_, lies)| lies)
 }
 
-/// Takes a request out, also one whose slot has begun in the plan; answers with its start.
+/// Takes a request out, even if its slot has begun in the plan. Returns its start.
 fn take_out(schedule: &mut Schedule, number: u64) -> Option<Time> {
     match schedule.withdraw(number) {
         Some((_, start)) => Some(start),
@@ -174,7 +174,7 @@ fn take_out(schedule: &mut Schedule, number: u64) -> Option<Time> {
     }
 }
 
-/// Takes nodes out of use, as many as are free at each time; answers with what was taken.
+/// Takes nodes out of use, as many as are free at each time. Returns the taken nodes.
 fn block(schedule: &mut Schedule, interval: Interval, nodes: u32) -> Vec<(Interval, u32)> {
     if schedule.block(interval, nodes).is_ok() {
         return vec![(interval, nodes)];

@@ -1,8 +1,8 @@
 //! Failures: nodes go away or come back, and the plan is put right.
 //!
-//! What ran on nodes that are gone is lost. Slots that wait and no longer fit are placed again, those with least slack first
-//! ([`crate::planner::placement::find`]). Those that still fit stay. A party whose agreement has no place is told at once. What is kept for offers
-//! is kept where it can be, and gives way before an agreement is broken.
+//! Work on nodes that are gone is lost. Waiting slots that no longer fit are placed again, the ones with least slack first
+//! ([`crate::planner::placement::find`]). Slots that still fit stay. A party with an agreement that has no place is told at once.
+//! Holds of offers stay where possible, and give way before an agreement is broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use crate::store::{Change, NodeRow};
 const OUT_OF_USE: &str = "nodes are out of use";
 
 impl Decider<'_> {
-    /// Takes what is reported about the nodes of a resource and puts the plan right.
+    /// Takes a report about the nodes of a resource and repairs the plan.
     pub(in crate::planner) fn set_nodes(
         &mut self,
         resource: &str,
@@ -65,7 +65,7 @@ impl Decider<'_> {
         Ok(repaired)
     }
 
-    /// Puts right what the passing of time has made wrong: what was thought repaired by now, what is no longer others'.
+    /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
     pub(in crate::planner) fn look_after_nodes(&mut self) {
         let now = second_of(self.now);
         for at in self.plan.resources.to_look_at(now) {
@@ -73,7 +73,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Makes the plan of a resource what its nodes allow.
+    /// Fits the plan of a resource to its nodes.
     fn repair(&mut self, at: usize, now: Time) -> Repaired {
         let mut repaired = Repaired::default();
         let lost: Vec<Uuid> = self.plan.on_lost_nodes(at, now);
@@ -94,7 +94,7 @@ impl Decider<'_> {
             known = self.plan.waiting_on(at, now);
         }
         let resource = self.plan.resources.name(at);
-        // What is kept for offers stands where it stands: it leaves after those that may move, and before who may not.
+        // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
         let held = if changed {
             self.plan.held_on(&resource)
         } else {
@@ -158,14 +158,14 @@ impl Decider<'_> {
                 }
             }
         }
-        // An agreement counts more than an offer: what is left is kept for those.
+        // An agreement counts more than an offer: offers keep the rest.
         for answer in answers {
             repaired.withdrawn += self.keep_again(answer, OUT_OF_USE);
         }
         repaired
     }
 
-    /// Ends what ran on nodes that are gone.
+    /// Ends the work that ran on nodes that are gone.
     pub(in crate::planner) fn lose(&mut self, id: Uuid) -> Option<Agreement> {
         let agreement = self.plan.get(id).cloned()?;
         let detail = format!("its nodes of {} are gone", agreement.resource);
@@ -178,8 +178,8 @@ impl Decider<'_> {
         Some(lost)
     }
 
-    /// Ends an agreement one of whose slots has no place any more, and tells its party why and what it could have instead.
-    /// Leaves it at what was agreed where that slot would have added to it.
+    /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
+    /// Leaves the agreement at its contract where that slot would have added to it.
     pub(in crate::planner) fn has_no_place(
         &mut self,
         agreement: Agreement,

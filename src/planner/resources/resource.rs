@@ -1,4 +1,4 @@
-//! What a provider has: sets of nodes, how fast they are, and what durations mean on them.
+//! The resources of a provider: sets of nodes, their speed, and the meaning of durations on them.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::planner::Planner;
 pub struct Resource {
     /// Its name, unique in the domain.
     pub name: String,
-    /// What executes on it; `local` is this machine.
+    /// Its executor; `local` is this machine.
     pub kind: String,
     /// How many nodes it has.
     pub capacity: u32,
     /// How fast its nodes work.
     pub rate: Rate,
-    /// What can be asked of its nodes.
+    /// The attributes of its nodes that a request may ask for.
     pub attributes: BTreeMap<String, Attribute>,
-    /// What its nodes are called, by their numbers; those beyond the end go by their numbers.
+    /// The names of its nodes, by number. Nodes beyond the end of the list go by their numbers.
     pub node_names: Vec<String>,
-    /// When it will be without so many nodes, the ones with the highest numbers.
+    /// When it will be without a number of nodes, the ones with the highest numbers.
     pub maintenance: Vec<(Interval, u32)>,
     /// Whether nothing new is promised on it until [`Planner::open`](crate::planner::Planner::open): it has to be checked first.
     pub closed: bool,
@@ -44,7 +44,7 @@ impl Resource {
         }
     }
 
-    /// What some of its nodes are called, for people.
+    /// The names of some of its nodes, for people.
     pub(in crate::planner) fn names_of(&self, nodes: &[u32]) -> String {
         let name = |node: &u32| {
             let named = self.node_names.get(*node as usize);
@@ -62,10 +62,10 @@ impl Planner {
     }
 }
 
-/// What the durations of an offer are.
+/// The meaning of the durations of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scaling {
-    /// As contracted: the nodes are held that long, on whatever resource.
+    /// As contracted: the nodes are held for that time, on any resource.
     Contract,
     /// At the reference rate: a resource divides them by its own.
     ReferenceRate,

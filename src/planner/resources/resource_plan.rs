@@ -28,8 +28,8 @@ impl Planned for ResourcePlan {
 }
 
 impl ResourcePlan {
-    /// As many nodes as an agreement has that are up and free from `now` on: those that are kept for it, then the
-    /// lowest-numbered, and those that are kept for others or are others' before it ends last.
+    /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the
+    /// lowest-numbered, and last the ones that are kept for others or are others' before it ends.
     pub(in crate::planner) fn free_nodes(&self, agreement: &Agreement, now: Time) -> Vec<u32> {
         let is_up = |node: &u32| self.nodes.state(*node) == NodeState::Up;
         let mut free: Vec<u32> = (0..self.resource.capacity)
@@ -82,7 +82,7 @@ impl ResourcePlan {
         slots.all(|index| self.holds_slot(agreement, index, now))
     }
 
-    /// Whether nobody has a node from `now` on.
+    /// Whether no agreement has a node from `now` on.
     pub(in crate::planner) fn is_free(&self, node: u32, now: Time) -> bool {
         self.bound_until.get(&node).is_none_or(|until| *until <= now)
     }

@@ -1,4 +1,4 @@
-//! Resources on which nothing new is promised, because they have not been checked yet. What was promised there before stays.
+//! Resources on which nothing new is promised, because they have not been checked yet. Earlier promises there stay.
 
 use crate::planner::decide::Decider;
 use crate::planner::{Command, Error, Planner};

@@ -14,7 +14,7 @@ pub(in crate::planner) struct Wish<'a> {
     pub(in crate::planner) scaling: Scaling,
     pub(in crate::planner) window: Interval,
     pub(in crate::planner) filters: &'a [Filter],
-    /// The resources whose clusters would refuse it.
+    /// The resources where the cluster would refuse it.
     pub(in crate::planner) barred: &'a [Barred],
     /// The resource that may not be taken.
     pub(in crate::planner) except: Option<usize>,
@@ -53,7 +53,7 @@ impl Wish<'_> {
         }
     }
 
-    /// The names of the resources whose clusters would refuse it in this size.
+    /// The names of the resources where the cluster would refuse it in this size.
     pub(super) fn refusing(&self) -> impl Iterator<Item = &str> {
         let refusing = self.barred.iter().filter(|of| of.keeps(self.shape, &of.resource));
         refusing.map(|of| of.resource.as_str())

@@ -1,4 +1,4 @@
-//! What becomes of the planner whatever its clock and its clients do.
+//! The planner under all moves of its clock and all acts of its clients.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A plan to decide on in tests, without a store, and what must always hold of it.
+//! A plan to decide on in tests, without a store, and the facts that must always hold of it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) known: BTreeMap<Uuid, Agreement>,
     pub(in crate::planner) told: Vec<(Uuid, String)>,
     pub(in crate::planner) now: i64,
-    /// Whether all that can move up does so after each decision, as it does while nobody asks for anything.
+    /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
     pub(in crate::planner) moves_up: bool,
 }
 
@@ -102,7 +102,7 @@ impl Domain {
         &self.known[&id]
     }
 
-    /// What must always hold.
+    /// The facts that must always hold.
     pub(in crate::planner) fn check(&self) {
         for (id, agreement) in &self.known {
             assert_eq!(self.plan.get(*id), Some(agreement), "the plan is what was stored");
@@ -123,7 +123,7 @@ impl Domain {
         for resource in &self.settings.resources {
             let at = self.plan.resources.place(&resource.name).unwrap();
             let tree = self.plan.resources.get(at).unwrap().schedule.tree();
-            // What ended within this second has its nodes until the second is over.
+            // A slot that ended within this second has its nodes until the second is over.
             for second in self.now + 2..self.now + 800 {
                 let here = self.known.values().filter(|a| a.resource == resource.name);
                 let loads = here.flat_map(Agreement::loads);
@@ -146,7 +146,7 @@ impl Domain {
         }
     }
 
-    /// That the plan rebuilt from what is stored keeps free what this one does.
+    /// That the plan rebuilt from the store keeps the same nodes free as this one.
     pub(in crate::planner) fn check_rebuilt(&self) {
         let mut known: Vec<_> = self.known.values().cloned().collect();
         known.sort_by_key(|agreement| agreement.id);
@@ -187,7 +187,7 @@ impl Domain {
                 let (agreement, index) = plan.slot_that_waits(request.id)?;
                 let in_pieces = agreement.slots.is_split();
                 let start = of.schedule.placement(request.id)?.slot.start;
-                // What begins within the next second may have begun for the schedule.
+                // A slot that begins within the next second may have begun for the schedule.
                 let waits = start > Time(self.now + 1);
                 (waits && in_pieces).then_some((agreement.id, index, start, request.ready, request.deadline))
             }));

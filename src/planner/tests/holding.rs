@@ -1,5 +1,5 @@
-//! What is held for offers: for as long as they stand, beside the agreement that they would replace, and within what
-//! their party may have.
+//! The holds of offers: for as long as the offers stand, beside the agreement that they would replace, and within the
+//! quotas of their party.
 
 use super::*;
 use crate::agreement::{Barred, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
@@ -68,7 +68,7 @@ impl Domain {
         self.planner.quote(ask).await.unwrap()
     }
 
-    /// Puts an offer on the table with what was found for it; what has become of that.
+    /// Stores an offer with the candidates of a quote as answers. Returns the answers in their new states.
     pub(super) async fn bargain(&self, negotiation: Uuid, quote: &Quote) -> Vec<NegotiationOffer> {
         let incoming = said(negotiation, None, OfferCreator::Initiator, None);
         let parent = Some(incoming.offer.id);
@@ -173,7 +173,7 @@ async fn an_offer_whose_cluster_would_refuse_its_job_by_now_is_let_go_of_with_it
     assert!(kept.is_withdrawn() && kept.refusal.unwrap().contains(why));
     let again = domain.accept(&offer, asked.clone()).await;
     assert_eq!(again, Err(Error::Lost(Lost::Withdrawn)));
-    // What would have replaced an agreement leaves it as it is.
+    // An offer that would have replaced an agreement leaves it as it is.
     let old = domain.place(asked.clone()).await.unwrap();
     let negotiation = domain.open(Some(old.id)).await;
     let longer = proposal(4, 200, 1_000..1_200);
@@ -217,7 +217,7 @@ async fn who_uses_what_an_agreement_and_the_offers_to_replace_it_had_is_stored_w
     assert!(earlier.is_held());
     let waits = domain.place(proposal(4, 150, 1_100..9_000)).await.unwrap();
     assert_eq!(waits.placement().start, Time(NOW + 1_400));
-    // What it had lets the other move up, and so does what was held to replace it, further.
+    // Its own nodes let the other move up, and the nodes held to replace it let the other move up further.
     let end = Termination::of(old.id, None);
     domain.planner.terminate(end).await.unwrap();
     domain.move_up().await;

@@ -1,5 +1,5 @@
-//! What must never happen to the plan is made to happen here. Nothing of the batch is stored, the plan is read anew, and the
-//! same requests succeed when they are sent again.
+//! Faults that must never happen to the plan are made to happen here. Nothing of the batch is stored, the plan is read anew,
+//! and the same requests succeed when they are sent again.
 
 use scheduler::Request;
 
@@ -34,7 +34,7 @@ impl Domain {
         self.meddle(take).await.unwrap();
     }
 
-    /// Asserts that the plan and its schedule are what is stored.
+    /// Asserts that the plan and its schedule equal the stored ones.
     pub(super) async fn assert_in_step(&self) {
         self.move_up().await;
         let stored = self.store.live_agreements().await.unwrap();

@@ -1,4 +1,4 @@
-//! Clusters that hold what was promised late, elsewhere or not at all.
+//! Clusters that hold promised nodes late, elsewhere or not at all.
 
 use super::trial::eur;
 use super::*;
@@ -57,7 +57,7 @@ async fn nodes_that_a_cluster_has_never_held_are_not_paid_for_and_violate_the_gu
     let id = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
     domain.planner.begin_due().await.unwrap();
     assert_eq!(domain.shown(id).await.started, None);
-    // One of two is not what was promised.
+    // One node of two is fewer than promised.
     domain.turn(5);
     domain.keep(&[(id, &[0], 0)]).await;
     let unused = domain.planner.report_unused(id, Unused::Reclaim).await;
@@ -101,7 +101,7 @@ async fn nodes_are_handed_over_once_their_cluster_holds_them_and_are_paid_for() 
     let late = domain.place(reservation(2, 100, 0..100)).await.unwrap().id;
     let ahead = domain.place(reservation(1, 100, 20..120)).await.unwrap().id;
     domain.planner.begin_due().await.unwrap();
-    // What is told late was so since then.
+    // A report that comes late is valid from the time that it names.
     domain.turn(12);
     domain.planner.begin_due().await.unwrap();
     let state = domain.shown(late).await.guarantees[1].state;
@@ -202,7 +202,8 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
         (domain.nodes_of(one).await, domain.nodes_of(other).await),
         (vec![0], vec![1])
     );
-    // Each has the other's, in the same second and later; and what is said to be on somebody else's node is not believed.
+    // Each has the other's node, in the same second and later. A report that puts an agreement on another's node is not
+    // believed.
     domain
         .keep(&[(one, &[1], 0), (other, &[0], 0), (third, &[0], 0)])
         .await;
@@ -216,7 +217,7 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
     let lines = domain.lines(one).await;
     let told = lines.iter().filter(|(kind, _)| *kind == EventKind::Moved).count();
     assert_eq!(told, 2, "{lines:?}");
-    // A node that an operator calls down takes what runs on it, and nothing goes there.
+    // A node that an operator calls down loses its running work, and nothing goes there.
     let down = |node: usize| {
         let mut states = vec![NodeState::Up; 4];
         states[node] = NodeState::Down;

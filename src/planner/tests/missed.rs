@@ -182,7 +182,7 @@ async fn others_move_for_what_missed_its_slot() {
     let flexible = domain.place(proposal(4, 100, 0..2_000)).await.unwrap();
     assert_eq!(flexible.placement().start, Time(NOW + 100));
     domain.turn(101);
-    // What is due now begins, and what waits after it makes room.
+    // A slot that is due now begins, and the waiting ones after it make room.
     let next = domain.place(proposal(4, 90, 205..1_000)).await.unwrap();
     assert_eq!(next.placement().start, Time(NOW + 205));
     domain.begin().await;

@@ -17,7 +17,7 @@ async fn waiting(domain: &Domain, count: usize) -> Vec<Uuid> {
     }
 }
 
-/// A domain whose only resource reserves slots `within` seconds before their begin.
+/// A domain with a single resource, which reserves slots `within` seconds before their begin.
 async fn cluster(within: Seconds) -> Domain {
     let domain = Domain::start().await;
     report(&domain, &[], within).await;

@@ -1,4 +1,4 @@
-//! What is agreed in several slots is changed like what has one.
+//! An agreement in several slots is changed like an agreement in one.
 
 use scheduler::preemptive::{Preemption, Rounding};
 
@@ -27,7 +27,7 @@ fn slots(agreement: &Agreement) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// Thirty seconds of work on four nodes around what takes them from 110 to 130.
+/// Thirty seconds of work on four nodes, around another slot that takes them from 110 to 130.
 async fn in_two(window: std::ops::Range<i64>) -> (Domain, Agreement) {
     let domain = Domain::start().await;
     domain.place(proposal(4, 20, 110..130)).await.unwrap();
@@ -44,7 +44,7 @@ async fn an_agreement_in_pieces_is_replaced_by_one_that_counts_on_its_place() {
     let quote = domain.quote(negotiation, &asked).await;
     let answers = domain.bargain(negotiation, &quote).await;
     assert!(answers[0].is_held(), "{answers:?}");
-    // Beside what it has itself only the rest is kept, and its pieces stay where they are.
+    // Only the rest beside its own nodes is kept, and its pieces stay where they are.
     domain.assert_verified().await;
     let tight = reason(domain.place(proposal(4, 9, 100..109)).await);
     assert_eq!(tight.reason, scheduler::Reason::NoCapacityInWindow);

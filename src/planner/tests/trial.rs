@@ -40,14 +40,14 @@ impl Domain {
         })
     }
 
-    /// Ends an agreement; answers with what was posted.
+    /// Ends an agreement. Returns its postings.
     pub(in crate::planner) fn terminate(&mut self, at: i64, id: Uuid) -> Vec<Posting> {
         let (ended, posted) = self.decide(at, |decider| decider.terminate(Termination::of(id, None)));
         ended.unwrap();
         posted
     }
 
-    /// Decides something at a second; answers with what was posted by it.
+    /// Decides a command at a second. Returns its postings.
     pub(in crate::planner) fn decide<T>(
         &mut self,
         at: i64,

@@ -1,4 +1,4 @@
-//! What is suggested: that it would let others in, that nothing has moved for it, and when nothing is.
+//! Suggestions: they would make room for others, nothing has moved for them, and sometimes there is none.
 
 use proptest::prelude::*;
 use scheduler::{Fraction, Interval, Seconds, Time};
@@ -127,7 +127,7 @@ fn what_is_proposed_costs_no_more_than_was_agreed_less_the_discount() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever is suggested lets the newcomer in, and to find it out has changed nothing.
+    /// Every suggestion makes room for the new request, and the search for it has changed nothing.
     #[test]
     fn a_move_that_is_suggested_lets_the_newcomer_in(
         pricing in price_list(),

@@ -1,4 +1,4 @@
-//! Quotes for requests whose duration follows from their size, against every place that there is on small plans.
+//! Quotes for requests with a duration that follows from their size, compared with all places on small plans.
 
 use proptest::prelude::*;
 use scheduler::{Fraction, Interval, Seconds, Time};
@@ -138,7 +138,7 @@ fn busy(domain: &Domain, placed: &[Uuid], second: Time) -> [u32; 2] {
     busy
 }
 
-/// Whether a size has a place somewhere in a window with everybody where he is, found by trying all of them.
+/// Whether a size has a place in a window while no agreement moves, found by trying all places.
 fn fits(domain: &Domain, placed: &[Uuid], shape: Shape, window: Interval) -> bool {
     let starts = window.start.seconds()..=window.end.seconds() - shape.duration;
     starts.into_iter().any(|start| {
@@ -173,7 +173,7 @@ fn cost(of: &Candidate) -> i64 {
     of.terms.price.map_or(0, |price: Money| price.micros)
 }
 
-/// Each of what could be offered can be kept on a plan that is as that one was, and then nothing is taken twice.
+/// Each possible offer can be kept on an equal plan, and then no node is taken twice.
 fn keep_each(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)], candidates: &[Candidate]) {
     for candidate in candidates {
         let (nodes, slot) = (candidate.terms.nodes(), candidate.terms.placement());
@@ -188,7 +188,8 @@ fn keep_each(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)], candidat
     }
 }
 
-/// Others move out of the way of what may lie anywhere in its window, and not of what may lie only where it was found.
+/// Others move out of the way of an offer that may lie anywhere in its window. They do not move for an offer that may
+/// lie only where it was found.
 #[test]
 fn what_is_offered_as_asked_where_others_move_can_be_kept() {
     let mut pricing = Pricing::flat(0, eur());

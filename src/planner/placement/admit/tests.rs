@@ -1,5 +1,5 @@
-//! Many resources: who goes where, what is asked of nodes, and that whatever is decided nobody leaves his window, nothing is
-//! over capacity, and a refusal leaves everything as it was.
+//! Many resources: the places of agreements and the conditions on nodes. After every decision all placements are inside
+//! their windows, nothing is over capacity, and a refusal leaves everything as it was.
 
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -366,7 +366,7 @@ fn one_is_fixed_after_the_part_of_its_wait_that_it_asked_for() {
     assert!(domain.of(waiting.id).fixed);
 }
 
-/// What may happen to a domain.
+/// The possible steps of a domain.
 #[derive(Debug, Clone)]
 enum Verb {
     Place {
@@ -422,8 +422,8 @@ proptest! {
                     let earliest = domain.earliest(&asked);
                     let before = domain.known.clone();
                     match domain.place(asked) {
-                        // In order it may even go before others that then make room. What ended within this second
-                        // makes it a second later.
+                        // In the order it may even come before others, which then make room. A slot that ended within
+                        // this second delays it by a second.
                         Ok(accepted) => if let Some(earliest) = earliest {
                             prop_assert!(accepted.agreement.placement().end <= earliest + 1);
                         },

@@ -8,7 +8,7 @@ use crate::planner::{Accepted, Resource, Settings, Termination};
 
 const DAY: Seconds = 86_400;
 
-/// Four nodes, planned thirty days ahead, with what is configured by default.
+/// Four nodes, planned thirty days ahead, with the default configuration.
 fn by_default() -> Domain {
     let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 30 * DAY);
     settings.improving = Improving::default();

@@ -1,4 +1,4 @@
-//! What a trial leaves behind: everything where it finds something, and nothing where it does not.
+//! The changes that a trial leaves: all of them where it finds a place, and none where it does not.
 
 use proptest::prelude::*;
 use scheduler::Interval;
@@ -7,24 +7,24 @@ use super::*;
 use crate::planner::Resource;
 use crate::planner::tests::domain::{Domain, proposal};
 
-/// Requests as the schedules of both resources have them, with their starts, and what is free at each second.
+/// The requests in the schedules of both resources, with their starts, and the free nodes at each second.
 type Whole = (Vec<(usize, Request, Time)>, Vec<u32>);
 
 fn whole(resources: &Resources) -> Whole {
     let (mut requests, mut free) = (Vec::new(), Vec::new());
     for (at, of) in resources.plans().enumerate() {
-        // What is over by now has nothing to come back to.
+        // A slot that is over by now has no place to come back to.
         let now = of.schedule.now();
         let open = of.schedule.placements().filter(|lies| lies.slot.end > now);
         requests.extend(open.map(|lies| {
-            // What begins at this second may run already.
+            // A slot that begins at this second may run already.
             let waiting = of.schedule.waiting_at(lies.id).filter(|(_, start)| *start > now);
             let waiting = waiting.map(|(request, _)| request);
             let rest = |start: Time| Request {
                 duration: lies.slot.end - start,
                 ..request(lies.id, (lies.nodes, 0), (0, 0))
             };
-            // What runs is known by what is left of it.
+            // A running slot is known by its rest.
             let start = lies.slot.start.max(now);
             (at, waiting.unwrap_or_else(|| rest(start)), start)
         }));
@@ -74,7 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Takes steps on a plan whose clock says `now`; new requests are numbered from `next` on.
+/// Takes steps on a plan at the time `now`; new requests are numbered from `next` on.
 fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
     let mut rest = steps;
     while let Some((step, after)) = rest.split_first() {

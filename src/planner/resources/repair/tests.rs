@@ -1,4 +1,4 @@
-//! What becomes of agreements when nodes go away and come back.
+//! The course of agreements when nodes go away and come back.
 
 use super::super::failures::Failures;
 use super::super::nodes::NodeState;
@@ -9,7 +9,7 @@ use crate::agreement::{
 use crate::planner::tests::domain::{Domain, proposal};
 use crate::planner::{Plan, Proposal, Resource, Scaling};
 
-/// A domain whose nodes take 1,000 seconds to repair and are trusted at once.
+/// A domain with nodes that take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {
     let mut domain = Domain::new(resources);
     domain.settings.failures = Failures {

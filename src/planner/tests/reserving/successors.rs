@@ -1,9 +1,10 @@
-//! Agreements that replace others: what they need beside those is held before they are promised.
+//! Agreements that replace others: their further nodes are held before they are promised.
 
 use super::*;
 use crate::agreement::NegotiationOffer;
 
-/// The cluster reports that it holds the first nodes, so many each, for the planned slots of these agreements, and for nothing else.
+/// The cluster reports that it holds the first nodes, a given number each, for the planned slots of these agreements, and for
+/// nothing else.
 async fn hold_all(domain: &Domain, held: &[(Uuid, u32)]) {
     let planned = domain.planner.planned_on("local".into()).await.unwrap();
     let kept = held.iter().map(|(id, nodes)| {
@@ -65,7 +66,7 @@ async fn accept_and_wait(
     task
 }
 
-/// What the cluster is to have of an agreement, as long as that is live.
+/// The agreement in the form for its cluster, as long as it is live.
 async fn planned(domain: &Domain, id: Uuid) -> Option<(Agreement, Vec<u32>)> {
     let planned = domain.planner.planned_on("local".into()).await.unwrap();
     planned.agreements.into_iter().find(|(of, _)| of.id == id)
