@@ -1,4 +1,4 @@
-//! Requests with an Idempotency-Key: the same request again gets the same answer, whatever has happened since.
+//! Requests with an Idempotency-Key: the same request again gets the same answer, even if the state has changed since.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use super::{Error, Negotiation};
 use crate::planner::{self, Idempotency};
 use crate::store::{IDEMPOTENCY_KEPT, Idempotent, hex};
 
-/// The key of a request, and what tells the request from others under the same key.
+/// The key of a request, and the marks that distinguish it from others under the same key.
 #[derive(Debug, Clone)]
 pub struct RequestKey {
     party: String,
@@ -17,7 +17,7 @@ pub struct RequestKey {
 }
 
 impl RequestKey {
-    /// The key that `party` gave to a request for `target`, which names the operation and what it is about.
+    /// The key that `party` gave to a request for `target`, which names the operation and its object.
     pub fn new(party: &str, key: &str, target: &str, body: &[u8]) -> Self {
         // No target has a line break in it, so that no two requests are hashed as the same bytes.
         let digest = Sha256::new()
@@ -32,7 +32,7 @@ impl RequestKey {
         }
     }
 
-    /// The key of one step of a request that takes several. What a step has done is kept with its effect, so that a
+    /// The key of one step of a request that takes several. The result of a step is kept with its effect, so a
     /// repetition goes on where the first attempt was cut off.
     pub(super) fn step(&self, number: usize) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl RequestKey {
         self.hash.clone()
     }
 
-    /// For the planner, which keeps what `answer` makes of what it has done.
+    /// For the planner, which keeps the text that `answer` makes of its result.
     pub(super) fn kept<T>(self, answer: fn(&T) -> String) -> Idempotency<T> {
         Idempotency {
             party: self.party,
@@ -59,7 +59,7 @@ impl RequestKey {
 }
 
 impl Negotiation {
-    /// What a request was answered before, if its key has been used.
+    /// The earlier answer to a request, if its key has been used.
     ///
     /// # Errors
     /// [`Error::KeyReused`] where that was for another request, [`Error::Unavailable`].

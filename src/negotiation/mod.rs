@@ -56,13 +56,13 @@ use crate::planner::{self, Planner};
 use crate::prediction::{Predictions, Work};
 use crate::store::{self, Store};
 
-/// Names of input files that are listed at most: more are no help to who chooses.
+/// The most names of input files in a list: more do not help in a choice.
 const INPUT_FILES_SHOWN_MAX: usize = 500;
 
-/// A store that does not answer for so long is not ready: shorter than what probes wait.
+/// A store that does not answer for this time is not ready. Probes wait longer.
 const PING_WAIT: Duration = Duration::from_secs(1);
 
-/// Whose agreements a caller may see: a party's own, or every one's for an operator.
+/// The agreements that a caller may see: a party's own, or all for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// One party's.
@@ -93,17 +93,17 @@ pub struct Negotiation {
     files: InputFiles,
     /// The jobs' folders.
     jobs: JobFolders,
-    /// What bounds negotiations.
+    /// The limits of negotiations.
     negotiating: planner::Negotiating,
-    /// What is charged in, where something is.
+    /// The currency of charges, where something is charged.
     currency: Option<Currency>,
-    /// What is known of how long work takes; none where nobody learns.
+    /// The knowledge of run times; none where the service does not learn them.
     predictions: Option<Predictions>,
-    /// Whom decisions may be told.
+    /// The allowed receivers of call-backs.
     call_backs: Policy,
-    /// What goes wrong with resources.
+    /// The present faults of resources.
     faults: Faults,
-    /// The clusters by their resources, for their metrics, and for what they would refuse.
+    /// The clusters by their resources, for their metrics and their refusals.
     clusters: Arc<[(String, Shared)]>,
     /// Rung when there is a pending agreement to decide.
     undecided: Arc<Notify>,
@@ -111,7 +111,7 @@ pub struct Negotiation {
     reading: Arc<Semaphore>,
 }
 
-/// Why a use case failed, by what a caller would do differently.
+/// The reason why a use case failed, by the action that a caller would take.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The bytes are no document.
@@ -123,7 +123,7 @@ pub enum Error {
     /// The document breaks rules, each with its path.
     #[error("{0}")]
     Invalid(wsag::Violations),
-    /// The document is right and asks for what this version does not have.
+    /// The document is right and asks for a feature that this version does not have.
     #[error("{0}")]
     NotOffered(wsag::Violations),
     /// The plan has no place for the offer.
@@ -152,10 +152,10 @@ pub enum Error {
         "a file's name is 1 to 255 letters, digits, '_', '.' and '-', the first a letter, a digit or '_'"
     )]
     BadName,
-    /// What a party may have of something is used up.
+    /// The quota of a party is used up.
     #[error("{0}")]
     QuotaExceeded(String),
-    /// A party asks what it could have more often than it may.
+    /// A party asks for quotes more often than it may.
     #[error("{0}")]
     TooOften(String),
     /// Nothing was stored; worth another try.
@@ -188,7 +188,7 @@ impl Input {
 }
 
 impl Error {
-    /// What is not offered, at the element of negotiation that asks for it, or at the root.
+    /// The feature that is not offered, at the element of negotiation that asks for it, or at the root.
     fn not_offered(document: &wsag::Document<'_>, element: &str, what: &str) -> Self {
         Self::NotOffered(wsag::Violations(vec![wsag::Violation {
             path: document.path_to(wsag::ns::WSAG_NEG, element, 0),
@@ -208,7 +208,7 @@ impl From<store::Error> for Error {
 }
 
 impl Negotiation {
-    /// The use cases over a planner, a store and what the provider offers.
+    /// The use cases over a planner, a store and the provider's templates.
     pub fn new(
         planner: Planner,
         store: Store,
@@ -240,7 +240,7 @@ impl Negotiation {
         }
     }
 
-    /// The same with durations sized by what executions took, where offers name none.
+    /// The same with durations from past executions, where offers name none.
     #[must_use]
     pub fn predicting(mut self, predictions: Predictions) -> Self {
         self.predictions = Some(predictions);
@@ -292,7 +292,7 @@ impl Negotiation {
         }
     }
 
-    /// The same, where decisions may be told to whom `policy` allows.
+    /// The same, with call-backs to the receivers that `policy` allows.
     #[must_use]
     pub fn telling(mut self, policy: Policy) -> Self {
         self.call_backs = policy;
@@ -314,7 +314,7 @@ impl Negotiation {
         self.planner.is_ready() && matches!(epoch.await, Ok(Ok(epoch)) if epoch == self.planner.epoch())
     }
 
-    /// What was found in the store that cannot be, so that nothing is decided any more.
+    /// The fault that was found in the store, because of which nothing is decided any more.
     pub fn distrusted(&self) -> Option<&str> {
         self.planner.distrusted()
     }
@@ -329,7 +329,7 @@ impl Negotiation {
         self.faults.failing_in(Doing::TellNodes)
     }
 
-    /// Writes down what is counted here and below.
+    /// Writes the counts of this module and the ones below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
         execution::expose(&self.clusters, text);
@@ -368,9 +368,8 @@ impl Negotiation {
         &self.clock
     }
 
-    /// Names of the files that this party's offers may name, in order, for those who choose: the first
-    /// [`INPUT_FILES_SHOWN_MAX`] found, and none where the folders cannot be read. An offer may name any file that is
-    /// there.
+    /// The names of files that this party's offers may use, in order, for a choice: the first [`INPUT_FILES_SHOWN_MAX`]
+    /// found, and none where the folders cannot be read. An offer may name any file that is there.
     pub async fn input_files(&self, party: &str) -> Vec<String> {
         let (files, party) = (self.files.clone(), party.to_owned());
         let names = tokio::task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));

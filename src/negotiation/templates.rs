@@ -30,9 +30,9 @@ pub(super) struct Offered {
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
     document: String,
-    /// What tells it from what it was before a change of it: the beginning of the digest of its document.
+    /// Its version, which a change of it changes: the beginning of the digest of its document.
     pub(super) version: Uuid,
-    /// The probability with which a slot holds work whose offer names no duration.
+    /// The probability that a slot is long enough for its work, where an offer names no duration.
     pub(super) slot_probability: f64,
 }
 
@@ -43,16 +43,16 @@ pub struct TemplateText {
     pub what: String,
     /// Its document.
     pub text: Vec<u8>,
-    /// The probability with which a slot holds work whose offer names no duration.
+    /// The probability that a slot is long enough for its work, where an offer names no duration.
     pub slot_probability: f64,
     /// By how much its slots are made longer for work that is not over, in percent; the provider's own bound where it does
     /// not say.
     pub overrun_percent: Option<u32>,
-    /// What becomes of work that is lost.
+    /// The handling of lost work.
     pub on_loss: OnLoss,
 }
 
-/// What becomes of work that is lost with its nodes, or without a trace.
+/// The handling of work that is lost with its nodes, or without a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnLoss {
@@ -72,7 +72,7 @@ pub struct Templates {
     resource: Option<String>,
     /// By how much slots of templates that say it are made longer, in percent, by their ids.
     overruns: BTreeMap<String, u32>,
-    /// The ids of those whose lost work is run again.
+    /// The ids of the templates that allow a restart of lost work.
     restarting: BTreeSet<String>,
 }
 
@@ -85,7 +85,7 @@ impl Templates {
     /// Reads templates; the built-in one, with its node count bounded by the largest resource, where there are none.
     ///
     /// # Errors
-    /// A sentence that names the template and what is wrong with it.
+    /// A sentence that names the template and its fault.
     pub fn load(texts: &[TemplateText], settings: &Settings) -> Result<Self, String> {
         let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
         let resource = match &settings.resources[..] {
@@ -163,7 +163,7 @@ impl Templates {
         })
     }
 
-    /// The ids of the templates whose agreements' work is run again when it is lost.
+    /// The ids of the templates that allow a restart of lost work.
     pub fn restarting(&self) -> BTreeSet<String> {
         self.restarting.clone()
     }
@@ -175,7 +175,7 @@ impl Templates {
             .map_or(DURATION_DEFAULT, |offered| offered.defaults().duration)
     }
 
-    /// What everything is priced in; none where nothing is.
+    /// The currency of all prices; none where nothing is priced.
     pub(super) fn currency(&self) -> Option<Currency> {
         self.currency
     }
@@ -200,7 +200,7 @@ impl Templates {
         self.offered.first()
     }
 
-    /// The versions of those that are offered, each with its document.
+    /// The versions of the offered templates, each with its document.
     pub fn versions(&self) -> Vec<(Uuid, &str)> {
         let all = self.offered.iter();
         all.map(|offered| (offered.version, offered.document.as_str()))
@@ -228,17 +228,17 @@ pub(super) fn read(text: &[u8]) -> Result<Template, String> {
     }
 }
 
-/// What a template says where an offer is silent.
+/// A template's value where an offer has none.
 pub(super) struct Defaults {
     pub(super) nodes: u32,
     pub(super) duration: Seconds,
 }
 
-/// The duration of a request whose template does not say one either.
+/// The duration of a request where its template has none either.
 const DURATION_DEFAULT: Seconds = 3_600;
 
 impl Offered {
-    /// What it says where an offer is silent.
+    /// Its value where an offer has none.
     pub(super) fn defaults(&self) -> Defaults {
         let mut defaults = Defaults {
             nodes: 1,

@@ -1,4 +1,4 @@
-//! createAgreement from a counter offer: it says what was offered, and takes over what is held for it.
+//! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, CreateInput};
@@ -18,7 +18,7 @@ use crate::negotiation::views::offer::{Negotiated, Said};
 use crate::negotiation::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
 use crate::planner::{self, Acceptance, Accepted, Lost, Proposal, Scaling};
 
-/// An offer that cannot be accepted any more, and what can be had now instead.
+/// An offer that cannot be accepted any more, and the fresh offers in its place.
 pub struct LostOffer {
     /// Why.
     pub lost: Lost,
@@ -49,13 +49,13 @@ impl LostOffer {
         )
     }
 
-    /// What can be had now, as flat values.
+    /// The fresh offers, as flat values.
     pub fn offers(&self) -> Vec<OfferView> {
         self.fresh.views()
     }
 }
 
-/// What an offer is accepted with.
+/// The data of an acceptance.
 pub(in crate::negotiation) struct Accepting {
     /// The `OfferId` of the counter offer.
     pub(in crate::negotiation) offer: Uuid,
@@ -69,7 +69,7 @@ pub(in crate::negotiation) struct Accepting {
     pub(in crate::negotiation) input: &'static str,
 }
 
-/// What comes of an acceptance before anything is decided.
+/// The result of an acceptance before any decision.
 pub(in crate::negotiation) enum Acceptable {
     /// It can be decided: the offer, its negotiation, and the request that it makes.
     Now(Box<NegotiationOffer>, NegotiationInstance, Box<Proposal>),
@@ -78,7 +78,7 @@ pub(in crate::negotiation) enum Acceptable {
 }
 
 impl Accepting {
-    /// A counter offer, whatever it says.
+    /// The acceptance of a counter offer as it stands.
     pub(in crate::negotiation) fn as_it_stands(offer: Uuid) -> Self {
         Self {
             offer,
@@ -90,7 +90,8 @@ impl Accepting {
     }
 }
 
-/// Where it is said what is wrong by now with an offer that is accepted in these words: as a request has it where there are none.
+/// The places for faults, found by now, of an offer that is accepted in these words: the places of a request where there are no
+/// words.
 fn form(words: Option<&str>) -> Places {
     match words {
         Some(_) => Places::document("/wsag:AgreementOffer"),
@@ -149,8 +150,8 @@ impl Negotiation {
         }
     }
 
-    /// A counter offer that can be accepted, its negotiation, and the request that accepting it makes; or, where it cannot be
-    /// accepted because the same request has, what that was answered with.
+    /// A counter offer that can be accepted, its negotiation, and the request that its acceptance makes. If the same request
+    /// has accepted it before, the answer of that time.
     pub(in crate::negotiation) async fn acceptable(
         &self,
         party: &str,
@@ -206,8 +207,8 @@ impl Negotiation {
         })
     }
 
-    /// The request of a counter offer: what it promised when it was made, whatever templates and applications there are by now.
-    /// The words that accept it have to say the same, but for their name; without them its own are taken.
+    /// The request of a counter offer: its promise at the time when it was made, even if templates and applications have
+    /// changed since. The words that accept it have to say the same, but for their name; without them its own are taken.
     fn draft_accepted(
         &self,
         said: &Said,
@@ -273,7 +274,7 @@ impl Negotiation {
         })
     }
 
-    /// Whether the catalogue has what a job runs.
+    /// Whether the catalogue has the application of a job.
     fn offers_to_run(&self, job: &Job) -> bool {
         let version = job.version.as_deref();
         self.catalogue().find(&job.application, version).is_some()
@@ -297,7 +298,7 @@ impl Negotiation {
         }
     }
 
-    /// The failure to accept an offer, with what can be had now: the same for the same request under its key.
+    /// The failure to accept an offer, with fresh offers: the same for the same request under its key.
     async fn lost_offer(
         &self,
         lost: Lost,
@@ -313,7 +314,7 @@ impl Negotiation {
         {
             match self.answer_again(instance, parent, form, key).await {
                 Ok(answers) => fresh = answers,
-                // The loss is what is to be told, and goes without.
+                // The answer reports the loss, without fresh offers.
                 Err(why) => tracing::debug!(error = %why, "there are no fresh offers"),
             }
         }
@@ -321,7 +322,7 @@ impl Negotiation {
     }
 }
 
-/// What the words say that accept a counter offer: the same as the offer, but for the name.
+/// The content of the words that accept a counter offer: the same as the offer, except for the name.
 fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording), Error> {
     let document = Document::parse(words.as_bytes()).map_err(Error::Malformed)?;
     let (offered, places) = (offered.make(), Places::document(""));
@@ -344,7 +345,7 @@ pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
     first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
 }
 
-/// What names the negotiation and the agreement names the right ones.
+/// The names of the negotiation and the agreement are the right ones.
 fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<(), Error> {
     let extension = match accepting.replaced {
         None => "NegotiationExtension",
@@ -385,7 +386,7 @@ fn value_error(path: String, message: &str) -> Error {
     }]))
 }
 
-/// What is wrong with an offer, where it stands in its input.
+/// The faults of an offer, at their places in its input.
 fn within(input: &str, error: Error) -> Error {
     let moved = |mut violations: Violations| {
         for violation in &mut violations.0 {
@@ -400,7 +401,7 @@ fn within(input: &str, error: Error) -> Error {
     }
 }
 
-/// What an input at the path `root` says of the counter offer that it accepts; none where it accepts none.
+/// The words of an input at the path `root` about the counter offer that it accepts; none where it accepts none.
 pub(in crate::negotiation) fn accepting(
     document: &Document<'_>,
     input: &CreateInput,

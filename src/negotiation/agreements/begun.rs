@@ -1,4 +1,4 @@
-//! What cannot change any more of an agreement whose slot has begun.
+//! The parts that cannot change any more in an agreement with a slot that has begun.
 
 use wsag::ns;
 
@@ -8,7 +8,8 @@ use crate::negotiation::views;
 use crate::planner::Scaling;
 
 impl Check<'_> {
-    /// Holds what is asked for in place of an agreement that is being carried out against what cannot change any more.
+    /// Checks a request that is to replace an agreement in progress: the parts that cannot change any more must be
+    /// equal.
     pub(in crate::negotiation) fn goes_on(
         &mut self,
         begun: &Agreement,

@@ -21,16 +21,16 @@ impl Negotiation {
     /// under the same key gets the same answer for a day.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong
-    /// with the offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer
-    /// that cannot be had any more, [`Error::KeyReused`], [`Error::Unavailable`].
+    /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the
+    /// offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer that
+    /// cannot be had any more, [`Error::KeyReused`], [`Error::Unavailable`].
     pub async fn create(
         &self,
         party: &str,
         input: Input,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
-        // What was accepted once is so, even if the same offer would come too late by now.
+        // An accepted offer stays accepted, even if the same offer would come too late by now.
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
         }
@@ -54,7 +54,7 @@ impl Negotiation {
             self.bar(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {
                 Ok(accepted) => return Ok(AcceptedView::of(&accepted)),
-                // What the requester would like best is what the refusal is about.
+                // The refusal is about the requester's first preference.
                 Err(planner::Error::Refused(why)) if refusal.is_none() => {
                     let view = RefusalView {
                         id,
@@ -74,8 +74,8 @@ impl Negotiation {
         ))
     }
 
-    /// The requests that an offer makes: one, or one for each way to read it, and when it is to be decided; or what accepts
-    /// a counter offer.
+    /// The requests that an offer makes: one, or one for each way to read it, and the time of its decision; or the
+    /// acceptance of a counter offer.
     pub(in crate::negotiation) fn read_offer(&self, input: &Input, party: &str) -> Result<Asked, Error> {
         let body = match input {
             Input::Xml(body) => body,
@@ -159,14 +159,14 @@ impl Negotiation {
     }
 }
 
-/// Notes in what words the requests of an offer came.
+/// Notes the words in which the requests of an offer came.
 fn worded(drafts: &mut [Draft], wording: &Wording) {
     for draft in drafts {
         draft.proposal.document = wording.clone();
     }
 }
 
-/// What an agreement is to be made from.
+/// The source of a new agreement.
 pub(in crate::negotiation) enum Asked {
     /// An offer, with the request for each way to read it; and when it is to be decided.
     New(Box<AgreementOffer>, Vec<Draft>, Decision),

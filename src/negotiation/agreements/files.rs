@@ -1,4 +1,4 @@
-//! Files: those that a party uploads for its jobs to read, and those that a job has written.
+//! Files: the input files that a party uploads for its jobs, and the files that a job has written.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -125,7 +125,7 @@ impl Negotiation {
         blocking(move || Ok(Upload(files.upload(&party, &name)?))).await
     }
 
-    /// What is in one of the party's own files.
+    /// The content of one of the party's own files.
     ///
     /// # Errors
     /// [`Error::NotFound`] where it has none of this name.
@@ -156,7 +156,7 @@ impl Negotiation {
         if removed { Ok(()) } else { Err(Error::NotFound) }
     }
 
-    /// An agreement of the party whose job names a file and has not started.
+    /// An agreement of the party with a job that names a file and has not started.
     async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>, Error> {
         let waiting = self.store.agreements_to_start(party).await?;
         let names_it = |agreement: &&Agreement| {
@@ -168,7 +168,7 @@ impl Negotiation {
         Ok(waiting.iter().find(names_it).map(|agreement| agreement.id))
     }
 
-    /// What an agreement's job has written by now: its two outputs, and the files of its working folder.
+    /// The files that an agreement's job has written by now: its two outputs, and the files of its working folder.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
@@ -220,7 +220,7 @@ impl Negotiation {
     }
 }
 
-/// Makes sure that what a job wrote has not been removed because its time was over.
+/// Makes sure that a job's files have not been removed at the end of their time.
 ///
 /// # Errors
 /// [`Error::Gone`] where it has been.
@@ -234,7 +234,7 @@ pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder)
     Ok(())
 }
 
-/// Why a file could not be had, by who can mend it.
+/// The reason why a file could not be read, by the side that can fix it.
 #[derive(Debug)]
 pub(in crate::negotiation) enum Failure {
     Quota(UploadError),

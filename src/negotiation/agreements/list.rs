@@ -24,7 +24,7 @@ pub struct Page {
     pub(in crate::negotiation) next: Option<Uuid>,
 }
 
-/// What happened to an agreement.
+/// An event of an agreement.
 pub struct Timeline {
     pub(in crate::negotiation) agreement: Uuid,
     pub(in crate::negotiation) events: Vec<TrailLine>,
@@ -35,7 +35,7 @@ pub struct Timeline {
 pub struct NegotiationsView {
     /// The newest first, each with those of its offers that can be accepted now.
     pub negotiations: Vec<NegotiationView>,
-    /// What to ask for to get the next page; none on the last.
+    /// The value of `after` for the next page; none on the last.
     pub next: Option<Uuid>,
 }
 
@@ -134,7 +134,7 @@ impl Negotiation {
         Ok(views)
     }
 
-    /// Everything that happened to an agreement, with what was said in the negotiations that led to it and those about it, in order.
+    /// All events of an agreement, with the offers of the negotiations that led to it and of the ones about it, in order.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].

@@ -1,5 +1,5 @@
-//! createPendingAgreement: the offer is taken at once and decided afterwards. The decision is told by a call to whoever
-//! asked for it, and to everybody who looks.
+//! createPendingAgreement: the offer is taken at once and decided afterwards. A call-back tells the decision where the
+//! requester asked for one, and each look at the agreement shows it.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::store::{self, Undecided};
 
 /// Pending agreements that are read at a time.
 const READ_AT_ONCE: u32 = 100;
-/// How long to wait before undecided agreements are looked for again where nobody says that there are some: after a
+/// How long to wait before the next search for undecided agreements, where no signal says that there are some: after a
 /// failure of the store.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -103,8 +103,8 @@ impl Negotiation {
         }
     }
 
-    /// Decides pending agreements, those that an earlier run has left first, until it is told to stop. One that waits for its
-    /// cluster does not keep others waiting.
+    /// Decides pending agreements, first the ones that an earlier run has left, until it is told to stop. One that waits for
+    /// its cluster does not keep others waiting.
     pub async fn decide_pending(self, stop: CancellationToken) {
         let mut deciding = Deciding::default();
         loop {
@@ -175,12 +175,13 @@ impl Negotiation {
         };
         let mut ways = match ways {
             Err(why @ (Error::Unavailable | Error::Short(_))) => return Err(why),
-            // Who asked for it would wait for ever; the next try would find the same.
+            // Its requester would wait for ever; the next try would find the same.
             Err(Error::Internal(why)) => {
                 tracing::error!(%agreement, why, "a pending agreement is rejected, since it cannot be read");
                 Err("the service cannot read any more what was asked for".to_owned())
             }
-            // What was right when it came may be so no longer: its window may have passed, or what was held has lapsed.
+            // A request that was valid when it came may be so no longer: its window may have passed, or its hold has
+            // lapsed.
             ways => ways.map_err(|why| why.to_string()),
         };
         if let Ok(Ways::New(ways)) = &mut ways {

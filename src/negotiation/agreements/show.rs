@@ -1,4 +1,4 @@
-//! One agreement: the whole, its parts, and what its job wrote.
+//! One agreement: the whole, its parts, and the output of its job.
 
 use std::fs::File;
 use std::io::Read;
@@ -49,7 +49,7 @@ pub struct Shown {
 pub struct Output(Option<File>);
 
 impl Output {
-    /// What is in a file.
+    /// The content of a file.
     pub(in crate::negotiation) fn of(file: Option<File>) -> Self {
         Self(file)
     }
@@ -100,7 +100,7 @@ impl Negotiation {
         handed.then(|| name_of(&agreement.resource, Run::first(agreement.work())))
     }
 
-    /// What an agreement's job has written, from its beginning: to `stdout`, to `stderr`, or to a file of its working
+    /// The output of an agreement's job, from its beginning: to `stdout`, to `stderr`, or to a file of its working
     /// folder.
     ///
     /// # Errors

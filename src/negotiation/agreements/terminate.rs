@@ -18,7 +18,7 @@ pub struct TerminateRequest {
     pub input: Input,
     /// The versions that the agreement may have; none for any.
     pub versions: Option<Vec<i64>>,
-    /// The party of the caller. An operator who ends another party's agreement takes its time back for the provider.
+    /// The party of the caller. An operator that ends another party's agreement takes its time back for the provider.
     pub by: String,
     /// The key of the request.
     pub key: Option<RequestKey>,
@@ -28,9 +28,9 @@ impl Negotiation {
     /// Ends an agreement before its time.
     ///
     /// # Errors
-    /// [`Error::Malformed`] and [`Error::Invalid`] for what is wrong with the document, [`Error::NotFound`],
-    /// [`Error::Conflict`] when it has ended already, [`Error::Changed`] when it is in another version,
-    /// [`Error::KeyReused`], [`Error::Unavailable`].
+    /// [`Error::Malformed`] and [`Error::Invalid`] for faults of the document, [`Error::NotFound`], [`Error::Conflict`]
+    /// when it has ended already, [`Error::Changed`] when it is in another version, [`Error::KeyReused`],
+    /// [`Error::Unavailable`].
     pub async fn terminate(&self, scope: Scope, request: TerminateRequest) -> Result<AgreementView, Error> {
         let TerminateRequest {
             id,

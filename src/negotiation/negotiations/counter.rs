@@ -1,4 +1,4 @@
-//! From an offer and what the planner could give to a counter offer: the same words with other numbers.
+//! From an offer and a candidate of the planner to a counter offer: the same words with other numbers.
 
 use scheduler::Interval;
 use wsag::agreements::AgreementOffer;
@@ -16,18 +16,18 @@ use crate::negotiation::request::sizes;
 use crate::negotiation::templates::Offered;
 use crate::planner::{Candidate, Weights, best_of};
 
-/// How often the best of what is left is looked for where some of it cannot be said.
+/// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;
 
-/// A counter offer that keeps to the template and to what the offer demands of its answer.
+/// A counter offer that keeps to the template and to the demands of the offer on its answer.
 pub(in crate::negotiation) struct Counter {
-    /// What it says.
+    /// Its words.
     pub(in crate::negotiation) offer: AgreementOffer,
     /// The importance of the optional constraints that it does not meet, together.
     pub(in crate::negotiation) unmet: i64,
 }
 
-/// What counts for a requester in ranking counter offers.
+/// The weights of a requester in the ranking of counter offers.
 pub(in crate::negotiation) fn weights(offer: &AgreementOffer) -> Weights {
     let preference = scheduling(offer).and_then(|scheduling| scheduling.preference);
     let preference = preference.unwrap_or_default();
@@ -40,7 +40,7 @@ pub(in crate::negotiation) fn weights(offer: &AgreementOffer) -> Weights {
     }
 }
 
-/// The sizes that an offer could have beyond those that it asks for, where it says how its duration follows from its size.
+/// The sizes that an offer could have beyond the requested ones, where it has a law of scaling.
 pub(in crate::negotiation) fn others(
     offer: &AgreementOffer,
     offered: &Offered,
@@ -55,8 +55,7 @@ pub(in crate::negotiation) fn others(
     Some(sizes::beyond(law, &asked, capacity))
 }
 
-/// The ways to read what an offer asks for, each leaving no choice any more, in its requester's order; none where there
-/// are too many.
+/// The ways to read an offer, each without an open choice, in its requester's order; none where there are too many.
 pub(in crate::negotiation) fn readings(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
     let read = |terms: Terms| AgreementOffer {
         name: offer.name.clone(),
@@ -87,8 +86,9 @@ fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
         })
 }
 
-/// The best candidates of those that can be said, each with what is said; and what the best of the others
-/// break. One that can not be said dominates nobody. The best are looked for [`ROUNDS_MAX`] times at most.
+/// The best candidates among the ones that can be expressed, each with its words; and the rules that the best of the
+/// others break. A candidate that cannot be expressed dominates no other. The best are looked for [`ROUNDS_MAX`] times
+/// at most.
 pub(in crate::negotiation) fn sayable(
     mut candidates: Vec<Candidate>,
     weights: Weights,
@@ -119,7 +119,8 @@ pub(in crate::negotiation) fn sayable(
     (said, broken)
 }
 
-/// The counter offer that says what a candidate amounts to, or what it breaks of an offer whose maker has it in `places`.
+/// The counter offer for a candidate, or the rules of the offer that it breaks. `places` gives their places in the
+/// offer's original form.
 pub(in crate::negotiation) fn counter(
     asked: &AgreementOffer,
     places: &Places,
@@ -130,7 +131,7 @@ pub(in crate::negotiation) fn counter(
     let offer = worded(asked, &offered.template, candidate);
     let made = offer.make();
     let Ok(document) = Document::made(&made, places) else {
-        // What was read can be written; but words of the requester's may have grown in being escaped.
+        // A document that was read can be written; but the requester's words may have grown by escaping.
         return Err(Vec::new());
     };
     let mut broken = wsag::rules::check(&document);
@@ -159,7 +160,7 @@ fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -
     offer.agreement_id = None;
     let moldable = scheduling(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
     let numbers = Numbers {
-        // Pieces of differing sizes have those that were asked for.
+        // Pieces of different sizes keep the requested sizes.
         nodes: (!candidate.slots.differ()).then_some(candidate.nodes()),
         window: matches!(candidate.kind, OfferKind::Earlier | OfferKind::Later)
             .then(|| candidate.placement()),
@@ -174,7 +175,7 @@ fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -
         let found = reword(tree, &numbers);
         (time, size) = (time || found.0, size || found.1);
     }
-    // What the offer had left to the template and is no longer as it stands there.
+    // The parts that the offer had left to the template and that differ from it now.
     for description in template.terms.descriptions() {
         let missing = match &description.content {
             ServiceDescription::AllocationTime(_) => {
@@ -196,7 +197,7 @@ fn term(description: &ServiceDescriptionTerm) -> TermTree {
     TermTree::Term(Box::new(Term::ServiceDescription(description.clone())))
 }
 
-/// What a counter offer says other than the offer.
+/// The differences of a counter offer from the offer.
 struct Numbers {
     nodes: Option<u32>,
     window: Option<Interval>,

@@ -1,5 +1,5 @@
-//! What a flat request demands of its answers: the negotiation constraints of WS-Agreement Negotiation (GFD.193, section 5) on
-//! the numbers that a flat offer shows.
+//! The demands of a flat request on its answers: the negotiation constraints of WS-Agreement Negotiation (GFD.193, section 5)
+//! on the numbers that a flat offer shows.
 
 use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
@@ -10,7 +10,7 @@ pub(in crate::negotiation) const MEMBER: &str = "constraints";
 /// Constraints of one request.
 const CONSTRAINTS_MAX: usize = 32;
 
-/// What can be constrained, by the words of an offer, and where it stands in the document of one.
+/// The values that can be constrained, by their words in an offer, and their places in its document.
 const PLACES: [(&str, &str); 4] = [
     ("nodes", "//jsdl:TotalResourceCount/jsdl:Exact"),
     ("start", "//arp:AllocationTimeConstraint/arp:StartTime"),

@@ -21,7 +21,7 @@ use crate::planner::{self, Bargain};
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
 const OFFERS_MAX: usize = 32;
 
-/// An answer in both representations, as it is kept for whoever sends the request again.
+/// An answer in both representations, as it is kept for a repeated request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// As a flat value.
@@ -30,7 +30,7 @@ pub struct Told {
     pub document: String,
 }
 
-/// What a message with offers may be.
+/// The kinds of a message with offers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::negotiation) enum Asked {
     Negotiate,
@@ -65,8 +65,8 @@ impl Negotiation {
     /// request is one offer, and a list of them are several.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is no such message,
-    /// [`Error::NotFound`], [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over, [`Error::KeyReused`],
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for other messages, [`Error::NotFound`],
+    /// [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over, [`Error::KeyReused`],
     /// [`Error::Unavailable`].
     pub async fn negotiate(
         &self,
@@ -191,8 +191,8 @@ impl Negotiation {
         self.keep(key, told).await
     }
 
-    /// What a step of a request that cannot be taken any more has put on the table when it was sent first, or just now by
-    /// whoever sends it at the same time: that may be just what is in its way.
+    /// The offers that a step of a request made when it was sent first, or just now by the same request at the same time.
+    /// The step cannot be taken any more, and these offers may be the reason.
     async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>, Error> {
         self.answered(step).await?.ok_or(why)
     }
@@ -220,7 +220,7 @@ impl Negotiation {
         }
     }
 
-    /// An offer as it is said, once what it answers is on the table.
+    /// An offer in its own words, once the offer that it answers is stored.
     async fn offer_of(
         &self,
         instance: &NegotiationInstance,

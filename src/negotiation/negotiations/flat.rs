@@ -1,6 +1,6 @@
-//! Negotiation for clients that speak JSON: a flat request opens a negotiation and is answered in it with what can be had;
-//! another one counters an offer, or is put on the table to be known; an offer's id accepts it. Underneath are the same
-//! offers and counter offers as in XML.
+//! Negotiation for clients that speak JSON: a flat request opens a negotiation, and the answer has the possible offers.
+//! Another one counters an offer, or only makes an offer known. An offer's id accepts it. Underneath are the same offers
+//! and counter offers as in XML.
 
 use scheduler::Time;
 use serde::Serialize;
@@ -28,12 +28,12 @@ use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
 use crate::planner::Initiation;
 
-/// What a request that opens a negotiation is about beside what is wanted.
+/// The members of a request that opens a negotiation, beside the wish.
 const ABOUT: [&str; 3] = ["agreement", "expires", demands::MEMBER];
-/// What a request in a negotiation says of itself beside what is wanted.
+/// The members of a request in a negotiation, beside the wish.
 const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demands::MEMBER];
 
-/// A negotiation, and what a request in it was answered with.
+/// A negotiation, and the answer to a request in it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NegotiatedView {
@@ -49,7 +49,7 @@ pub struct NegotiatedView {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswersView {
-    /// What can be had, the best first.
+    /// The possible offers, the best first.
     pub offers: Vec<OfferView>,
     /// Why there is nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ impl AnswersView {
         }
     }
 
-    /// What answers to one request amount to: those that can be had, or else why none can.
+    /// The result of the answers to one request: the offers that can be accepted, or the reason why there are none.
     pub(in crate::negotiation) fn of(answers: Vec<OfferView>) -> Self {
         let refusal = answers.iter().find_map(|view| view.refusal.clone());
         let offers: Vec<_> = answers
@@ -88,7 +88,7 @@ enum Base {
     Offer(Box<AgreementOffer>),
 }
 
-/// What a request in a negotiation says of itself.
+/// The properties of a request in a negotiation.
 #[derive(Default)]
 struct OfItself {
     id: Option<String>,
@@ -102,7 +102,7 @@ impl Negotiation {
     /// Opens a negotiation with a flat request, about a new agreement or in place of one, and answers the request in it.
     ///
     /// # Errors
-    /// [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for what is wrong with the request; those of
+    /// [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the request; and the errors of
     /// opening a negotiation.
     pub(in crate::negotiation) async fn request(
         &self,
@@ -210,7 +210,7 @@ impl Negotiation {
         })
     }
 
-    /// A request that opens a negotiation, and what it says about that.
+    /// A request that opens a negotiation, with its members about the negotiation.
     fn read_opening_request(
         &self,
         body: &[u8],
@@ -233,7 +233,7 @@ impl Negotiation {
         })
     }
 
-    /// A request in a negotiation, and what it says of itself.
+    /// A request in a negotiation, with its own properties.
     fn read_of_itself(&self, request: &At<'_>) -> Result<(Request, OfItself), Error> {
         self.read_request(request, &OF_ITSELF, |check, object| OfItself {
             constraints: read_demands(check, object),
@@ -299,7 +299,7 @@ fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraint
     demands.map_or_else(NegotiationConstraints::default, |at| demands::read(check, &at))
 }
 
-/// An offer as it is put into a negotiation; what it does not say of itself is said for it.
+/// An offer as it enters a negotiation, with the defaults of the members that it leaves out.
 fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> Spoken {
     let template = offer.context.template_id.clone().unwrap_or_default();
     Spoken {

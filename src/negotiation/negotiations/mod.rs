@@ -50,10 +50,10 @@ pub struct NegotiationView {
     /// Why the provider has opened it by itself: better-fit or broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed: Option<&'static str>,
-    /// What is paid because the agreement could not be kept, where that is why.
+    /// The payment because the agreement could not be kept, where this is the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub penalties: Vec<MoneyView>,
-    /// Every offer and counter offer, oldest first; each names what it answers.
+    /// Every offer and counter offer, oldest first; each names the one that it answers.
     pub offers: Vec<OfferView>,
 }
 
@@ -74,7 +74,7 @@ impl NegotiationView {
     }
 }
 
-/// The answer to whoever has opened a negotiation, as it is kept for who asks again.
+/// The answer to the opening of a negotiation, as it is kept for a repeated request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Opened {
     /// Its id.
@@ -102,7 +102,7 @@ impl Opened {
     }
 }
 
-/// What a negotiation is asked for with, whatever it came in.
+/// The request for a negotiation, from any form.
 #[derive(Debug, Clone, Default)]
 pub struct Opening {
     /// Until when it is to last; as long as the provider lets it where this is not said.
@@ -115,9 +115,9 @@ impl Negotiation {
     /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is wrong with the document,
-    /// [`Error::NotFound`] where it is about an agreement that is none of the party's, [`Error::Conflict`] where that is
-    /// over, [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for faults of the document,
+    /// [`Error::NotFound`] where its agreement is not the party's, [`Error::Conflict`] where that is over,
+    /// [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
     pub async fn initiate(
         &self,
         party: &str,
@@ -274,7 +274,7 @@ impl Negotiation {
     /// too.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for what is wrong with the document,
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for faults of the document,
     /// [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Gone`] when its time is over,
     /// [`Error::KeyReused`], [`Error::Unavailable`].
     pub async fn end_negotiation(
@@ -325,7 +325,7 @@ impl Negotiation {
 
 /// Why nothing more is done in a negotiation that goes on no longer.
 pub(super) fn over(instance: &NegotiationInstance) -> Error {
-    // It has left the planner's table, so what has not been ended has expired.
+    // It has left the planner's table, so an unended one has expired.
     match instance.state(Time::MIN) {
         NegotiationState::Terminated => Error::Conflict("the negotiation is terminated already".to_owned()),
         _ => Error::Gone("the negotiation has expired".to_owned()),
@@ -343,7 +343,7 @@ pub(super) fn id_in(endpoint: &EndpointReference) -> Option<Uuid> {
         .ok()
 }
 
-/// What would ask for a negotiation about something new, or in place of an agreement, in a document.
+/// The document that asks for a negotiation about a new agreement, or one in place of an agreement.
 pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
     let kind = match agreement {
         None => NegotiationKind::Negotiation(Vec::new()),
@@ -364,7 +364,7 @@ pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
     input.to_xml()
 }
 
-/// What asked for a negotiation, as it was stored.
+/// The document that asked for a negotiation, as it was stored.
 fn opening_of(text: &str) -> Result<InitiateInput, Error> {
     let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
     let document = Document::written(text).map_err(|why| unreadable(why.to_string()))?;
@@ -390,7 +390,7 @@ fn read_end(input: &Input) -> Result<(), Error> {
     }
 }
 
-/// What is told of a negotiation that was ended.
+/// The answer about a negotiation that was ended.
 fn told_of_end(ended: &NegotiationInstance) -> Told {
     let at = ended.ended.unwrap_or(ended.created);
     Told {

@@ -30,11 +30,11 @@ use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, Spoken as
 pub(in crate::negotiation) struct Arrival {
     /// The key that it has one effect under.
     pub(in crate::negotiation) key: Option<RequestKey>,
-    /// What opens its negotiation with it.
+    /// The request that opens its negotiation with it.
     pub(in crate::negotiation) opening: Option<Initiation>,
 }
 
-/// An offer of the requester's, found to be what an offer must be.
+/// A checked offer of the requester.
 pub(in crate::negotiation) struct Understood {
     state: OfferState,
     demands: Arc<CompiledConstraints>,
@@ -42,7 +42,7 @@ pub(in crate::negotiation) struct Understood {
 }
 
 impl Understood {
-    /// What the provider asks itself, to propose what is answered.
+    /// A question of the provider to itself; it proposes the answer.
     pub(in crate::negotiation) fn of_provider(
         suggestion: Suggestion,
         demands: Arc<CompiledConstraints>,
@@ -69,9 +69,9 @@ impl Negotiation {
         let is_first = arrival.opening.is_some();
         let (mut understood, incoming) = match self.understand(instance, &placed, is_first).await? {
             Ok(understood) => understood,
-            // Nothing is opened by what cannot be answered in it.
+            // An offer that cannot be answered in a negotiation opens none.
             Err(violations) if is_first => return Err(invalid(violations)),
-            // What has no place in the tree is not kept in it, and nor is the answer.
+            // An offer without a place in the tree is not kept in it, and nor is its answer.
             Err(violations) => {
                 let rejection = Rejection::Violations(violations);
                 let offer = &placed.offer;
@@ -102,8 +102,8 @@ impl Negotiation {
         Ok(said)
     }
 
-    /// Answers an offer that has been answered before, since what was offered then cannot be had any more: by what is
-    /// still held of the earlier answers, or else anew; once under its key.
+    /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that
+    /// are still held, or else anew; once under its key.
     pub(in crate::negotiation) async fn answer_again(
         &self,
         instance: &NegotiationInstance,
@@ -146,7 +146,7 @@ impl Negotiation {
         Ok(Negotiated { said })
     }
 
-    /// The answers to an offer, not stored yet: what could be had, or one that rejects it.
+    /// The answers to an offer, not stored yet: the possible offers, or one that rejects it.
     pub(in crate::negotiation) async fn counter_offers(
         &self,
         instance: &NegotiationInstance,
@@ -162,7 +162,7 @@ impl Negotiation {
                 .await?;
             match tried {
                 Ok(answers) => return Ok(answers),
-                // What the requester would like best is what the answer is about.
+                // The answer is about the requester's first preference.
                 Err(rejection) => drop(rejected.get_or_insert(rejection)),
             }
         }
@@ -279,7 +279,8 @@ impl Negotiation {
         .await
     }
 
-    /// Stores an offer and its answers; what cannot be stored because the tree has changed meanwhile is rejected.
+    /// Stores an offer and its answers. An offer that cannot be stored because the tree has changed meanwhile is
+    /// rejected.
     async fn bargain(
         &self,
         instance: &NegotiationInstance,
@@ -339,8 +340,8 @@ impl Negotiation {
         Ok(vec![self.rejected(instance.id, None, offer, &rejection).said()])
     }
 
-    /// Holds an offer against the rules of the tree, in which the first one finds no other. The result has what is put on the
-    /// table besides.
+    /// Checks an offer against the rules of the tree. The first offer finds the tree empty. The result has the other offers
+    /// that are stored with it.
     pub(in crate::negotiation) async fn understand(
         &self,
         instance: &NegotiationInstance,
@@ -437,8 +438,8 @@ impl Negotiation {
         )))
     }
 
-    /// What a counter offer promises beside its place and its price, as it is understood now; or what is wrong with it, so that it
-    /// cannot be offered.
+    /// The promise of a counter offer beside its place and its price, as it is understood now; or the faults that keep it from
+    /// being offered.
     fn promise_of(
         &self,
         offer: &AgreementOffer,
@@ -503,14 +504,14 @@ impl Negotiation {
     }
 }
 
-/// Whether a first offer names its own template as what it answers, in one of the three forms.
+/// Whether a first offer names its own template as the document that it answers, in one of the three forms.
 fn names_template(offer: &Spoken, to: &str) -> bool {
     let id = offer.context.template_id.as_deref().unwrap_or_default();
     let name = offer.context.template_name.as_deref().unwrap_or_default();
     !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))
 }
 
-/// What is wrong at a path below an offer.
+/// A fault at a path below an offer.
 pub(in crate::negotiation) fn violation(
     places: &Places,
     below: &str,

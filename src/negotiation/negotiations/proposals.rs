@@ -1,5 +1,6 @@
-//! What the provider proposes by itself: a negotiation that it opens about a party's agreement, with offers that the party may
-//! accept like any other. The planner suggests; here that becomes words. What nobody accepts lapses, and nothing has moved.
+//! Proposals of the provider: a negotiation that it opens about a party's agreement, with offers that the party may accept
+//! like any other. The planner makes suggestions; here they become documents. An offer that is not accepted lapses, and
+//! nothing has moved.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ const UNANSWERED_MAX: u32 = 1_000;
 /// Seconds by which a proposal outlives its offers, which are found a little after it was thought of.
 const OUTLIVES: i64 = 10;
 
-/// What the provider proposes to do about an agreement.
+/// A proposal of the provider about an agreement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProposalView {
@@ -45,10 +46,10 @@ pub struct ProposalView {
     pub reason: String,
     /// Until when it can be accepted.
     pub expires: String,
-    /// What the agreement's terms have its party paid because it was not kept, whether or not this is accepted.
+    /// The payment to its party, by the agreement's terms, because it was not kept, whether or not this is accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub penalties: Vec<MoneyView>,
-    /// What can be accepted, the best first.
+    /// The offers that can be accepted, the best first.
     pub offers: Vec<ProposedView>,
 }
 
@@ -66,7 +67,7 @@ pub struct ProposedView {
     pub start: String,
     /// Where it would end.
     pub end: String,
-    /// What it would cost, where something is charged.
+    /// Its price, where something is charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
 }
@@ -86,7 +87,8 @@ impl ProposedView {
 }
 
 impl Negotiation {
-    /// Makes offers of what the planner suggests, until it is told to stop; first of what was lost just before a restart.
+    /// Makes offers of the planner's suggestions, until it is told to stop; first for the agreements that were lost just
+    /// before a restart.
     pub async fn propose(self, mut suggestions: broadcast::Receiver<Suggestion>, stop: CancellationToken) {
         let since = self.clock.micros() - self.negotiating.hold * MICROS_PER_SECOND;
         match self.store.lost_and_unanswered(since, UNANSWERED_MAX).await {
@@ -130,7 +132,7 @@ impl Negotiation {
         }
         let offer = self.words_of(about).await?.offer()?;
         let hold = self.negotiating.hold;
-        // What was to be over by now may be later.
+        // The replacement of a slot that was to be over by now may end later.
         let late = agreement.deadline - agreement.placement().duration() < now + hold;
         let end = now + hold + agreement.placement().duration();
         let wish = Wish {
@@ -177,7 +179,7 @@ impl Negotiation {
         Ok(instance.id)
     }
 
-    /// What stands at the root of a proposal: what was agreed, in the provider's words.
+    /// The root of a proposal: the agreement in the provider's words.
     fn as_agreed(&self, instance: &NegotiationInstance, agreed: AgreementOffer) -> (Put, Spoken) {
         let id = Uuid::now_v7();
         let words = Spoken {
@@ -216,7 +218,7 @@ impl Negotiation {
         (put, words)
     }
 
-    /// What the provider proposes to do about an agreement at the moment.
+    /// The present proposals of the provider about an agreement.
     pub(in crate::negotiation) async fn proposals_about(
         &self,
         agreement: &Agreement,
@@ -242,7 +244,7 @@ impl Negotiation {
         Ok(proposals)
     }
 
-    /// What is paid because the agreement was not kept that a negotiation is about.
+    /// The payment because the agreement of a negotiation was not kept.
     pub(in crate::negotiation) async fn penalties_about(
         &self,
         instance: &NegotiationInstance,
@@ -258,7 +260,7 @@ impl Negotiation {
     }
 }
 
-/// What the terms of an agreement that could not be kept have its party paid for that.
+/// The payment to its party, by the terms of an agreement that could not be kept.
 fn penalties(agreement: &Agreement, instance: &NegotiationInstance) -> Vec<MoneyView> {
     if instance.proposed != Some(ProposalReason::Broken) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Which of the changes that a refusal names an offer can make: those that its template takes.
+//! The changes of a refusal that an offer can make: the ones that its template accepts.
 
 use wsag::agreements::AgreementOffer;
 use wsag::time::DateTime;
@@ -33,7 +33,7 @@ impl Negotiation {
     }
 }
 
-/// What a change asks for in place of what was asked for.
+/// The new values of a change.
 fn relaxed(relaxation: &RelaxationView) -> Wish {
     let at = |time: scheduler::Time| DateTime::from_seconds(time.seconds());
     Wish {

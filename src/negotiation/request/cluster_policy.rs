@@ -1,4 +1,4 @@
-//! What a cluster would refuse is not promised on it: before the planner is asked, each cluster says what it thinks of the job.
+//! A job that a cluster would refuse is not promised on it: each cluster judges the job before the planner is asked.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::execution::dispatcher::Shared;
 use crate::negotiation::Negotiation;
 use crate::planner::Proposal;
 
-/// Sizes of one request that a cluster judges: refusals are mostly about whose job it is, and each other size may cost a call.
+/// Sizes of one request that a cluster judges: refusals are mostly about the job's owner, and each other size may cost a call.
 const SIZES_MAX: usize = 8;
 
 /// How long a request waits for the verdicts of one cluster.
@@ -77,8 +77,8 @@ impl Negotiation {
         })
     }
 
-    /// The cluster that holds an offer, where it would refuse its job by now: what it said when the offer was made may be so no
-    /// longer. One that cannot be asked refuses nothing.
+    /// The cluster that holds an offer, where it would refuse its job by now: its judgement at the time of the offer may have
+    /// changed. A cluster that cannot be asked refuses nothing.
     pub(in crate::negotiation) async fn barred_by_now(
         &self,
         offer: &NegotiationOffer,
@@ -123,7 +123,7 @@ fn sizes_of(terms: &OfferTerms) -> Vec<Shape> {
     sizes
 }
 
-/// At most so many of the sizes, at even distances, the first and the last among them.
+/// At most this number of the sizes, at even distances, including the first and the last.
 fn some_of<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
     if shapes.len() <= most {
         return shapes.to_vec();

@@ -1,4 +1,4 @@
-//! What a job asks of nodes beyond their number: JSDL's ranges as conditions on the attributes of resources.
+//! The conditions of a job on nodes beyond their number: JSDL's ranges as conditions on the attributes of resources.
 
 use wsag::job::{Bound, FilterKind, RangeValue, Resources};
 

@@ -1,5 +1,5 @@
-//! The guarantees of an offer, and what those of a template are worth, read into amounts. Nobody but the provider sets
-//! that, so that what cannot be read is the provider's to mend.
+//! The guarantees of an offer, and the values of a template's guarantees, read into amounts. Only the provider sets
+//! these values, so the provider has to fix a value that cannot be read.
 
 use scheduler::Seconds;
 use wsag::guarantees::{self, AssessmentInterval, GuaranteeTerm};
@@ -16,10 +16,10 @@ const PERCENT: &str = "percent";
 /// More than this of a price is a slip of the pen.
 const PERCENT_MAX_MICROS: i64 = 1_000 * 1_000_000;
 
-/// What a term is worth; `priced` is the currency of values that name no unit.
+/// The values of a term; `priced` is the currency of values that name no unit.
 ///
 /// # Errors
-/// What was expected, in words.
+/// The expected value, in words.
 pub(in crate::negotiation) fn values(
     term: &GuaranteeTerm,
     priced: Option<Currency>,
@@ -149,8 +149,8 @@ impl Check<'_> {
         guarantees
     }
 
-    /// Whether the requester has taken over what the template obliges it to. What the provider owes may be waived by leaving
-    /// it out; what the requester owes may not. A guarantee inside a choice of the template is one that may be left out.
+    /// Whether the requester has taken over its obligations in the template. A guarantee that the provider owes may be left
+    /// out; one that the requester owes may not. A guarantee inside a choice of the template is one that may be left out.
     fn obligations(&mut self, taken: &[Guarantee]) {
         let mut owed = Vec::new();
         let mut members: Vec<&TermTree> = self.offered.template.terms.all.iter().flatten().collect();

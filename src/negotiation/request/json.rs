@@ -33,7 +33,7 @@ impl Json {
     /// Reads a document.
     ///
     /// # Errors
-    /// [`Error::MalformedJson`] for what is no JSON, has a member twice, or is beyond bounds.
+    /// [`Error::MalformedJson`] for a text that is not JSON, has a member twice, or is beyond bounds.
     pub(in crate::negotiation) fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let left = Cell::new(VALUES_MAX);
         let seed = Seed {
@@ -46,7 +46,7 @@ impl Json {
         read.map_err(|why| Error::MalformedJson(why.to_string()))
     }
 
-    /// What kind of value it is, in words.
+    /// The kind of the value, in words.
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -140,7 +140,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
             ..self
         };
         let mut object: Vec<(String, Json)> = Vec::new();
-        // An object has few members that are not refused; the number of values bounds what comparing them costs.
+        // An object has few members that are not refused. The number of values limits the cost of comparing them.
         while let Some(name) = members.next_key::<String>()? {
             if object.iter().any(|(other, _)| *other == name) {
                 return Err(A::Error::custom(format!(
@@ -153,7 +153,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 }
 
-/// Collects what is wrong with a document.
+/// Collects the faults of a document.
 #[derive(Debug, Default)]
 pub(in crate::negotiation) struct Check {
     found: Vec<Violation>,
@@ -166,7 +166,7 @@ pub(in crate::negotiation) struct At<'j> {
     pub(in crate::negotiation) pointer: String,
 }
 
-/// An object whose members are all known.
+/// An object with known members only.
 #[derive(Debug, Clone)]
 pub(in crate::negotiation) struct Object<'j> {
     members: &'j [(String, Json)],
@@ -207,7 +207,7 @@ impl<'j> At<'j> {
 }
 
 impl Check {
-    /// Notes what is wrong at a place.
+    /// Notes a fault at a place.
     pub(in crate::negotiation) fn add(&mut self, pointer: &str, message: impl Into<String>) {
         self.found.push(Violation {
             path: pointer.to_owned(),
@@ -223,7 +223,7 @@ impl Check {
         );
     }
 
-    /// What was read, where nothing is wrong.
+    /// The value read, where there is no fault.
     pub(in crate::negotiation) fn finish<T>(self, read: Option<T>) -> Result<T, Error> {
         match read {
             Some(read) if self.found.is_empty() => Ok(read),

@@ -1,5 +1,5 @@
-//! The flat request of a client that speaks JSON: read strictly, made into the same offer as a document, and what is
-//! wrong with that offer told where the request has it.
+//! The flat request of a client that speaks JSON: read strictly and made into the same offer as a document. Faults of
+//! that offer are reported at their places in the request.
 
 pub(super) mod cluster_policy;
 pub(super) mod filters;
@@ -70,7 +70,7 @@ const ELEMENTS: [(&str, &[&str]); 18] = [
     ("expires", &["wsag-neg:ExpirationTime"]),
 ];
 
-/// A flat request, read: what is asked for.
+/// A flat request, read into a wish.
 pub(super) struct Request {
     pub(super) wish: Wish,
     /// Where each part of the wish stands in the request.
@@ -82,7 +82,7 @@ pub(super) struct Request {
 }
 
 impl Negotiation {
-    /// Reads a flat request, which may also have these members, and what `read` makes of them.
+    /// Reads a flat request, which may also have these members, and the values that `read` makes of them.
     pub(super) fn read_request<T>(
         &self,
         request: &At<'_>,
@@ -142,7 +142,7 @@ impl Negotiation {
     }
 }
 
-/// What is asked for, and where.
+/// The wish and its places.
 fn read_wish(check: &mut Check, object: &Object<'_>) -> (Wish, Places) {
     let wish = Wish {
         name: object.get("name").and_then(|at| check.text(&at)),
@@ -157,7 +157,7 @@ fn read_wish(check: &mut Check, object: &Object<'_>) -> (Wish, Places) {
     (read_window(check, object, wish), places(object))
 }
 
-/// Where a request has what its offer says, whatever that is.
+/// The place in a request of any part of its offer.
 pub(super) fn places_of_any() -> Places {
     let mut places = Places::form("");
     for (member, elements) in ELEMENTS {
@@ -169,7 +169,7 @@ pub(super) fn places_of_any() -> Places {
     places
 }
 
-/// Where a request has what its offer says.
+/// The places in a request of the parts of its offer.
 fn places(object: &Object<'_>) -> Places {
     let mut places = Places::form(object.pointer());
     for (member, elements) in ELEMENTS {
@@ -241,7 +241,7 @@ impl Wish {
         })
     }
 
-    /// What [`Wish::to_json`] has written, and where.
+    /// The text of [`Wish::to_json`], and its places.
     ///
     /// # Errors
     /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
@@ -260,7 +260,7 @@ fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
         values
             .iter()
             .filter_map(|at| match at.value {
-                // Numbers are what most arguments are.
+                // Most arguments are numbers.
                 Json::Number(number) => Some(number.to_string()),
                 // An argument may be empty.
                 _ => check.any_text(at),

@@ -21,13 +21,13 @@ use crate::planner::{Choice, Proposal, Scaling};
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;
 
-/// An offer that is right: what to plan, and the window as it was asked for.
+/// A valid offer: the request to plan, and the window as it was asked for.
 pub(in crate::negotiation) struct Draft {
     pub(in crate::negotiation) proposal: Proposal,
     pub(in crate::negotiation) window: Interval,
 }
 
-/// What an offer is checked with.
+/// The data for the check of an offer.
 pub(in crate::negotiation) struct Check<'a> {
     pub(in crate::negotiation) negotiation: &'a Negotiation,
     pub(in crate::negotiation) document: &'a Document<'a>,
@@ -42,7 +42,7 @@ pub(in crate::negotiation) struct Check<'a> {
     pub(in crate::negotiation) found: Vec<Violation>,
 }
 
-/// The terms of an offer that say what and when.
+/// The terms of an offer about the job and its time.
 #[derive(Default)]
 struct Described<'a> {
     job: Option<&'a JobDefinition>,
@@ -59,9 +59,10 @@ pub(in crate::negotiation) struct Request {
 }
 
 impl Negotiation {
-    /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes
-    /// the request of it; of one that leaves a choice, a request for each way to read it that is right, in the
-    /// requester's order. In place of an agreement whose slot has begun, what cannot change any more has to be as it is.
+    /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes the
+    /// request of it. An offer that leaves a choice makes a request for each valid way to read it, in the requester's
+    /// order. If it replaces an agreement with a slot that has begun, the parts that cannot change any more must be
+    /// equal.
     pub(in crate::negotiation) fn drafts(
         &self,
         document: &Document<'_>,
@@ -80,7 +81,7 @@ impl Negotiation {
             }])));
         };
         let offered = self.template_of(document, offer)?;
-        // What the whole document breaks is the same however it is read.
+        // The violations of the whole document are the same for each way to read it.
         let mut found = wsag::rules::check(document);
         found.extend(offered.compiled.check(document));
         let mut drafts = Vec::new();
@@ -109,7 +110,7 @@ impl Negotiation {
         }
     }
 
-    /// The same of an offer that was put together here from what its maker has sent, where `places` has it.
+    /// The same for an offer that was composed here from its maker's input, with the places of the input in `places`.
     pub(in crate::negotiation) fn drafts_of(
         &self,
         offer: &AgreementOffer,
@@ -345,7 +346,7 @@ impl<'a> Check<'a> {
         described
     }
 
-    /// Whether a term of the offer is among those that hold.
+    /// Whether a term of the offer is among the chosen ones.
     pub(in crate::negotiation) fn is_chosen(&self, term: &Term) -> bool {
         self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
@@ -383,7 +384,7 @@ impl<'a> Check<'a> {
         names.join(", ")
     }
 
-    /// What is to run; none where only nodes are reserved.
+    /// The job to run; none where only nodes are reserved.
     fn job(&mut self, definition: &JobDefinition) -> Option<Job> {
         self.staging(definition);
         let wanted = definition.application.as_ref()?;
@@ -475,7 +476,7 @@ impl<'a> Check<'a> {
                 Some(range) => range.whole_numbers().ok()?.0,
                 None => defaults.nodes,
             };
-            // What was learned is work; what somebody says is a contract.
+            // A learned duration is work; a stated duration is a contract.
             let begun = self.begun.map(|of| of.duration);
             let (duration, scaling) = match (
                 time.duration.map(Seconds::from).or(begun),
@@ -530,7 +531,7 @@ impl<'a> Check<'a> {
             .ok()
     }
 
-    /// What it may cost: an amount in the currency of the price list. Where nothing is priced any budget will do.
+    /// Its budget: an amount in the currency of the price list. Where nothing is priced any budget will do.
     fn budget(&mut self, described: &Described<'_>) -> Option<Money> {
         let budget = described.scheduling?.budget.as_ref()?;
         let currency = Currency::parse(&budget.currency)?;
@@ -543,8 +544,8 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What is wrong with the name of an offer: it stands in lists, pages and on terminals, so that it is one line that obeys no
-/// terminal, and not endless.
+/// The fault of an offer's name. A name stands in lists, on pages and on terminals, so it has to be one line of limited
+/// length without control characters.
 pub(in crate::negotiation) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<Violation> {
     let name = name.unwrap_or_default();
     let wrong = name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control);

@@ -14,7 +14,7 @@ const SIZES_MAX: usize = 1_000;
 /// The sizes of a range that a provider with at most `capacity` nodes on a resource can think of, from most nodes to fewest.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the law or its sizes.
+/// A sentence about the fault of the law or its sizes.
 pub(in crate::negotiation) fn of(
     law: &Moldability,
     range: &RangeValue,

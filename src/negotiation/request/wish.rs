@@ -1,5 +1,5 @@
-//! What is asked for, whatever it came in, and the offer that asks for it: a template's terms with the wish in them. A
-//! flat request in JSON and the form of the portal become offers here, and are checked, shown and stored as any other.
+//! The wish of a request in any form, and the offer that asks for it: a template's terms with the wish in them. A flat
+//! request in JSON and the form of the portal become offers here, and are checked, shown and stored as any other.
 
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
@@ -12,12 +12,12 @@ use wsag::time::DateTime;
 /// Name of the term that says how a request may be planned, where the template has none.
 const SCHEDULING_TERM: &str = "SCHEDULING";
 
-/// What is asked for. What is not said is the template's.
+/// The wish. The template gives the members that it leaves out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wish {
     /// For the requester's own list.
     pub name: Option<String>,
-    /// What is to run; none where only nodes are reserved.
+    /// The job to run; none where only nodes are reserved.
     pub run: Option<Run>,
     /// How many nodes, least and greatest.
     pub nodes: Option<(u32, u32)>,
@@ -71,7 +71,7 @@ impl Wish {
         }
     }
 
-    /// An offer with this in place of what it says; what is not said here stays.
+    /// An offer with the values of this wish in place of its own. Its other values stay.
     pub fn change(&self, offer: &AgreementOffer) -> AgreementOffer {
         let mut wish = self.clone();
         for term in offer.terms.descriptions() {

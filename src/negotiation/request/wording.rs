@@ -1,5 +1,5 @@
-//! The words of offers as they are kept, and what they say. A document is kept as it came. A flat request is kept as the wish that it
-//! was read into, with the version of the template that says the rest: its document is written when it is asked for.
+//! The words of offers as they are kept, and their content. A document is kept as it came. A flat request is kept as the wish
+//! that it was read into, with the version of the template that gives the rest. Its document is written on demand.
 
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -16,7 +16,7 @@ use crate::negotiation::{Error, Negotiation};
 pub(in crate::negotiation) enum Words {
     /// A document as it came.
     Document(String),
-    /// What a flat request makes of its template, and where the request has it.
+    /// The offer that a flat request makes of its template, and the places in the request.
     Offer(Box<AgreementOffer>, Places),
 }
 
@@ -99,7 +99,7 @@ impl Negotiation {
         self.words(wording.ok_or(Error::NotFound)?).await
     }
 
-    /// What stored words say.
+    /// The content of stored words.
     pub(in crate::negotiation) async fn words(&self, wording: Wording) -> Result<Words, Error> {
         let (version, request) = match wording {
             Wording::Document(text) => return Ok(Words::Document(text)),

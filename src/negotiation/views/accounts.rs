@@ -1,4 +1,4 @@
-//! What a party owes and is owed: its account of the ledger, for an operator everybody's.
+//! The debts and credits of a party: its account of the ledger; for an operator all accounts.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use crate::negotiation::{Error, MoneyView, Negotiation, Scope};
 /// Entries on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
 
-/// What accounts hold, and a page of their entries.
+/// The balances of accounts, and a page of their entries.
 pub struct Accounts {
     balances: Vec<Balance>,
     entries: Vec<Entry>,
@@ -28,17 +28,17 @@ pub struct AccountsView {
     pub accounts: Vec<AccountView>,
     /// Newest first; for an operator the sides of the parties.
     pub entries: Vec<EntryView>,
-    /// What `after` is to be for the next page; none on the last.
+    /// The value of `after` for the next page; none on the last.
     pub next: Option<Uuid>,
 }
 
-/// What an account holds of a currency.
+/// The balance of an account in a currency.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountView {
     /// `provider`, or `party:` and a name.
     pub account: String,
-    /// What it holds; below zero what it owes.
+    /// Its balance; below zero it owes this amount.
     pub balance: MoneyView,
 }
 
@@ -52,11 +52,11 @@ pub struct EntryView {
     pub at: String,
     /// The account.
     pub account: String,
-    /// What for: price, cancellation, change, penalty or reward.
+    /// The kind: price, cancellation, change, penalty or reward.
     pub kind: String,
     /// The agreement that it belongs to.
     pub agreement: Uuid,
-    /// What was added, or where it is negative taken.
+    /// The amount that was added, or taken where it is negative.
     pub amount: MoneyView,
     /// More, in words.
     pub detail: String,
@@ -110,7 +110,7 @@ impl Accounts {
 }
 
 impl Negotiation {
-    /// What the caller's account holds and a page of its entries, newest first, beginning after a posting; for an
+    /// The balance of the caller's account and a page of its entries, newest first, beginning after a posting; for an
     /// operator every account, and the entries of every party.
     ///
     /// # Errors

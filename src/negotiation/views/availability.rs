@@ -9,7 +9,7 @@ use super::second;
 use crate::negotiation::{Error, Negotiation};
 use crate::planner;
 
-/// A question about free nodes; what is not said has a default.
+/// A question about free nodes; each missing member has a default.
 #[derive(Debug, Clone, Default)]
 pub struct AvailabilityQuery {
     /// How many nodes at least; 1.
@@ -18,15 +18,15 @@ pub struct AvailabilityQuery {
     pub start: Option<DateTime>,
     /// Until when; a day after the start.
     pub end: Option<DateTime>,
-    /// What executes on the resources; anything.
+    /// The executor of the resources; by default any.
     pub kind: Option<String>,
 }
 
-/// When nodes are free, and nothing of whose they are otherwise.
+/// The times when nodes are free; the holders of the others are not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AvailabilityView {
-    /// So many nodes at least, on one resource.
+    /// The least number of nodes, on one resource.
     pub nodes: u32,
     /// The class that was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -200,7 +200,7 @@ impl Page {
 }
 
 impl NegotiationsView {
-    /// As a document, with the negotiations' addresses below the service's. What their offers are stands there.
+    /// As a document, with the negotiations' addresses below the service's. Their offers are there.
     pub fn document(&self, base: &str) -> String {
         let listed = self.negotiations.iter().map(|view| ListedNegotiation {
             id: view.id.to_string(),
@@ -346,7 +346,7 @@ fn reason(reason: Reason) -> refusals::Reason {
     }
 }
 
-/// The offer as it came, able to stand alone: what is kept of it and shown again.
+/// The offer as it came, complete in itself, to be kept and shown again.
 pub(in crate::negotiation) fn verbatim(document: &Document<'_>) -> Result<String, Error> {
     let text = document
         .offer_xml()

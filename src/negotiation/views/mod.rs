@@ -1,5 +1,5 @@
-//! What is shown of templates and agreements: flat values that JSON, the pages and the command line share, and that
-//! the XML documents are written from.
+//! The views of templates and agreements: flat values that JSON, the pages and the command line share. The XML
+//! documents are written from them.
 
 pub(super) mod accounts;
 pub(super) mod availability;
@@ -41,7 +41,7 @@ pub struct AgreementView {
     pub id: Uuid,
     /// The name that the offer gave.
     pub name: Option<String>,
-    /// The party whose it is.
+    /// Its party.
     pub party: String,
     /// The template that it was made from.
     pub template: String,
@@ -66,7 +66,7 @@ pub struct AgreementView {
     /// The pieces in which its work is done, in order of time; none where it is done in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
-    /// What it costs, where it is priced.
+    /// Its price, where it is priced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
     /// The reservation in the cluster that its party's jobs can name; of an agreement that runs nothing, where there is one.
@@ -96,7 +96,7 @@ pub struct AgreementView {
     /// The agreement that has taken its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<Uuid>,
-    /// What the provider proposes by itself to do about it.
+    /// The provider's own proposals about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposals: Vec<ProposalView>,
     /// When the offer was accepted.
@@ -127,18 +127,18 @@ pub struct PieceView {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AcceptedView {
-    /// What it became.
+    /// The agreement that it became.
     #[serde(flatten)]
     pub agreement: AgreementView,
-    /// The same party's other agreements that moved inside their windows to let it in.
+    /// The same party's other agreements that moved inside their windows to make room for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedView>,
-    /// What was chosen where the offer left a choice.
+    /// The choice, where the offer left one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceView>,
 }
 
-/// What was chosen of a compositor that leaves a choice.
+/// The choice from a compositor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChoiceView {
@@ -182,9 +182,9 @@ pub struct GuaranteeView {
     pub state: String,
     /// The objective.
     pub objective: String,
-    /// What the state was found from.
+    /// The data that decided the state.
     pub evidence: Option<String>,
-    /// What it is worth.
+    /// Its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueView>,
 }
@@ -197,7 +197,7 @@ pub struct ValueView {
     pub kind: String,
     /// The amount each time, for the price of this agreement.
     pub amount: MoneyView,
-    /// Paid again after so many seconds; none for once.
+    /// Paid again after this number of seconds; none for once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every_seconds: Option<i64>,
     /// How often it has been paid.
@@ -210,7 +210,7 @@ pub struct ValueView {
 pub struct AgreementPage {
     /// Newest first.
     pub agreements: Vec<AgreementView>,
-    /// What `after` is to be for the next page; none on the last.
+    /// The value of `after` for the next page; none on the last.
     pub next: Option<Uuid>,
 }
 
@@ -220,9 +220,9 @@ pub struct AgreementPage {
 pub struct EventView {
     /// When.
     pub at: String,
-    /// What, in a word.
+    /// The kind of the event, in a word.
     pub kind: String,
-    /// What, in words.
+    /// The event, in words.
     pub detail: String,
 }
 
@@ -230,7 +230,7 @@ pub struct EventView {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TimelineView {
-    /// Whose.
+    /// The agreement.
     pub agreement: Uuid,
     /// In order.
     pub events: Vec<EventView>,
@@ -383,7 +383,7 @@ impl PieceView {
     }
 }
 
-/// What a guarantee of an agreement is worth.
+/// The values of a guarantee of an agreement.
 fn values_of(guarantee: &Guarantee, agreement: &Agreement) -> Vec<ValueView> {
     let each = |kind: &'static str, all: &[Compensation]| {
         let worth = all.iter().filter_map(|of| {

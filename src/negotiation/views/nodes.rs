@@ -11,7 +11,7 @@ use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::{Error, Negotiation};
 use crate::planner::{NodeState, Saying, Standing};
 
-/// Nodes that are listed of one resource; of a larger one, those that are not up.
+/// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
 const NODES_SHOWN_MAX: usize = 10_000;
 /// Characters of a reason.
 const REASON_MAX: usize = 500;
@@ -30,7 +30,7 @@ pub struct ResourcesView {
 pub struct ResourceView {
     /// Its name.
     pub name: String,
-    /// What executes on it.
+    /// Its executor.
     pub kind: String,
     /// How many nodes it has.
     pub nodes: u32,
@@ -40,16 +40,16 @@ pub struct ResourceView {
     pub drained: u32,
     /// How many are down.
     pub down: u32,
-    /// What it fails in at the moment.
+    /// Its present faults.
     pub troubles: Vec<TroubleView>,
 }
 
 /// Something that a resource fails in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TroubleView {
-    /// What it does not do.
+    /// The action that fails.
     pub doing: String,
-    /// What it said last.
+    /// Its last message.
     pub message: String,
     /// Since when.
     pub since: String,
@@ -62,7 +62,7 @@ pub struct NodesView {
     pub resource: String,
     /// How many nodes it has.
     pub capacity: u32,
-    /// Its nodes, all of them unless it has more than are listed: then those that are not up.
+    /// Its nodes: all of them, or only the nodes that are not up where it has more than a list may have.
     pub nodes: Vec<NodeView>,
 }
 
@@ -71,15 +71,15 @@ pub struct NodesView {
 pub struct NodeView {
     /// Its number in the resource, from 0.
     pub number: u32,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// `up`, `drained` (it keeps what runs on it) or `down`: the worst that is said.
+    /// `up`, `drained` (it keeps its running work) or `down`: the worst of its reports.
     pub state: String,
-    /// Who says that it is not up.
+    /// The reports that it is not up.
     pub said: Vec<SaidView>,
 }
 
-/// What somebody says of a node that is not up.
+/// A report on a node that is not up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SaidView {
     /// `executor` (the cluster itself) or `operator`.
@@ -93,14 +93,14 @@ pub struct SaidView {
     pub reason: Option<String>,
 }
 
-/// What a change of nodes has led to.
+/// The effects of a change of nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RepairedView {
     /// Name of the resource.
     pub resource: String,
     /// The nodes, as they stand now.
     pub nodes: Vec<NodeView>,
-    /// Agreements whose work was lost with its nodes.
+    /// Agreements that lost their work with its nodes.
     pub lost: usize,
     /// Agreements that got another place.
     pub moved: usize,
@@ -159,9 +159,9 @@ impl Negotiation {
         })
     }
 
-    /// Says how nodes of a resource stand from now on, and why: `nodes` names them, as in `n[1-3],n7` or `0,3`; the body is an
-    /// object with `state` and `reason`. What is promised on them gets another place, and the audit trail tells that the party
-    /// said so. For operators.
+    /// Sets the state of nodes of a resource from now on, with a reason: `nodes` names them, as in `n[1-3],n7` or `0,3`; the
+    /// body is an object with `state` and `reason`. Agreements on them get another place, and the audit trail names the party
+    /// that said so. For operators.
     ///
     /// # Errors
     /// [`Error::NotFound`] also for a node that there is not, those of the body,

@@ -1,5 +1,5 @@
-//! What is shown of offers and counter offers: flat values for JSON, and the documents of WS-Agreement Negotiation,
-//! from the words that are stored and the state that they have come to.
+//! The views of offers and counter offers: flat values for JSON, and the documents of WS-Agreement Negotiation, from
+//! the stored words and their present state.
 
 use scheduler::Time;
 use serde::Serialize;
@@ -20,9 +20,9 @@ use crate::negotiation::{Error, Negotiation, Scope};
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfferView {
-    /// Its `OfferId`: of a counter offer what to accept.
+    /// Its `OfferId`: an acceptance names the one of a counter offer.
     pub id: String,
-    /// What it answers: another offer's id, or the template.
+    /// The offer or template that it answers: another offer's id, or the template.
     pub counter_offer_to: String,
     /// `NegotiationInitiator` or `NegotiationResponder`.
     pub creator: &'static str,
@@ -33,7 +33,7 @@ pub struct OfferView {
     /// From when on it is no longer taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
-    /// Of a counter offer that can be had: what it amounts to.
+    /// The terms of a counter offer that can be accepted.
     #[serde(flatten)]
     pub quotation: Option<QuotationView>,
     /// Until when its nodes are held; none where they are not.
@@ -47,11 +47,11 @@ pub struct OfferView {
     pub refusal: Option<Value>,
 }
 
-/// What a counter offer amounts to.
+/// The terms of a counter offer.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotationView {
-    /// In which way it differs from what was asked: exact, earlier, later, fewer, more, shorter or inPieces.
+    /// Its difference from the request: exact, earlier, later, fewer, more, shorter or inPieces.
     pub kind: crate::agreement::OfferKind,
     /// The resource that it lies on.
     pub resource: String,
@@ -70,18 +70,18 @@ pub struct QuotationView {
     pub ready: String,
     /// Latest completion of that agreement.
     pub deadline: String,
-    /// φ: how far it lies from what was asked.
+    /// φ: its deviation from the request.
     pub deviation: f64,
     /// Probability that it completes in time, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// What it costs, where something is charged.
+    /// Its price, where something is charged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
     /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_difference: Option<MoneyView>,
-    /// What the change of an agreement costs besides.
+    /// The fee for the change of an agreement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fee: Option<MoneyView>,
 }

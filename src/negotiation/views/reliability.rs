@@ -1,10 +1,10 @@
-//! Whether what is stated of run times has been true, in words and numbers for people.
+//! Whether the statements about run times were true, in words and numbers for people.
 
 use scheduler::prediction::Reliability;
 
 use crate::negotiation::Negotiation;
 
-/// How what was stated compares with what came.
+/// The comparison of statements with outcomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReliabilityView {
     /// Executions of which something had been stated.
@@ -18,7 +18,7 @@ pub struct ReliabilityView {
 /// A statement about run times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementView {
-    /// What was stated.
+    /// The stated value.
     pub statement: String,
     /// In how many of a hundred cases it was so.
     pub held: String,
@@ -27,7 +27,7 @@ pub struct StatementView {
 }
 
 impl ReliabilityView {
-    /// Of what is known.
+    /// The view of the kept statements.
     pub fn of(kept: &Reliability) -> Self {
         let percent = |part: f64| format!("{:.1}", 100.0 * part);
         let intervals = kept.intervals().map(|(stated, held, _)| StatementView {

@@ -5,7 +5,7 @@ use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 
 use crate::negotiation::MoneyView;
 
-/// What the requester allows or prefers beyond size and window. Everything is optional.
+/// The requester's options and preferences beyond size and window. Everything is optional.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SchedulingView {
@@ -15,7 +15,7 @@ pub struct SchedulingView {
     /// How it may be cut in pieces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption: Option<PreemptionView>,
-    /// What it may cost.
+    /// Its budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<MoneyView>,
     /// The largest φ that alternatives may have: how far they lie outside the window, in durations.
@@ -24,7 +24,7 @@ pub struct SchedulingView {
     /// Fraction of the wait, 0 to 1, after which the start is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix_at: Option<f64>,
-    /// What counts in ranking alternatives.
+    /// The weights in the ranking of alternatives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<WeightsView>,
 }
@@ -42,7 +42,7 @@ pub enum MoldabilityView {
     },
     /// Seconds for each allowed number of nodes.
     Table(Vec<TableEntryView>),
-    /// So many node-seconds, whatever the number of nodes.
+    /// A number of node-seconds, for any number of nodes.
     ConstantWork(f64),
 }
 
@@ -50,9 +50,9 @@ pub enum MoldabilityView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TableEntryView {
-    /// On so many nodes
+    /// On this number of nodes
     pub nodes: u32,
-    /// it takes so many seconds.
+    /// it takes this number of seconds.
     pub duration_seconds: u32,
 }
 

@@ -56,7 +56,7 @@ pub enum TermView {
         /// Which.
         terms: Vec<TermView>,
     },
-    /// What runs, on how many nodes.
+    /// The job and its number of nodes.
     Job {
         /// Name of the term.
         name: String,
@@ -97,7 +97,7 @@ pub enum TermView {
         name: String,
         /// The service that it describes.
         service_name: String,
-        /// What is allowed or preferred.
+        /// The options and preferences.
         #[serde(flatten)]
         scheduling: Box<SchedulingView>,
     },
@@ -110,7 +110,7 @@ pub enum TermView {
         /// Its address.
         address: String,
     },
-    /// What of a service is measured.
+    /// The measured properties of a service.
     Properties {
         /// Name of the term.
         name: String,
@@ -119,7 +119,7 @@ pub enum TermView {
         /// The names for it.
         variables: Vec<VariableView>,
     },
-    /// What is guaranteed.
+    /// The guarantees.
     Guarantee(GuaranteeTermView),
 }
 
@@ -141,19 +141,19 @@ pub struct VariableView {
 pub struct GuaranteeTermView {
     /// Its name.
     pub name: String,
-    /// Who owes it.
+    /// The side that owes it.
     pub obligated: &'static str,
     /// The services that it is about.
     pub services: Vec<String>,
     /// When it counts; always, where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qualifying_condition: Option<String>,
-    /// What is owed.
+    /// The objective.
     pub objective: String,
-    /// What is paid when it is violated.
+    /// The payment when it is violated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub penalties: Vec<CompensationView>,
-    /// What is paid when it is fulfilled.
+    /// The payment when it is fulfilled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rewards: Vec<CompensationView>,
 }
@@ -170,7 +170,7 @@ pub struct CompensationView {
     /// Paid once in each such time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_seconds: Option<i64>,
-    /// Paid once in so many invocations.
+    /// Paid once in this number of invocations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
 }

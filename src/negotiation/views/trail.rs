@@ -24,7 +24,7 @@ pub struct TrailPage {
 pub struct TrailView {
     /// In the order of the chain.
     pub lines: Vec<TrailLineView>,
-    /// What `after` is to be for the next page; none on the last.
+    /// The value of `after` for the next page; none on the last.
     pub next: Option<i64>,
 }
 
@@ -36,17 +36,17 @@ pub struct TrailLineView {
     pub number: i64,
     /// When it happened.
     pub at: String,
-    /// What happened, in a word.
+    /// The kind of the event, in a word.
     pub kind: String,
     /// The agreement, negotiation, offer, request, key or saying that it happened to.
     pub subject: Uuid,
     /// The negotiation that it belongs to, where it is one's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub negotiation: Option<Uuid>,
-    /// Whose it is, where it says so.
+    /// Its party, where it names one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub party: Option<String>,
-    /// What, in words.
+    /// The event, in words.
     pub detail: String,
     /// The chain's hash up to here.
     pub hash: String,
@@ -57,7 +57,7 @@ pub struct TrailLineView {
 pub struct RefusedView {
     /// Its id, which the refusal told.
     pub id: Uuid,
-    /// Whose it was.
+    /// Its party.
     pub party: String,
     /// When it was refused.
     pub at: String,

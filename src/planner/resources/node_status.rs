@@ -19,7 +19,7 @@ pub struct Standing {
     pub name: String,
     /// The worst that is said of it.
     pub state: NodeState,
-    /// The source of the report that it is not up.
+    /// The reports that it is not up.
     pub said: Vec<(Reporter, Said)>,
 }
 

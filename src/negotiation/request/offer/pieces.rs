@@ -85,8 +85,8 @@ fn of(
     Ok(Some(preemption))
 }
 
-/// How the parts of work of these sizes are rounded: where each may have another size, none may be short, since what one
-/// lacks is not made up for by the next.
+/// How the parts of work of these sizes are rounded: where each may have another size, none may be short, because the
+/// next piece does not make up for a missing part.
 fn rounding(independent: bool, shapes: &[Shape]) -> Rounding {
     if independent && shapes.len() > 1 {
         Rounding::Up
@@ -95,7 +95,7 @@ fn rounding(independent: bool, shapes: &[Shape]) -> Rounding {
     }
 }
 
-/// A share in millionths, rounded up but for what floating point has added.
+/// A share in millionths, rounded up, except for the error of floating point.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
