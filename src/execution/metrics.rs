@@ -88,7 +88,7 @@ pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
     let mut family = text.family(
         "bespeak_cluster_reservations",
         Kind::Gauge,
-        "Slots whose nodes are reserved in a cluster, as of when it was last told of the plan.",
+        "Slots with nodes reserved in a cluster, as of when it was last told of the plan.",
     );
     for (resource, cluster) in clusters {
         family.sample(&[("resource", resource)], cluster.reservations());

@@ -347,7 +347,7 @@ impl Negotiation {
             text.family(
                 "bespeak_call_backs_waiting",
                 Kind::Gauge,
-                "Decisions that are still to be told to those who asked.",
+                "Decisions with a call-back that is still to be made.",
             )
             .sample(&[], waiting);
         }

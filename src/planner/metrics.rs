@@ -192,13 +192,13 @@ impl Measured {
         text.family(
             "bespeak_planner_impossible_total",
             Kind::Counter,
-            "Batches that were given up because of what must never happen to the plan: each is a fault of the service.",
+            "Batches that were given up because of a fault in the plan: each is a fault of the service.",
         )
         .sample(&[], self.given_up);
         let mut family = text.family(
             "bespeak_decisions_total",
             Kind::Counter,
-            "Decisions, by what was asked for and what came of it.",
+            "Decisions, by the kind of request and the result.",
         );
         for ((request, outcome), count) in &self.decisions {
             family.sample(&[("request", request), ("outcome", outcome)], *count);
@@ -206,7 +206,7 @@ impl Measured {
         let mut family = text.family(
             "bespeak_refusals_total",
             Kind::Counter,
-            "Refusals, by what was asked for and the reason.",
+            "Refusals, by the kind of request and the reason.",
         );
         for ((request, reason), count) in &self.refusals {
             family.sample(&[("request", request), ("reason", reason)], *count);
@@ -215,7 +215,7 @@ impl Measured {
             (
                 "bespeak_refusals_cut_short_total",
                 "request",
-                "Those of the refusals whose search for a place was cut short, by what was asked for.",
+                "Refusals where the search for a place was cut short, by the kind of request.",
                 &self.cut_short,
             ),
             (
@@ -298,7 +298,7 @@ impl Census {
         let counts: [(_, &'static str, _); 4] = [
             (
                 "bespeak_jobs_running",
-                "Agreements whose job runs or is about to.",
+                "Agreements with a job that runs or is about to.",
                 self.jobs,
             ),
             (

@@ -152,7 +152,7 @@ impl Writer {
     fn give_way(&self, stop: &CancellationToken) {
         self.signals.ready.send_replace(false);
         if !stop.is_cancelled() {
-            error!("this process may decide no longer; another holds the lease");
+            error!("this process may not decide any more; another one holds the lease");
         }
         stop.cancel();
     }

@@ -187,7 +187,7 @@ impl<'a> Builder<'a> {
             Event::Comment(_) => self.continues = false,
             // It may stand only before the root, and has no content.
             Event::Decl(_) => {}
-            _ => return Err("what only a document type or a program could need".to_owned()),
+            _ => return Err("a part that only a document type or a program could need".to_owned()),
         }
         Ok(())
     }

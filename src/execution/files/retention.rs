@@ -214,7 +214,7 @@ impl JobFolders {
                     .last_of(name)
                     .and_then(|folder| folder.ask_to_stop(Some(&excess)));
                 if let Err(error) = asked {
-                    warn!(job = name, %error, "it could not be stopped");
+                    warn!(job = name, %error, "the job could not be stopped");
                 }
             }
         }
@@ -223,7 +223,7 @@ impl JobFolders {
     /// Logs the fault of a folder, once.
     fn is_damaged(&self, name: &str, error: &ExecutionError) {
         if self.damaged().insert(name.to_owned()) {
-            warn!(job = name, %error, "the size of its folder is not known");
+            warn!(job = name, %error, "the size of the job's folder is not known");
         }
     }
 
@@ -271,8 +271,8 @@ impl JobFolders {
             let folders = self.clone();
             match tokio::task::spawn_blocking(move || what(&folders, &name)).await {
                 Ok(Ok(())) => done += 1,
-                Ok(Err(error)) => warn!(agreement = %id, %error, "its folder stays as it is for now"),
-                Err(error) => warn!(agreement = %id, %error, "its folder stays as it is for now"),
+                Ok(Err(error)) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
+                Err(error) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
             }
         }
         Ok(done)
@@ -285,7 +285,7 @@ impl JobFolders {
             match self.is_to_be_packed(&name, now) {
                 Ok(true) => loose.push((name, id)),
                 Ok(false) => {}
-                Err(error) => debug!(agreement = %id, %error, "its folder is not packed"),
+                Err(error) => debug!(agreement = %id, %error, "the folder is not packed"),
             }
         }
         Ok(loose)
@@ -329,7 +329,7 @@ impl JobFolders {
         for (name, id) in self.folders()? {
             match self.last_of(&name).and_then(|folder| folder.end()) {
                 Ok(end) => over.extend(end.filter(|end| end.ended < before).map(|_| (name, id))),
-                Err(error) => warn!(agreement = %id, %error, "its folder could not be read and stays"),
+                Err(error) => warn!(agreement = %id, %error, "the folder could not be read and stays"),
             }
         }
         Ok(over)
@@ -459,12 +459,12 @@ impl JobFolders {
     async fn clear_up(&self, store: &Store, now: Micros, kept: Seconds) {
         match self.sweep(store, now - kept * MICROS_PER_SECOND).await {
             Ok(0) => {}
-            Ok(removed) => info!(removed, "folders of jobs whose time is over"),
+            Ok(removed) => info!(removed, "removed folders of jobs after their time was over"),
             Err(error) => warn!(%error, "job folders could not be removed in time"),
         }
         match self.pack(store, now).await {
             Ok(0) => {}
-            Ok(packed) => info!(packed, "folders of jobs that are over"),
+            Ok(packed) => info!(packed, "packed folders of jobs that are over"),
             Err(error) => warn!(%error, "folders of jobs are not packed"),
         }
         let folders = self.clone();

@@ -25,7 +25,7 @@ impl Excess {
         let what = match self.limit {
             Limit::Memory => "its processes had memory of",
             Limit::Processes => "its processes and their threads were",
-            Limit::Files => "what it wrote took",
+            Limit::Files => "its files took",
         };
         if self.found == u64::MAX {
             return "bespeak: stopped, because there is no knowing how much it wrote: it closes its folders"

@@ -353,9 +353,10 @@ impl SlurmExecutor {
             file.take(SEEN_MAX).read_to_string(&mut seen).map(drop)
         };
         match read() {
-            Err(why) if why.kind() != ErrorKind::NotFound => {
-                Err(ExecutionError::system("read what a job wrote in", work_dir)(why))
-            }
+            Err(why) if why.kind() != ErrorKind::NotFound => Err(ExecutionError::system(
+                "read the output of a job in",
+                work_dir,
+            )(why)),
             _ => Ok(seen),
         }
     }
@@ -373,7 +374,7 @@ impl SlurmExecutor {
                     Some(time) if read == Some(&token.to_string()) => {
                         of_clock("the node", Time(time), (before, Clock::system().now()))
                     }
-                    _ => Found::Wrong("it could not read on its node what was written here".to_owned()),
+                    _ => Found::Wrong("its node could not read the file that was written here".to_owned()),
                 });
             }
             thread::sleep(LOOK_EVERY);

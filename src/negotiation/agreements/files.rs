@@ -201,7 +201,7 @@ impl Negotiation {
         if !agreement.state.is_final() {
             let state = agreement.state;
             return Err(Error::Conflict(format!(
-                "the agreement is {state}: what its job writes can be removed when it is over"
+                "the agreement is {state}: the files of its job can be removed when it is over"
             )));
         }
         let work = agreement.work();
@@ -228,7 +228,7 @@ pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder)
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(
-            "what the job wrote is no longer kept: its time was over, or it was removed".to_owned(),
+            "the files of the job are no longer kept: their time was over, or they were removed".to_owned(),
         ));
     }
     Ok(())

@@ -178,7 +178,7 @@ impl Negotiation {
             // Its requester would wait for ever; the next try would find the same.
             Err(Error::Internal(why)) => {
                 tracing::error!(%agreement, why, "a pending agreement is rejected, since it cannot be read");
-                Err("the service cannot read any more what was asked for".to_owned())
+                Err("the service cannot read the request any more".to_owned())
             }
             // A request that was valid when it came may be so no longer: its window may have passed, or its hold has
             // lapsed.

@@ -273,7 +273,7 @@ impl Negotiation {
         self.reading(move |this| {
             let Request { wish, places, .. } = request;
             if request.decision != Decision::Now {
-                let message = "what is negotiated is decided by accepting it";
+                let message = "an offer of a negotiation is decided by its acceptance";
                 return refused(&places, "/pending", message);
             }
             let offer = match base {

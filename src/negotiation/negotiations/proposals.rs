@@ -97,7 +97,7 @@ impl Negotiation {
                     self.try_to_propose(Suggestion::instead_of(agreement)).await;
                 }
             }
-            Err(why) => tracing::warn!(error = %why, "it is not known what was lost"),
+            Err(why) => tracing::warn!(error = %why, "the agreements lost before the start are not known"),
         }
         loop {
             let suggestion = tokio::select! {

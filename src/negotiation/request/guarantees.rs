@@ -128,7 +128,7 @@ impl Check<'_> {
                         self.found.push(Violation {
                             path,
                             kind: ViolationKind::NotEvaluable,
-                            message: format!("what it is worth cannot be evaluated: {why}"),
+                            message: format!("its value cannot be evaluated: {why}"),
                         });
                     }
                     Ok(values) => guarantees.push(Guarantee {

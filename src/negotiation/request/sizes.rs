@@ -31,7 +31,7 @@ pub(in crate::negotiation) fn of(
     let shapes = Shapes::new(&scheduled(law), bounds, &sizes).map_err(|why| why.to_string())?;
     if shapes.len() > SIZES_MAX {
         return Err(format!(
-            "at most {SIZES_MAX} sizes are expected, these are {}: list those that matter",
+            "at most {SIZES_MAX} sizes are expected, these are {}: list the ones that matter",
             shapes.len()
         ));
     }

@@ -62,7 +62,7 @@ impl Decider<'_> {
         Err(bare(reason, binding))
     }
 
-    /// The request and its alternatives, in words.
+    /// The condition that no resource meets, and the values of the nodes, in words.
     fn not_offered(&self, filters: &[Filter]) -> String {
         let wanting = filters
             .iter()

@@ -260,7 +260,7 @@ impl Decider<'_> {
         let now = second_of(self.now);
         if let Err(why) = self.plan.hold_again(answer, needed, now) {
             self.plan
-                .note_impossible(|| format!("what is kept for {answer} was given up for a moment: {why}"));
+                .note_impossible(|| format!("the hold of {answer} was given up for a moment: {why}"));
         }
     }
 

@@ -67,7 +67,7 @@ impl Decider<'_> {
             let named = named.find(|of| of.name == resource);
             let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
             let detail = format!("on nodes {named} of {resource}, which holds these for it");
-            info!(agreement = %agreement.id, resource, nodes = named, "others are held for it than it was given");
+            info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
             self.plan.give_nodes(&agreement, &nodes);
             let mut interval = agreement.slot();
             interval.start = interval.start.max(now);
