@@ -1,6 +1,6 @@
 //! The command line: clients, operators, `serve` and `bench`, and the configuration file. One file a subcommand.
 
-/// Writes a line to standard output, and ends the command when nobody reads it any more.
+/// Writes a line to standard output, and ends the command when there is no reader any more.
 macro_rules! say {
     ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
 }
@@ -141,10 +141,10 @@ impl StoreOptions {
     }
 }
 
-/// How long what is off the async threads may take to end when everything else has.
+/// How long work off the async threads may take to end when everything else has ended.
 const SHUTDOWN: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Why a command failed, by what its exit status tells a script.
+/// The reason why a command failed, by its exit status for a script.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Refused, not found, or a finding of `verify`.
@@ -189,7 +189,7 @@ impl From<crate::store::Error> for Failure {
 
 /// Reads the command line and carries it out.
 pub fn run() -> ExitCode {
-    // What serves one job is a process of its own, single-threaded and small.
+    // The supervisor of a job is a process of its own, single-threaded and small.
     let command = match Cli::parse().command {
         Command::Supervise { job } => return crate::execution::job::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::job::launch::run(&job),

@@ -24,7 +24,8 @@ enum What {
     Commits(service::CommitsOptions),
 }
 
-/// What asks a service. Services close connections that nobody has used for ten seconds; it gives them up before.
+/// The HTTP client for a service. Services close connections that were idle for ten seconds; the client gives them up
+/// before.
 fn client() -> Result<reqwest::Client, Failure> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()

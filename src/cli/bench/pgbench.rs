@@ -1,5 +1,5 @@
-//! What the database takes by itself: `pgbench` writes the rows that an offer becomes, a transaction each, into tables like ours in a
-//! schema beside them.
+//! The cost of the database alone: `pgbench` writes the rows of an offer, a transaction each, into tables like ours in a schema
+//! beside them.
 
 use std::io::Write;
 

@@ -18,9 +18,9 @@ use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
 use crate::store::{Change, Store};
 
-/// Offers that are held at a time between a phase that negotiates and one that accepts: below what a party may hold at most.
+/// Offers that are held at a time between a phase that negotiates and one that accepts: fewer than a party may hold.
 const HELD_MAX: usize = 800;
-/// Requests are spread over so many days, so that each finds a place at once and the database is what is measured.
+/// Requests are spread over this number of days, so that each finds a place at once and the database is measured.
 const DAYS: u64 = 300;
 const DAY: i64 = 86_400;
 
@@ -72,7 +72,7 @@ pub(super) struct CommitsOptions {
     seconds: u32,
 }
 
-/// What a phase has come to.
+/// The result of a phase.
 #[derive(Debug, Default)]
 struct Phase {
     spent: Duration,
@@ -162,7 +162,7 @@ impl Asker {
         json!({ "nodes": 1, "durationSeconds": 3_600, "window": self.window(from, DAY) })
     }
 
-    /// The window that begins so many seconds from now and lasts so many.
+    /// The window that begins a number of seconds from now, with a length in seconds.
     fn window(&self, from: i64, lasts: i64) -> Value {
         let at = |second: i64| {
             jiff::Timestamp::from_second(second).map_or_else(|why| why.to_string(), |at| at.to_string())
@@ -171,7 +171,7 @@ impl Asker {
         json!({ "start": at(start), "end": at(start + lasts) })
     }
 
-    /// Whether it was granted, with what was answered.
+    /// Whether it was granted, with the answer.
     async fn post(&self, path: &str, body: &Value) -> Result<Option<Value>, Failure> {
         let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
         let request = self.http.post(format!("{}{path}", self.server));
@@ -191,7 +191,7 @@ impl Asker {
     }
 }
 
-/// Asks with as many clients as there are until the time is over or nothing is left, and answers with what was granted.
+/// Asks with all clients until the time is over or no request is left. Returns the granted requests.
 async fn phase(
     asker: &Arc<Asker>,
     clients: u32,
@@ -279,7 +279,7 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
         }
         None => Value::Null,
     };
-    // What is held has to be taken before more can be held; the clock of each phase stands while the other runs.
+    // Held offers have to be accepted before more can be held; the clock of each phase stands while the other runs.
     while negotiations.spent < limit {
         let until = Instant::now() + limit.saturating_sub(negotiations.spent);
         let answers = phase(
@@ -314,7 +314,7 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what is seen beside the bars, where pgbench ran beside the service.
+/// Prints the results beside the bars, where pgbench ran beside the service.
 #[expect(clippy::cast_precision_loss, reason = "there are a few rounds")]
 fn verdicts(seen: &Value) {
     let rounds = seen["pgbench_per_second"].as_array().map_or(0, Vec::len);
@@ -352,8 +352,8 @@ fn verdicts(seen: &Value) {
     }
 }
 
-/// Measures a database: transactions one after the other, each of which changes one row and appends so many lines to the audit
-/// trail. Prints a line of JSON.
+/// Measures a database: transactions one after the other, each of which changes one row and appends a number of lines to the
+/// audit trail. Prints a line of JSON.
 pub(super) async fn commits(options: CommitsOptions) -> Result<(), Failure> {
     let store = Store::open(&options.store.database_url()).await?;
     let lease = store.acquire_lease().await?;

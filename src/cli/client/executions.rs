@@ -37,10 +37,10 @@ pub(in crate::cli) struct Options {
     json: bool,
 }
 
-/// What tells lines apart: application, version, resource, outcome and, where they are wanted, hour.
+/// The key of a line: application, version, resource, outcome and, where they are wanted, hour.
 type Key = (String, String, String, String, Option<Time>);
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     runs: i64,
@@ -56,7 +56,7 @@ struct Line {
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let store = Store::open_existing(&options.store.database_url()).await?;
     let mut lines = BTreeMap::new();
-    // Those that are pruned in between are counted in neither way rather than twice.
+    // Executions that are pruned in between are counted in neither way rather than twice.
     let summed = store.execution_hours().await?;
     let kept = store.kept_execution_hours().await?;
     for hour in &kept {
@@ -159,7 +159,7 @@ fn as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) 
     })
 }
 
-/// Seconds of each of so many runs that took so many microseconds together, to a thousandth.
+/// The seconds of each run, for a number of runs with a total in microseconds, to a thousandth.
 fn mean(sum: i64, runs: i64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,

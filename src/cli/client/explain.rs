@@ -191,7 +191,7 @@ fn print_agreement(explained: &Value) {
 /// Why the offers of a negotiation, or the one named `only`, were answered as they were.
 fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
     let offers = list(&negotiation["offers"]);
-    // What the provider proposes answers to what was agreed, which it has put there itself.
+    // A proposal of the provider answers the agreement, which the provider has put there itself.
     let is_proposed = negotiation["proposed"].is_string();
     let asks = offers.iter().filter(|offer| {
         offer["creator"] == "NegotiationInitiator" || is_proposed && offer["state"] == "Advisory"
@@ -216,7 +216,7 @@ fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
     })
 }
 
-/// What an offer was answered with, in a line.
+/// The answer to an offer, in a line.
 fn summary(answers: &[&Value]) -> &'static str {
     let had = || answers.iter().filter(|of| of["kind"].is_string());
     if answers.is_empty() {
@@ -230,7 +230,7 @@ fn summary(answers: &[&Value]) -> &'static str {
     }
 }
 
-/// Why an answer is what it is, and what has become of it.
+/// The reason for an answer, and its further course.
 fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let mut why = Vec::new();
     let kind = match word(&offer["kind"]) {
@@ -264,10 +264,10 @@ fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
     why
 }
 
-/// In what offers may be better than others, and how good one is in it: the less, the better.
+/// The criteria by which offers may be better than others, with an offer's value in each: the less, the better.
 type Criterion = (&'static str, fn(&Value) -> Option<f64>);
 
-/// In what an answer is better than the others, and which other is nearer and no dearer.
+/// The criteria in which an answer is better than the others, and an other that is nearer and no dearer.
 fn compared(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let others: Vec<&&Value> = answers.iter().filter(|of| of["kind"].is_string()).collect();
     if others.len() < 2 {
@@ -321,7 +321,7 @@ fn start(offer: &Value) -> Option<f64> {
     Some(start.as_second() as f64)
 }
 
-/// What an offer costs, its fee included.
+/// The price of an offer, its fee included.
 fn cost(offer: &Value) -> Option<f64> {
     let amount = |name: &str| offer[name]["amount"].as_str()?.parse::<f64>().ok();
     Some(amount("price")? + amount("fee").unwrap_or(0.0))

@@ -106,7 +106,7 @@ pub(in crate::cli) fn print(view: &FilesView) {
     print_rows(rows.collect(), &[0]);
 }
 
-/// The address of a file; what a name may not have is escaped, so that the service can say so.
+/// The address of a file. Characters that a name may not have are escaped, so that the service can report them.
 fn path(name: &str) -> String {
     let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
     format!("/files/{}", name.replace('+', "%20"))

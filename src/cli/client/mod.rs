@@ -1,4 +1,4 @@
-//! What the client's subcommands share: where the service is, with which key, and how answers become output.
+//! The common part of the client's subcommands: the address of the service, the key, and the output of answers.
 
 pub(super) mod agreements;
 pub(super) mod executions;
@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a file may be on its way.
 const TRANSFER_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// Where the service is and who asks.
+/// The address of the service and the caller.
 #[derive(Debug, Args)]
 pub(super) struct Server {
     /// Address of the service.
@@ -98,7 +98,7 @@ impl Server {
         self.send(request).await.map(drop)
     }
 
-    /// Removes what is in a place.
+    /// Removes the content of a place.
     pub(super) async fn delete(&self, path: &str) -> Result<(), Failure> {
         self.send(self.request(Method::DELETE, path)?).await.map(drop)
     }
@@ -172,7 +172,7 @@ impl Server {
         Ok((status, body.into()))
     }
 
-    /// What a refusal of the service means for a script.
+    /// The exit status of a refusal of the service, for a script.
     fn failure(&self, status: StatusCode, problem: &Value) -> Failure {
         let text = if self.json {
             problem.to_string()
@@ -188,7 +188,7 @@ impl Server {
     }
 }
 
-/// A problem in words: what is wrong, where, and what would be possible instead.
+/// A problem in words: the fault, its place, and the alternatives.
 fn describe(status: StatusCode, problem: &Value) -> String {
     let Some(detail) = problem["detail"].as_str() else {
         return format!("the service answers {status}");
@@ -208,7 +208,7 @@ fn describe(status: StatusCode, problem: &Value) -> String {
     text
 }
 
-/// What a refusal says is possible instead, a line each, indented.
+/// The alternatives of a refusal, a line each, indented.
 pub(super) fn possibilities(refusal: &Value) -> String {
     let mut text = String::new();
     for alternative in refusal["alternatives"].as_array().into_iter().flatten() {
@@ -247,7 +247,7 @@ pub(super) fn possibilities(refusal: &Value) -> String {
     text
 }
 
-/// Why nothing can be had: a refusal's reason and what would change it, or the rules that are broken.
+/// The reason why there is no offer: a refusal's reason and its relaxations, or the rules that are broken.
 pub(super) fn refusal(told: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if let Some(violations) = told["violations"].as_array() {
@@ -342,7 +342,7 @@ pub(super) fn print_agreement(view: &AgreementView) {
     }
 }
 
-/// What the provider proposes, with the lines to accept it.
+/// A proposal of the provider, with the lines to accept it.
 fn proposed(proposal: &ProposalView) -> String {
     let mut text = match proposal.reason.as_str() {
         "broken" => "the agreement could not be kept; there is another place".to_owned(),

@@ -148,7 +148,7 @@ pub(in crate::cli) async fn accept(options: AcceptOptions) -> Result<(), Failure
     accepted(&options.server, answer)
 }
 
-/// Asks what a change would cost and, where that was wanted, takes it.
+/// Asks for the price of a change and, where the user wants it, accepts the change.
 pub(in crate::cli) async fn change(options: ChangeOptions) -> Result<(), Failure> {
     let mut request = options.wanted.request();
     request.insert("agreement".to_owned(), options.id.to_string().into());

@@ -135,7 +135,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is free of a resource, from what is stored.
+/// The free part of a resource, from the stored data.
 async fn plan(store: &Store, resource: &str) -> Result<SlotTree, Failure> {
     let resources = store.resources().await?;
     let Some(known) = resources.iter().find(|known| known.name == resource) else {

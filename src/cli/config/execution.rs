@@ -1,4 +1,4 @@
-//! `[execution]` of the configuration: what jobs on this machine may have, and how long what they leave is kept.
+//! `[execution]` of the configuration: the limits of jobs on this machine, and how long their files are kept.
 
 use scheduler::Seconds;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::ranges::within;
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::execution::job::limits;
 
-/// What is to be kept for longer than ten years is to be kept elsewhere.
+/// Files that are to be kept for longer than ten years are to be kept elsewhere.
 const KEEP_DAYS_MAX: u32 = 3_650;
 /// Mebibytes beyond this are a slip of the pen.
 const MIB_MAX: u64 = 1 << 30;
@@ -16,7 +16,7 @@ const MIB_MAX: u64 = 1 << 30;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(in crate::cli) struct Execution {
-    /// What a job may have where neither its application nor its resource says anything.
+    /// The limits of a job where neither its application nor its resource sets any.
     limits: LimitKeys,
     /// Mebibytes that the folders of one party's jobs may have together.
     party_folders_mib: u64,
@@ -35,7 +35,7 @@ impl Default for Execution {
 }
 
 impl Execution {
-    /// Checks it; the key that is wrong and what was expected, if one is.
+    /// Checks it. Returns the wrong key and the expected value, if there is one.
     pub(in crate::cli) fn check(&self) -> Result<(), String> {
         for (key, value, max) in [
             ("party_folders_mib", self.party_folders_mib, MIB_MAX),
@@ -52,7 +52,7 @@ impl Execution {
             .map_err(|why| format!("execution.{why}"))
     }
 
-    /// What a job may have where nobody else says anything.
+    /// The limits of a job where nothing else sets any.
     pub(in crate::cli) fn limits(&self) -> JobLimits {
         // It has been checked.
         let own = JobLimits::try_from(self.limits).unwrap_or_default();

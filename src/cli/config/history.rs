@@ -1,4 +1,4 @@
-//! `[history]` of the configuration: what is kept of the past.
+//! `[history]` of the configuration: how much of the past is kept.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::ranges::within;
 use crate::prediction::HistoryPolicy;
 use crate::store::SamplesKept;
 
-/// What is older than a hundred years was not of this service.
+/// Data older than a hundred years cannot come from this service.
 const DAYS_MAX: u32 = 36_500;
 /// More executions of one application on one resource tell nothing more.
 const EACH_MAX: u32 = 1_000_000;
@@ -23,7 +23,7 @@ pub(in crate::cli) struct History {
     samples_days: u32,
     /// Days for which their means over hours are kept.
     hours_days: u32,
-    /// Days after which what an agreement that is over leaves behind is archived.
+    /// Days after which the records of an ended agreement are archived.
     archive_days: u32,
 }
 
@@ -40,7 +40,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Checks it; the key that is wrong and what was expected, if one is.
+    /// Checks it. Returns the wrong key and the expected value, if there is one.
     pub(in crate::cli) fn check(self) -> Result<(), String> {
         for (key, value, max) in [
             ("executions_days", self.executions_days, DAYS_MAX),

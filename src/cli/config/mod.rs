@@ -1,5 +1,5 @@
-//! The configuration file: resources, applications, templates, limits. What is wrong in it is refused at start, with
-//! the key and what was expected.
+//! The configuration file: resources, applications, templates, limits. A fault in it is refused at start, with the key
+//! and the expected value.
 
 pub(super) mod execution;
 pub(super) mod history;
@@ -48,12 +48,12 @@ pub(super) struct Config {
     /// The address by which clients know the service.
     #[serde(default)]
     pub(super) public_address: Option<String>,
-    /// What it speaks TLS with; plain HTTP without it.
+    /// Its certificate and key for TLS; plain HTTP without it.
     #[serde(default)]
     pub(super) tls: Option<Tls>,
     #[serde(default)]
     scheduling: Scheduling,
-    /// What placements cost; nothing without it.
+    /// The price list; placements cost nothing without it.
     #[serde(default)]
     pricing: Option<PriceList>,
     #[serde(default)]
@@ -85,13 +85,13 @@ pub(super) struct Config {
 #[serde(deny_unknown_fields)]
 struct Template {
     file: PathBuf,
-    /// The probability in percent with which a slot holds work whose offer names no duration.
+    /// The probability in percent that a slot is long enough for its work, where an offer names no duration.
     #[serde(default)]
     slot_percent: Option<u32>,
     /// By how much its slots are made longer for work that is not over, in percent.
     #[serde(default)]
     overrun_percent: Option<u32>,
-    /// What becomes of work that is lost.
+    /// The handling of lost work.
     #[serde(default)]
     on_loss: OnLoss,
 }
@@ -108,11 +108,11 @@ struct Negotiating {
     offers_max: u32,
     /// Seconds for which a counter offer stands and its nodes are held.
     hold_seconds: u32,
-    /// Answers whose offers one party may have held at a time.
+    /// The number of answers with held offers that one party may have at a time.
     holds_max: u32,
     /// Moves that would let others in and that the provider proposes at a time; 0 for none.
     proposals_max: u32,
-    /// What is taken off the price for such a move, in percent.
+    /// The discount for such a move, in percent.
     proposal_discount_percent: u32,
 }
 
@@ -138,7 +138,7 @@ struct Quotas {
     node_hours: Option<u32>,
     /// Hours that it may plan ahead.
     horizon_hours: Option<u32>,
-    /// How often in a minute it may ask what it could have.
+    /// How often in a minute it may ask for quotes.
     probes_per_minute: Option<u32>,
 }
 
@@ -203,7 +203,7 @@ impl Negotiating {
     }
 }
 
-/// Whom decisions are told.
+/// The rules for receivers of call-backs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CallBacks {
@@ -211,7 +211,7 @@ struct CallBacks {
     private_addresses: bool,
 }
 
-/// What the service accepts from the network. Every one has a default that suits a service on the open network.
+/// The limits on input from the network. Each has a default that suits a service on the open network.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
@@ -278,7 +278,7 @@ impl Config {
     /// Reads a file, or gives the defaults where none is named.
     ///
     /// # Errors
-    /// [`Failure::Usage`] with the file, the key and what was expected.
+    /// [`Failure::Usage`] with the file, the key and the expected value.
     pub(super) fn load(file: Option<&Path>) -> Result<Self, Failure> {
         let Some(file) = file else {
             return Ok(Self::default());
@@ -341,14 +341,14 @@ impl Config {
         self.pricing.as_ref().map(|list| list.pricing(&names)).transpose()
     }
 
-    /// Whom decisions may be told.
+    /// The allowed receivers of call-backs.
     pub(super) fn call_backs(&self) -> Policy {
         Policy {
             private_addresses: self.callbacks.private_addresses,
         }
     }
 
-    /// What the planner is set to.
+    /// The settings of the planner.
     pub(super) fn planner(&self) -> planner::Settings {
         let days = self.horizon_days.unwrap_or(365);
         planner::Settings {
@@ -379,7 +379,7 @@ impl Config {
         }
     }
 
-    /// What the jobs of each local resource may have, by its name.
+    /// The limits of the jobs of each local resource, by its name.
     pub(super) fn allowances(&self) -> BTreeMap<String, Allowance> {
         resources::allowances(&self.resources, self.execution.limits())
     }

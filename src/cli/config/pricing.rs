@@ -17,13 +17,13 @@ const PERCENT_MAX: u32 = 10_000;
 /// Slack is priced on a scale of years at most.
 const HALF_SECONDS_MAX: u64 = 3_153_600_000;
 
-/// `[pricing]`: what placements cost.
+/// `[pricing]`: the prices of placements.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::cli) struct PriceList {
     /// Three capital letters.
     currency: Currency,
-    /// What a node costs for an hour, as a decimal between quotes.
+    /// The price of a node for an hour, as a decimal between quotes.
     node_hour: String,
     /// On top where every node is taken for the whole window.
     #[serde(default)]
@@ -37,10 +37,10 @@ pub(in crate::cli) struct PriceList {
     /// The slack at which half of that is reached.
     #[serde(default = "day")]
     flexible_half_seconds: u64,
-    /// What ending an agreement before its slot costs.
+    /// The fee for ending an agreement before its slot.
     #[serde(default)]
     cancellation_percent: u32,
-    /// What a change costs beside the difference of the prices.
+    /// The fee for a change, beside the difference of the prices.
     #[serde(default)]
     change_percent: u32,
     #[serde(default, rename = "resource")]
@@ -73,7 +73,7 @@ impl PriceList {
     /// The price list that it says, for resources of these names.
     ///
     /// # Errors
-    /// The key and what was expected.
+    /// The key and the expected value.
     pub(in crate::cli) fn pricing(&self, resources: &[&str]) -> Result<Pricing, String> {
         for (key, percent) in [
             ("late_percent", self.late_percent),

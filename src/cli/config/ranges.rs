@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 /// Checks the number of a key.
 ///
 /// # Errors
-/// With the key and what was expected.
+/// With the key and the expected value.
 pub(super) fn within<N: Copy + PartialOrd + Display>(
     key: &str,
     value: N,

@@ -1,4 +1,4 @@
-//! `[[resource]]` of the configuration: what a provider has, and what can be asked of it.
+//! `[[resource]]` of the configuration: the resources of a provider, and their attributes for requests.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::execution::job::limits::Allowance;
 use crate::execution::slurm::Settings;
 use crate::planner;
 
-/// Resources that a service plans for; decisions among so many were measured.
+/// The most resources that a service plans for; decisions among this number were measured.
 const RESOURCES_MAX: usize = 10_000;
 /// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
 const CAPACITY_MAX: u32 = 1_000_000;
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Resource {
     /// Planned times without nodes.
     #[serde(default)]
     maintenance: Vec<Maintenance>,
-    /// What each job may have, of the kind "local".
+    /// The limits of each job, for the kind "local".
     limits: Option<LimitKeys>,
 }
 
@@ -84,7 +84,7 @@ impl Maintenance {
 pub(in crate::cli) struct Failures {
     repair_hours: u32,
     settle_seconds: u32,
-    /// What the guarantees of an agreement are whose time an operator takes back.
+    /// The treatment of the guarantees when an operator takes back the time of an agreement.
     taken_back: TakenBack,
 }
 
@@ -92,9 +92,9 @@ pub(in crate::cli) struct Failures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum TakenBack {
-    /// As always: what was not kept is violated, and pays.
+    /// As always: a guarantee that was not kept is violated, and pays.
     Violated,
-    /// What was not kept pays nothing.
+    /// A guarantee that was not kept pays nothing.
     Excused,
 }
 
@@ -228,7 +228,7 @@ impl Resource {
     }
 }
 
-/// Checks the resources; the key that is wrong and what was expected, if one is.
+/// Checks the resources. Returns the wrong key and the expected value, if there is one.
 pub(in crate::cli) fn check(resources: &[Resource]) -> Result<(), String> {
     if resources.len() > RESOURCES_MAX {
         return Err(format!("resource: expected at most {RESOURCES_MAX} of them"));
@@ -256,7 +256,7 @@ pub(in crate::cli) fn planned(resources: &[Resource]) -> Vec<planner::Resource> 
     resources.iter().map(Resource::planned).collect()
 }
 
-/// What the jobs of each local resource may have, by its name; `otherwise` where it does not say.
+/// The limits of the jobs of each local resource, by its name; `otherwise` where it sets none.
 pub(in crate::cli) fn allowances(
     resources: &[Resource],
     otherwise: JobLimits,

@@ -1,4 +1,4 @@
-//! `[scheduling]` of the configuration: how offers are placed, and what a decision may cost.
+//! `[scheduling]` of the configuration: the placement of offers, and the budget of work of a decision.
 
 use scheduler::admission::LeastGain;
 use scheduler::domain::Objective;
@@ -10,7 +10,7 @@ use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
 const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;
-/// Less work finds nobody who could make room; more of it takes minutes.
+/// Less work finds no agreement that could make room; more work takes minutes.
 const DECISION_WORK: std::ops::RangeInclusive<u64> = 1_000..=1_000_000_000;
 /// A slot that is made longer than by all of itself was none.
 pub(super) const OVERRUN_PERCENT_MAX: u32 = 100;
@@ -21,7 +21,7 @@ const COARSEN_SECONDS_MAX: u32 = 86_400;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(in crate::cli) struct Scheduling {
-    /// What makes one resource better than another for an offer.
+    /// The criterion for the better of two resources for an offer.
     objective: ObjectiveName,
     /// The order in which waiting agreements are placed when others come.
     order: OrderName,
@@ -35,13 +35,13 @@ pub(in crate::cli) struct Scheduling {
     pub(in crate::cli) relaxations: bool,
     /// Whether it is told when nodes are free.
     pub(in crate::cli) availability: bool,
-    /// Refusals tell times in steps of so many seconds.
+    /// Refusals show times in steps of this number of seconds.
     pub(in crate::cli) coarsen_seconds: u32,
-    /// Whether idle moments are used to place what waits earlier.
+    /// Whether idle moments are used to give waiting agreements earlier places.
     improve: bool,
-    /// What a move gains at least that nobody waits for: so many seconds,
+    /// The least gain of a move that no command waits for: this number of seconds,
     improve_seconds_min: u32,
-    /// and so many percent of the wait.
+    /// and this percentage of the wait.
     improve_percent_min: u32,
     /// How often one agreement is moved by these in an hour at most.
     improve_moves_per_hour: u32,
@@ -61,7 +61,7 @@ enum OrderName {
     Brf,
 }
 
-/// What a provider can rank resources by.
+/// The criteria by which a provider can rank resources.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ObjectiveName {
@@ -119,7 +119,7 @@ impl Scheduling {
 
     pub(in crate::cli) fn improving(&self) -> planner::Improving {
         planner::Improving {
-            // Idle moments would undo what a latest start was chosen for.
+            // Moves in idle moments would defeat the purpose of a latest start.
             idle: self.improve && !matches!(self.objective, ObjectiveName::LatestStart),
             least_gain: LeastGain {
                 seconds: self.improve_seconds_min.into(),

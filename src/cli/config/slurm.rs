@@ -24,7 +24,7 @@ const LEAD_MINUTES_MAX: u64 = 31 * 24 * 60;
 const CHANGES_A_MINUTE: u32 = 120;
 /// Fewer could not keep up with a few agreements, and more are no bound.
 const CHANGES_A_MINUTE_RANGE: RangeInclusive<u64> = 10..=6_000;
-/// Whoever waits longer than a day for a job may as well wait for ever.
+/// A wait of more than a day for a job is as good as a wait without an end.
 const RECLAIM_MINUTES_MAX: u64 = 1_440;
 /// Characters in the name of a user, account or partition.
 const NAME_LENGTH_MAX: usize = 64;
@@ -44,9 +44,9 @@ pub(in crate::cli) struct Slurm {
     configuration: Option<PathBuf>,
     /// A folder that the service shares with the nodes.
     work_dir: PathBuf,
-    /// The socket of the helper that does what needs rights.
+    /// The socket of the helper for actions that need rights.
     helper: Option<PathBuf>,
-    /// Whom the jobs of parties belong to that are not named.
+    /// The user of the jobs of parties that are not named.
     user: String,
     account: Option<String>,
     qos: Option<String>,
@@ -67,7 +67,7 @@ pub(in crate::cli) struct Slurm {
     applications: Vec<Application>,
 }
 
-/// Whom the jobs of one party belong to.
+/// The user of the jobs of one party.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Party {
@@ -83,7 +83,7 @@ struct Party {
     reservation_options: Vec<String>,
 }
 
-/// What the jobs of one application are submitted with.
+/// The policy for the jobs of one application.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Application {
@@ -111,7 +111,7 @@ macro_rules! policy_of {
 }
 
 impl Slurm {
-    /// Checks the keys; the one that is wrong and what was expected, if one is.
+    /// Checks the keys. Returns the wrong key and the expected value, if there is one.
     pub(in crate::cli) fn check(&self) -> Result<(), String> {
         let names = [
             ("partition", Some(&self.partition)),
@@ -188,7 +188,7 @@ impl Slurm {
         self.check_policies()
     }
 
-    /// Checks what is said of parties and applications.
+    /// Checks the keys of parties and applications.
     fn check_policies(&self) -> Result<(), String> {
         policy_of!(self).check()?;
         let mut parties = BTreeSet::new();
@@ -246,7 +246,7 @@ impl Slurm {
         u32::try_from(self.nodes().len()).unwrap_or(u32::MAX)
     }
 
-    /// What the executor of the resource is set to.
+    /// The settings of the resource's executor.
     pub(in crate::cli) fn settings(&self, resource: &str) -> Settings {
         let parties = self.parties.iter().map(|party| {
             let account = Account {

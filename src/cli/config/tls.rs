@@ -1,4 +1,4 @@
-//! What the service speaks TLS with: a certificate chain and its key, as files.
+//! The files for TLS: a certificate chain and its key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Tls {
     /// Reads them.
     ///
     /// # Errors
-    /// [`Failure::Usage`] with the file and what is wrong with it.
+    /// [`Failure::Usage`] with the file and its fault.
     pub(in crate::cli) fn load(&self) -> Result<Arc<ServerConfig>, Failure> {
         let wrong = |key: &str, file: &Path, why: &dyn std::fmt::Display| {
             Failure::Usage(format!("tls.{key}: {}: {why}", file.display()))

@@ -60,7 +60,7 @@ fn prices(pricing: &planner::Pricing) -> Prices {
     }
 }
 
-/// What the service does as it is configured.
+/// The behaviour of the service as it is configured.
 fn present(settings: &planner::Settings) -> Policy {
     let phi_max = settings.refusals.alternatives_phi;
     Policy {

@@ -87,7 +87,7 @@ fn number_of(user: &str) -> Result<u32, Failure> {
     number.ok_or_else(|| Failure::Usage(format!("--user: this machine has no user {user}")))
 }
 
-/// A folder for what the helper needs itself: that of systemd where there is one.
+/// A folder for the helper's own files: systemd's where there is one.
 fn own_folder() -> Result<PathBuf, Failure> {
     if let Some(folder) = std::env::var_os("RUNTIME_DIRECTORY") {
         return Ok(folder.into());
@@ -98,14 +98,15 @@ fn own_folder() -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// A socket at a path that only that user, and root, can connect to. What an earlier helper has left there is replaced.
+/// A socket at a path that only that user, and root, can connect to. The socket of an earlier helper is replaced.
 fn listen(path: &Path, user: u32) -> std::io::Result<UnixListener> {
     use std::os::unix::fs::FileTypeExt;
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
         fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
-    // First the mode: until then connecting takes the rights of a stranger, who is asked who that is anyway.
+    // First the mode. Before that, a stranger could connect, but the helper checks the user of each connection in any
+    // case.
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     chown(path, Some(user), None)?;
     Ok(listener)

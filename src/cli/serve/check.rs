@@ -1,4 +1,4 @@
-//! What a service checks of its store while it serves: everything once, and then what is new in the audit trail.
+//! The checks of the store while the service runs: everything once, and then the new lines of the audit trail.
 
 use std::time::Duration;
 

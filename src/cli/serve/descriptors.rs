@@ -1,15 +1,16 @@
-//! The file descriptors of the service: as many as the system allows, and how they are shared out between connections and
-//! what is promised. A client without a key may take connections; it never takes what jobs, the store and files need.
+//! The file descriptors of the service: as many as the system allows, shared between connections and the promised work. A
+//! client without a key may take connections; it never takes the descriptors that jobs, the store and files need.
 
 use crate::cli::Failure;
 use crate::cli::config::Limits;
 use crate::execution::job::limits::raise_open_files;
 use crate::http::Connections;
 
-/// The standard streams, the listener, what the runtime waits with, signals, and what libraries open for a moment.
+/// The standard streams, the listener, the runtime's own descriptors, signals, and files that libraries open for a
+/// moment.
 const OF_PROCESS: u64 = 32;
 /// Five connections to a SQLite file, each with the file and its log, the index that they share, journals, and the lock; or
-/// nine to Postgres and those that take the place of broken ones.
+/// nine to Postgres and the replacements of broken ones.
 const OF_STORE: u64 = 32;
 /// Sixteen calls to the executor of local jobs at a time, with two or three files each.
 const OF_JOBS: u64 = 48;
@@ -26,11 +27,13 @@ const OF_CONNECTION: u64 = 2;
 const CONNECTIONS: usize = 4_096;
 /// With fewer a service is of no use: the pages alone take some.
 const CONNECTIONS_LEAST: usize = 8;
-/// One address has at most one part in so many of the connections, where the configuration does not say: a proxy in front of
-/// the service has enough for twice the requests that are worked on, and three addresses more are needed to take them all.
+/// One address has at most this part of the connections (one divided by this), where the configuration does not say: a proxy
+/// in front of the service has enough for twice the requests that are worked on, and three addresses more are needed to take
+/// them all.
 const ADDRESS_SHARE: usize = 4;
 
-/// Raises what this process may open as far as the system allows, and says how many connections that leaves room for.
+/// Raises the limit of open files of this process as far as the system allows. Returns the number of connections that
+/// this leaves room for.
 ///
 /// # Errors
 /// [`Failure::Usage`] with the key, where the configuration asks for more connections than fit, or where next to none do.

@@ -75,7 +75,7 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// Has the planner know what templates allow and applications can.
+/// Gives the planner the rules of templates and the abilities of applications.
 fn take_note(settings: &mut Settings, templates: &negotiation::Templates, catalogue: &Catalogue) {
     settings.overruns.templates.clone_from(templates.overruns());
     let grace = |of: &Application| {
@@ -192,7 +192,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     tasks.until_stopped(open, &stop, &planner_stop).await
 }
 
-/// What a service consists of while it serves.
+/// The parts of a service while it serves.
 struct Tasks {
     served: JoinHandle<()>,
     decided: JoinHandle<()>,
@@ -248,9 +248,9 @@ async fn first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
     let _ = tokio::time::timeout(FIRST_LOOK, unseen.wait_for(BTreeSet::is_empty)).await;
 }
 
-/// Waits for the end of the dispatcher, and then of the planner. Each once: a task whose end was seen before is not there to be
-/// waited for. And not for ever: without its store the planner answers nobody. What it has not answered is not promised, so
-/// that it may be cut off.
+/// Waits for the end of the dispatcher, and then of the planner. Each is waited for once: a task that has ended before cannot
+/// be waited for again. The wait has an end: without its store the planner sends no answers. A request without an answer is not
+/// promised, so the planner may be cut off.
 async fn finish_deciding(
     dispatched: JoinHandle<()>,
     decided: JoinHandle<()>,
@@ -266,7 +266,7 @@ async fn finish_deciding(
     }
 }
 
-/// Starts to remove what is kept no longer: the folders of jobs, and executions that nobody needs.
+/// Starts to remove old data: the folders of jobs, and executions that are not needed.
 fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, stop: &CancellationToken) {
     let (store, clock, stop) = (|| store.clone(), || clock.clone(), || stop.clone());
     let policy = config.history.policy();
@@ -274,7 +274,7 @@ fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, st
     tokio::spawn(folders.keep(store(), clock(), config.execution.folders_kept(), stop()));
 }
 
-/// Starts to learn from what ends, and to sample the clusters, and this machine for the resource that is on it.
+/// Starts to learn from ended work, and to sample the clusters, and this machine for its own resource.
 fn predictions(
     settings: &Settings,
     executors: &[(String, Shared)],
@@ -312,7 +312,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
     Ok((listener, address))
 }
 
-/// What clients speak.
+/// The scheme of the addresses for clients.
 fn scheme(is_secure: bool, listen: SocketAddr) -> &'static str {
     if is_secure {
         return "https";
@@ -358,7 +358,8 @@ fn executors(
     Ok(executors)
 }
 
-/// Opens the store as its only decider, with the configured resources and templates, and makes sure that what is in it can be.
+/// Opens the store as its only decider, with the configured resources and templates, and makes sure that its content is
+/// consistent.
 async fn open_store(
     url: &str,
     settings: &Settings,
@@ -403,7 +404,7 @@ pub(super) fn start_log(format: LogFormat) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // Said where nothing can be written, it would panic: a full disk under the log must stop nobody.
+        // Printed where nothing can be written, it would panic: a full disk under the log must not stop the service.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     match format {
@@ -412,7 +413,7 @@ pub(super) fn start_log(format: LogFormat) {
     }
 }
 
-/// The data folder, by its absolute path, and what is in it: nobody else's to read.
+/// The data folder, by its absolute path, with its content: other users cannot read it.
 fn make_folders(data_dir: &Path) -> Result<PathBuf, Failure> {
     use std::os::unix::fs::DirBuilderExt;
     for folder in [data_dir.to_owned(), data_dir.join("files"), data_dir.join("jobs")] {
@@ -441,7 +442,7 @@ async fn told_to_stop() {
     }
 }
 
-/// Says where the service is and what to try, ready to paste.
+/// Prints the address of the service and commands to try, ready to paste.
 fn announce(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &StoreOptions) {
     let file = options.data_dir.join("operator.key");
     let file = file.display();
@@ -459,7 +460,7 @@ fn announce(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &Stor
          \x20 curl -H \"Authorization: Bearer $KEY\" -H \"Accept: application/json\" {scheme}://{address}/agreements\n\
          \nOr open {scheme}://{address}/portal and sign in with the key.\n"
     );
-    // Nobody reading standard output is no reason to stop.
+    // A missing reader of standard output is no reason to stop.
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
 }
