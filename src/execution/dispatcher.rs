@@ -32,8 +32,8 @@ use crate::planner::Planner;
 const TICK: Duration = Duration::from_millis(200);
 /// The longest wait with nothing running: the clock may be stepped, so it is looked at again.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long to wait after a failure before the next try, at first and at most; it doubles in between. What fails may have
-/// a slot of a few seconds only.
+/// How long to wait after a failure before the next try, at first and at most; it doubles in between. A failed job may
+/// have a slot of a few seconds only.
 const RETRY: (Duration, Duration) = (TICK, Duration::from_secs(2));
 
 /// Makes the plan happen.
@@ -42,19 +42,19 @@ pub struct Dispatcher {
     /// By name of the resource.
     lanes: HashMap<String, Arc<Lane>>,
     attending: JoinSet<Attended>,
-    /// The resources whose lane is at work.
+    /// The resources with a lane at work.
     busy: HashSet<String>,
-    /// What goes wrong at the moment.
+    /// The present faults.
     retries: HashMap<Concern, Retry>,
 }
 
-/// What a lane has done.
+/// The result of a lane.
 struct Attended {
     resource: String,
     results: Vec<(Uuid, Result<(), Failure>)>,
 }
 
-/// What something goes wrong with.
+/// The part that fails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Concern {
     Planner,
@@ -64,7 +64,7 @@ enum Concern {
 
 /// A failure that lasts.
 struct Retry {
-    /// What was last said about it.
+    /// The last message about it.
     message: String,
     wait: Duration,
     next_try: Instant,
@@ -153,11 +153,11 @@ impl Dispatcher {
                 }
             }
         }
-        // Calls that are under way end by themselves; what they found out is found out again.
+        // Calls that are under way end by themselves; the next look finds their results again.
     }
 
-    /// How long there is nothing to do when that is the next instant with something due. No less than a tick: what fails
-    /// is tried again, but not at once.
+    /// How long there is nothing to do when that is the next instant with something due. No less than a tick: a failed
+    /// call is tried again, but not at once.
     fn until(&self, next: Option<Time>) -> Duration {
         let left =
             next.map(|at| at.seconds().saturating_mul(MICROS_PER_SECOND) - self.context.clock.micros());
@@ -229,13 +229,13 @@ impl Dispatcher {
         }
     }
 
-    /// Takes note of what a lane has done.
+    /// Takes note of the result of a lane.
     fn take_note(&mut self, attended: Result<Attended, tokio::task::JoinError>) {
         let Attended { resource, results } = match attended {
             Ok(attended) => attended,
             Err(cut_off) => {
                 error!(%cut_off, "attending to a resource failed");
-                // Whose it was is not known; an agreement that is attended to already is not attended to twice.
+                // Its agreement is not known; an agreement that is attended to already is not attended to twice.
                 if self.attending.is_empty() {
                     self.busy.clear();
                 }
@@ -267,7 +267,8 @@ impl Dispatcher {
             .is_none_or(|retry| retry.next_try <= Instant::now())
     }
 
-    /// Keeps account of what fails: says it when it is new, and when it is over. Of a resource its lane says it.
+    /// Keeps account of failures: reports each when it is new, and when it is over. The failures of a resource are
+    /// reported by its lane.
     fn note(&mut self, with: Concern, failure: Option<&Failure>) {
         let said = matches!(with, Concern::Resource(_));
         let Some(failure) = failure else {

@@ -1,5 +1,4 @@
-//! What goes wrong with resources at the moment, for operators to see. Nothing is decided by it: what failed is tried
-//! again.
+//! The present faults of resources, for operators to see. No decision depends on them: a failed call is tried again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +8,7 @@ use crate::clock::Micros;
 /// Characters of a message that are kept.
 const MESSAGE_MAX: usize = 500;
 
-/// What a resource is needed for.
+/// The use that needs a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doing {
     /// To keep nodes for the plan.
@@ -37,15 +36,15 @@ impl Doing {
 /// Something that a resource fails in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is needed for.
+    /// The use that needs it.
     pub doing: Doing,
-    /// What was last said about it.
+    /// The last message about it.
     pub message: String,
     /// Since when it has failed without a success in between.
     pub since: Micros,
 }
 
-/// What resources fail in, by their names: cheap to clone, and one for all clones.
+/// The faults of resources, by their names: cheap to clone, and one for all clones.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     current: Arc<Mutex<BTreeMap<(String, Doing), Fault>>>,
@@ -73,7 +72,7 @@ impl Faults {
         is_new
     }
 
-    /// What a resource fails in.
+    /// The faults of a resource.
     pub fn of(&self, resource: &str) -> Vec<Fault> {
         let current = self.lock();
         let of = current.iter().filter(|((name, _), _)| name == resource);

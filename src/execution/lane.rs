@@ -1,5 +1,6 @@
-//! One resource's side of the dispatcher. All calls of its executor are made here: each under a time-out, only so many at
-//! a time, and never two about one agreement, so that an executor that hangs holds a few threads and delays no other.
+//! One resource's side of the dispatcher. All calls of its executor are made here: each under a time-out, only a limited
+//! number at a time, and never two about one agreement, so that an executor that hangs holds a few threads and delays no
+//! other.
 
 mod nodes;
 mod prepare;
@@ -36,7 +37,7 @@ const CALLS_MAX: usize = 16;
 const JUDGED_AT_ONCE: usize = 2;
 /// How long a request waits for such a judgement: that of a slower executor counts for the next request.
 const JUDGED_WITHIN: Duration = Duration::from_secs(10);
-/// What all lanes act with.
+/// The shared parts of all lanes.
 pub(super) struct Context {
     pub(super) planner: Planner,
     pub(super) catalogue: Arc<Catalogue>,
@@ -49,7 +50,7 @@ pub(super) struct Context {
     pub(super) unseen: watch::Sender<BTreeSet<String>>,
 }
 
-/// What a call is about: a resource, and the agreement where it is about one.
+/// The object of a call: a resource, and the agreement where it is about one.
 type About = (String, Option<Uuid>);
 
 /// An executor with the calls that it is at.
@@ -59,9 +60,9 @@ pub struct Shared {
     calls: Arc<Semaphore>,
     /// Likewise for jobs that may be promised.
     judging: Arc<Semaphore>,
-    /// What calls that have not returned are about.
+    /// The objects of calls that have not returned.
     asked: Arc<Mutex<HashSet<About>>>,
-    /// What jobs may have.
+    /// The limits of jobs.
     allowance: Allowance,
     /// The folders of all jobs, where parties have a quota of them.
     folders: Option<JobFolders>,
@@ -70,7 +71,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What the resource is like, as [`Executor::condition`] tells.
+    /// The condition of the resource, from [`Executor::condition`].
     pub fn condition(&self) -> Option<Condition> {
         self.executor.condition()
     }
@@ -85,7 +86,7 @@ impl Shared {
         self.executor.calls()
     }
 
-    /// What its slots have cost, as [`Executor::cost`] tells.
+    /// The cost of its slots, from [`Executor::cost`].
     pub(super) fn cost(&self) -> Option<Cost> {
         self.executor.cost()
     }
@@ -133,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// The same for a resource whose jobs may have so much.
+    /// The same for a resource with these limits of jobs.
     #[must_use]
     pub fn allowing(self, allowance: Allowance) -> Self {
         Self { allowance, ..self }
@@ -286,7 +287,7 @@ impl Lane {
         }
     }
 
-    /// Stops the rest of a job whose agreement is over because its nodes were lost.
+    /// Stops the rest of a job after its agreement has ended because its nodes were lost.
     async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
         let (work, own) = (agreement.work(), Run::from(agreement));
         match status {
@@ -313,7 +314,7 @@ impl Lane {
         }
     }
 
-    /// Starts a job, where what it is to go on from is there.
+    /// Starts a job, where the saved work that it is to go on from is there.
     async fn start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
         let start = move |executor: &dyn Executor| {
             if !executor.can_resume(&job)? {
@@ -328,7 +329,7 @@ impl Lane {
         self.report_unable(agreement, Unable::NothingSaved).await
     }
 
-    /// What the catalogue has of what an agreement runs.
+    /// The catalogue's entry for the application of an agreement.
     fn application_of(&self, agreement: &Agreement) -> Option<&Application> {
         let job = agreement.job.as_ref()?;
         let catalogue = &self.context.catalogue;
@@ -409,7 +410,7 @@ impl Lane {
         self.shared.executor.is_cluster()
     }
 
-    /// Keeps account of what fails: says it when it is new, and when it is over.
+    /// Keeps account of failures: reports each when it is new, and when it is over.
     pub(super) fn note(&self, doing: Doing, failure: Option<&Failure>) {
         let (resource, what) = (&self.resource, doing.words());
         let message = failure.map(ToString::to_string);
@@ -469,7 +470,7 @@ impl Lane {
     }
 }
 
-/// What the job of an agreement is told about the slot that it serves.
+/// The data for the job of an agreement about the slot that it serves.
 fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
     let of = agreement.slots.is_split().then_some(agreement.slots.len())?;
     Some(PieceSpec {
@@ -479,7 +480,7 @@ fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpe
     })
 }
 
-/// How what runs of an agreement is told to save its work.
+/// How the running work of an agreement is told to save itself.
 fn save_of(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
     let checkpoint = application.checkpoint.as_ref();
     let save = checkpoint.filter(|_| agreement.has_more_slots());

@@ -64,7 +64,7 @@ impl LocalExecutor {
         }
     }
 
-    /// The same with its job folders among these, whose quotas are enforced.
+    /// The same with its job folders among these folders, where quotas are enforced.
     #[must_use]
     pub fn among(self, folders: JobFolders) -> Self {
         Self { folders, ..self }
@@ -122,7 +122,8 @@ impl LocalExecutor {
             .map_err(ExecutionError::system("run", &self.executable))
     }
 
-    /// Lets a supervisor go that has recorded the end, and takes the statuses of those that have cleared up by now.
+    /// Lets a supervisor go that has recorded the end, and takes the statuses of the supervisors that have finished by
+    /// now.
     fn reap(&self, run: Run) {
         let spawned = self.supervisors().remove(&run);
         let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,8 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::dispatcher::Shared;
 use crate::metrics::{Exposition, Histogram, Kind};
 
-/// Upper bounds for the delay of a start, in seconds: from what a scheduler needs to what eats up a short slot.
+/// Upper bounds for the delay of a start, in seconds: from the delay of a scheduler to a delay that uses up a short
+/// slot.
 const DELAYS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
 
 /// The number of calls of one program with one outcome.

@@ -3,8 +3,8 @@
 //! resource has its executor, by its kind, and a lane of its own in the dispatcher, so that an executor that hangs delays no
 //! other.
 //!
-//! Whatever is killed, and whenever: a job is started at most once, and its end is not lost. What an executor knows of a
-//! job it therefore keeps outside of this process, durably, before it acts; the service that comes back reads it.
+//! If any process is killed at any time, a job is still started at most once, and its end is not lost. So an executor
+//! keeps its knowledge of a job outside of this process, durably, before it acts. The service reads it after a restart.
 
 pub mod dispatcher;
 pub mod faults;
@@ -33,7 +33,7 @@ use crate::store::Condition;
 /// Something that a promise on a resource rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// The part that was checked.
     pub what: &'static str,
     /// How it was found.
     #[serde(flatten)]
@@ -74,7 +74,7 @@ const PARTS_MAX: u32 = 32;
 /// A placement that the plan has for a resource, as its executor is told of it in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSlot {
-    /// The run that it is for, whose name its reservation has.
+    /// The run that it is for. Its reservation has the name of the run.
     pub run: Run,
     /// The party that it belongs to.
     pub party: String,
@@ -88,10 +88,10 @@ pub struct PlannedSlot {
     pub begun: bool,
     /// Whether a request waits for its nodes.
     pub is_awaited: bool,
-    /// The agreement whose slot gives way to it once the request is granted, and stays as it is until then: the
+    /// The agreement that gives way with its slot once the request is granted, and stays as it is until then: the
     /// reservations for this one add the nodes and times that it lacks.
     pub replaces: Option<Uuid>,
-    /// Whether a job is to be run in it; otherwise the nodes themselves are what was promised.
+    /// Whether a job is to be run in it; otherwise the nodes themselves are promised.
     pub has_job: bool,
     /// The application of the catalogue that the job runs; empty without a job.
     pub application: String,
@@ -125,10 +125,10 @@ pub struct ProspectiveJob {
 /// How long a call may take if its executor says nothing else: a disk or a command that needs longer is in trouble.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The seam to the real world: what runs the jobs of a resource. Its calls may wait for disks and commands: they are made
-/// off the async threads, each for at most [`Executor::patience`]; the caller then goes on without the answer and calls
-/// again later. No two calls about one agreement are made at a time, also when the first was given up on. All of them are
-/// idempotent, and worth another try when they fail.
+/// The interface to the real world: it runs the jobs of a resource. Its calls may wait for disks and commands: they are
+/// made off the async threads, each for at most [`Executor::patience`]; the caller then goes on without the answer and
+/// calls again later. No two calls about one agreement are made at a time, also when the first was given up on. All of
+/// them are idempotent, and worth another try when they fail.
 pub trait Executor: Send + Sync {
     /// Looks at everything that a promise on the resource rests on. Where something is wrong, nothing new is promised there; it
     /// is looked at again.
@@ -141,7 +141,7 @@ pub trait Executor: Send + Sync {
         Vec::new()
     }
 
-    /// What its slots have cost its cluster since it began; none where it has no cluster.
+    /// The cost of its slots for its cluster since it began; none where it has no cluster.
     fn cost(&self) -> Option<Cost> {
         None
     }
@@ -153,9 +153,9 @@ pub trait Executor: Send + Sync {
         None
     }
 
-    /// Takes note of what the plan has for a resource: everything that was promised there and is not over, in order of
-    /// start. Called again and again, soon after the plan has changed and every now and then without; what is held
-    /// for agreements that are not listed any more is to be given back. Only where [`Executor::is_cluster`] says so.
+    /// Takes note of the plan for a resource: all promises there that are not over, in order of start. Called again and
+    /// again, soon after the plan has changed and every now and then without; nodes held for agreements that are not
+    /// listed any more are to be given back. Only where [`Executor::is_cluster`] says so.
     ///
     /// # Errors
     /// When something that is promised could not be made sure of; a further call tries again.
@@ -164,8 +164,8 @@ pub trait Executor: Send + Sync {
         Ok(())
     }
 
-    /// Takes note of when nodes are not to be used, besides what it knows itself: operators have said so, or the
-    /// configuration has. Holds until it is told anew, and is told before each [`Executor::prepare`].
+    /// Takes note of the times when nodes are not to be used, beside its own knowledge: by the word of operators or the
+    /// configuration. Valid until the next call, which comes before each [`Executor::prepare`].
     fn leave_out(&self, nodes: Vec<BusyTime>) {
         let _ = nodes;
     }
@@ -175,8 +175,8 @@ pub trait Executor: Send + Sync {
         Vec::new()
     }
 
-    /// The agreements whose nodes were due and are not held, with the begins of their slots, as of when it was last told of the
-    /// plan.
+    /// The agreements with nodes that were due and are not held, with the begins of their slots, as of the last hand-over of
+    /// the plan.
     fn refused(&self) -> Vec<(Uuid, scheduler::Time)> {
         Vec::new()
     }
@@ -187,13 +187,14 @@ pub trait Executor: Send + Sync {
         None
     }
 
-    /// The agreements without a job whose nodes are not used, and what to do with them, as of the last hand-over of the plan.
+    /// The agreements without a job that do not use their nodes, and the treatment of the nodes, as of the last hand-over of
+    /// the plan.
     fn unused(&self) -> Vec<(Uuid, Unused)> {
         Vec::new()
     }
 
-    /// Whether what a job is to go on from is there: for a later slot, what the slot before it has saved. Asked before
-    /// a job is started for the first time.
+    /// Whether the saved work that a job is to go on from is there: for a later slot, the saved work of the slot before
+    /// it. Asked before a job is started for the first time.
     ///
     /// # Errors
     /// When that cannot be known at the moment.
@@ -202,7 +203,7 @@ pub trait Executor: Send + Sync {
         Ok(true)
     }
 
-    /// Starts a job, unless it was started before: then nothing happens, whatever became of it.
+    /// Starts a job, unless it was started before: then nothing happens, in any state of the job.
     ///
     /// # Errors
     /// When it cannot be said that the job will run; a further call decides.
@@ -235,8 +236,8 @@ pub trait Executor: Send + Sync {
         Ok(())
     }
 
-    /// Has a job that runs be told to save its work before its slot ends, or not be told, durably, whatever it was started
-    /// with. Called again and again while it runs; where that is so already, nothing happens.
+    /// Sets, durably, whether a running job is told to save its work before its slot ends, even if it was started with
+    /// another setting. Called again and again while it runs; where this is set already, nothing happens.
     ///
     /// # Errors
     /// When that could not be arranged; a further call tries again.
@@ -264,13 +265,13 @@ pub trait Executor: Send + Sync {
     /// How the nodes of the resource stand, and when they are not ours. Asked only where [`Executor::is_cluster`] says so.
     ///
     /// # Errors
-    /// When that cannot be known at the moment; what was known before then holds on.
+    /// When this cannot be known at the moment; the knowledge from before then stays valid.
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {
         Ok(NodeReport::default())
     }
 
-    /// What the resource was like when it was last asked how its nodes stand; none where that is not known, or is old. Answers
-    /// at once.
+    /// The condition of the resource when the states of its nodes were last asked for; none where it is not known, or is old.
+    /// Answers at once.
     fn condition(&self) -> Option<Condition> {
         None
     }
@@ -287,17 +288,17 @@ pub trait Executor: Send + Sync {
     }
 }
 
-/// Why an executor could not do what it was asked.
+/// The reason why an executor could not carry out a call.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutionError {
     /// The system refused; another try may help.
     #[error("{doing} {path}: {source}")]
     System {
-        /// What was being done.
+        /// The action.
         doing: &'static str,
         /// The file or program.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A record of a job is not as it was written; an operator must look at it.
@@ -319,7 +320,7 @@ impl ExecutionError {
         matches!(self, Self::System { source, .. } if job::shortage::is_shortage(source))
     }
 
-    /// For `map_err`: says what was being done, and to what.
+    /// For `map_err`: names the action and its object.
     fn system<E: Into<std::io::Error>>(
         doing: &'static str,
         path: impl Into<PathBuf>,

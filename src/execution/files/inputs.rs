@@ -2,8 +2,8 @@
 //! party sees.
 //!
 //! A file appears whole and durably or not at all: it is written beside its place and renamed. A party's files together
-//! stay within its quota, uploads that are under way included; a job that was started keeps the file that it was started
-//! with, whatever is uploaded later.
+//! stay within its quota, uploads that are under way included; a job keeps the file that it was started with, even if
+//! another is uploaded later.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -21,10 +21,10 @@ use crate::clock::Micros;
 /// Files that one party may have: a list that can be read, and no way to fill a disk with names.
 pub const FILES_MAX: usize = 1_000;
 
-/// What the name of an unfinished upload begins with: nothing that a file may be named.
+/// The prefix of the name of an unfinished upload: no file may have such a name.
 const DRAFT: char = '.';
 
-/// The input files of a data folder. Clones share what they know of the parties' use.
+/// The input files of a data folder. Clones share their knowledge of the parties' use.
 #[derive(Debug, Clone)]
 pub struct InputFiles {
     provider: PathBuf,
@@ -34,7 +34,7 @@ pub struct InputFiles {
     used: Arc<Mutex<HashMap<String, Used>>>,
 }
 
-/// What a party has, uploads under way included.
+/// The use of a party, uploads under way included.
 #[derive(Debug, Clone, Copy, Default)]
 struct Used {
     bytes: u64,
@@ -208,7 +208,8 @@ impl InputFiles {
             .join(crate::store::hex(&Sha256::digest(party.as_bytes())))
     }
 
-    /// Changes what a party uses; it is counted when it is first asked for, and what a crash left behind goes then.
+    /// Changes the use of a party. It is counted when it is first asked for, and files that a crash left behind are
+    /// removed then.
     fn change<T>(&self, party: &str, change: impl FnOnce(&mut Used) -> T) -> io::Result<T> {
         let mut parties = self.used();
         if !parties.contains_key(party) {
@@ -320,8 +321,8 @@ pub(crate) fn modified(meta: &fs::Metadata) -> Micros {
     })
 }
 
-/// Puts an input file into a job's folder: as it is now where the file system can, whatever becomes of its name later. One
-/// that can be written is copied by way of `draft`, since a job that changes its input changes no other's.
+/// Puts an input file into a job's folder: in its present state where the file system can, even if its name changes later.
+/// One that can be written is copied by way of `draft`, since a job that changes its input changes no other's.
 pub(crate) fn put_input(input: &Path, link: &Path, draft: &Path) -> io::Result<()> {
     let mode = fs::metadata(input)?.permissions().mode();
     if mode & 0o222 != 0 && fs::symlink_metadata(link).is_err() {
@@ -404,7 +405,7 @@ mod tests {
         );
         assert!(files.remove("physics", "c").unwrap());
         assert!(put(&files, "physics", "a", b"1").unwrap());
-        // What another process finds is the same.
+        // Another process finds the same.
         let again = InputFiles::new(folder.path(), 10).unwrap();
         put(&again, "physics", "d", b"123456789").unwrap();
         assert!(put(&again, "physics", "e", b"1").is_err());

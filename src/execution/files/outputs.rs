@@ -1,4 +1,4 @@
-//! What a job writes: its two outputs, and the files that it leaves in its working folder.
+//! The output of a job: its two output streams, and the files that it leaves in its working folder.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -23,7 +23,7 @@ pub enum Stream {
     Err,
 }
 
-/// What a job has written: one of its two outputs, or a file that it left in its working folder.
+/// A file that a job has written: one of its two outputs, or a file that it left in its working folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
     /// An output.
@@ -59,7 +59,7 @@ impl Folder {
         self.common().join(stream.name())
     }
 
-    /// Adds a line about the job to what it wrote to its standard error output.
+    /// Adds a line about the job to its standard error output.
     pub(crate) fn tell(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let options = options.create(true).append(true).mode(0o600);
@@ -102,8 +102,8 @@ impl Folder {
         })
     }
 
-    /// What a name means among the things that the job writes: its outputs always, a file of its working folder where
-    /// there is one. Inputs, links and folders are none.
+    /// The meaning of a name among the job's outputs: its outputs always exist, a file of its working folder where
+    /// there is one. Inputs, links and folders do not count.
     ///
     /// # Errors
     /// When the system refuses.
@@ -164,7 +164,7 @@ impl Folder {
         list().map_err(ExecutionError::system("list", &work))
     }
 
-    /// Opens what the job has written, while it is being written or afterwards; none where it is not there.
+    /// Opens an output of the job, while it is being written or afterwards; none where it is not there.
     ///
     /// # Errors
     /// When the system refuses, or a job has put something else where a file was.
@@ -173,7 +173,7 @@ impl Folder {
             Written::Stream(stream) => self.output(*stream),
             Written::File(name) => self.work().join(name),
         };
-        // A job owns its folder: what it links to is not its own writing, and a pipe would never end.
+        // A job owns its folder: the target of a link is not its own output, and a pipe would never end.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let open = || -> io::Result<Option<File>> {
             let opened = OpenOptions::new()

@@ -25,18 +25,18 @@ use crate::execution::job::folder::{ASIDE, Folder, PIECE};
 use crate::execution::slurm::{self, Disk, OUT_OF_SIGHT};
 use crate::store::{self, Store};
 
-/// How often it is looked at what jobs write.
+/// How often the files of running jobs are looked at.
 const LOOK: Duration = Duration::from_secs(10);
 /// Looking takes at most this fraction (1 / `SHARE`) of a processor's time.
 const SHARE: u32 = 50;
 /// The longest pause between two looks, however long they take.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
-/// How often it is looked for folders that are to be packed, and for those whose time is over.
+/// How often to look for folders that are to be packed, and for folders that have passed their time.
 const SWEEP: Duration = Duration::from_hours(1);
-/// What the name of a folder begins with that is being removed: nothing that an id begins with.
+/// The prefix of the name of a folder that is being removed: no id begins with it.
 const DOOMED: char = '.';
 
-/// The folders of all jobs below a data folder. Clones share what they know.
+/// The folders of all jobs below a data folder. Clones share their knowledge.
 #[derive(Debug, Clone)]
 pub struct JobFolders {
     jobs: PathBuf,
@@ -68,17 +68,17 @@ enum Which {
     All,
 }
 
-/// What a look at a folder has shown.
+/// The result of a look at a folder.
 enum Looked {
-    /// What its job has written grows.
+    /// The files of its job grow.
     Grown,
     /// Nothing new.
     Same,
-    /// Its job has ended, and what it has left is not known yet.
+    /// Its job has ended, and the size of its files is not known yet.
     Ended,
 }
 
-/// What came of the wish to remove a job's folder.
+/// The result of a request to remove a job's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
     /// It is gone.
@@ -115,7 +115,7 @@ impl JobFolders {
         })
     }
 
-    /// The same with what jobs have on the disks of these clusters.
+    /// The same with the files of jobs on the disks of these clusters.
     #[must_use]
     pub fn and_on(self, clusters: &[slurm::Settings]) -> Self {
         Self {
@@ -140,8 +140,8 @@ impl JobFolders {
         })
     }
 
-    /// Looks at what jobs have written, and has those stopped that go on writing beyond the quota of their party. Costs a
-    /// look at every file of the jobs that run. A fault in one folder does not stop the look at the others.
+    /// Looks at the files of jobs, and stops jobs that write more than the quota of their party. Costs a look at every
+    /// file of the jobs that run. A fault in one folder does not stop the look at the others.
     ///
     /// # Errors
     /// When the folders cannot be listed; the next look goes on.
@@ -170,7 +170,7 @@ impl JobFolders {
         Ok(())
     }
 
-    /// Looks at what one job has written, unless that is known and grows no more.
+    /// Looks at the files of one job, unless their size is known and grows no more.
     fn look_at(&self, name: &str, which: Which) -> Result<Looked, ExecutionError> {
         let before = self.known().get(name).cloned();
         if before.as_ref().is_some_and(|of| of.ended.is_some()) {
@@ -180,7 +180,7 @@ impl JobFolders {
         let Some(spec) = folder.spec()? else {
             return Ok(Looked::Same);
         };
-        // Asked before: what it writes until its end counts.
+        // Asked before: its output until its end counts.
         let ended = folder.end()?.map(|end| end.ended);
         // After a slot that saves its work another one may write.
         let saves = folder.save(&spec)?.is_some();
@@ -191,7 +191,7 @@ impl JobFolders {
         let bytes = folder.walked()?.bytes();
         let party = spec.party;
         let mut known = self.known();
-        // It may have been put aside meanwhile, and what comes in its place has not ended.
+        // It may have been put aside meanwhile, and the folder in its place has not ended.
         if ended.is_some() && folder.end()?.is_none() {
             return Ok(Looked::Same);
         }
@@ -200,7 +200,7 @@ impl JobFolders {
         Ok(if has_grown { Looked::Grown } else { Looked::Same })
     }
 
-    /// Has those of these jobs stopped whose party has more than its quota.
+    /// Stops the jobs among these with a party that has more than its quota.
     fn stop_beyond_quota(&self, grown: &[&str]) {
         for name in grown {
             let party = self.known().get(*name).map(|of| of.party.clone());
@@ -231,8 +231,8 @@ impl JobFolders {
         self.damaged().remove(name);
     }
 
-    /// Removes the folders of jobs that ended before `before` and whose agreements are over; answers how many. One that cannot
-    /// be removed stays for a later sweep, and no other with it.
+    /// Removes the folders of jobs that ended before `before` once their agreements are over. Returns their number. A folder
+    /// that cannot be removed stays for a later sweep; the others are removed.
     ///
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later sweep goes on.
@@ -244,8 +244,8 @@ impl JobFolders {
         self.with_those_over(store, ended, remove).await
     }
 
-    /// Packs the folders of jobs that have ended and of which nothing runs any more, whose agreements are over; answers how many.
-    /// One that cannot be packed is left for a later call, and no other with it.
+    /// Packs the folders of ended jobs of which nothing runs any more, once their agreements are over. Returns their number. A
+    /// folder that cannot be packed is left for a later call; the others are packed.
     ///
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later call goes on.
@@ -256,7 +256,7 @@ impl JobFolders {
         self.with_those_over(store, loose, Self::pack_named).await
     }
 
-    /// Does something with those of these folders whose agreements are over; answers with how many.
+    /// Does an action with each of these folders that belongs to an ended agreement. Returns their number.
     async fn with_those_over(
         &self,
         store: &Store,
@@ -322,7 +322,7 @@ impl JobFolders {
         Ok(())
     }
 
-    /// Those whose job ended before then, with their agreements; removes what earlier removals have left.
+    /// The folders with a job that ended before then, with their agreements. Removes the rest of earlier removals.
     fn ended_before(&self, before: Micros) -> Result<Vec<(String, Uuid)>, ExecutionError> {
         self.remove_doomed()?;
         let mut over = Vec::new();
@@ -335,10 +335,11 @@ impl JobFolders {
         Ok(over)
     }
 
-    /// Removes the folder of a job whose agreement is over, if the job has ended too, and those of its times before.
+    /// Removes the folder of a job of an ended agreement, if the job has ended too, and the folders of its earlier
+    /// runs.
     ///
     /// # Errors
-    /// When the system refuses; what is left is removed by the next sweep.
+    /// When the system refuses; the next sweep removes the rest.
     pub fn remove_ended(&self, id: Uuid) -> Result<Removal, ExecutionError> {
         let mut own = self.folders()?;
         own.retain(|(_, of)| *of == id);
@@ -357,10 +358,10 @@ impl JobFolders {
         Ok(removal)
     }
 
-    /// Removes the folder of a job that has ended and whose agreement is over; answers whether there was one.
+    /// Removes the folder of an ended job of an ended agreement. Returns whether there was one.
     ///
     /// # Errors
-    /// When the system refuses; what is left is removed by the next sweep.
+    /// When the system refuses; the next sweep removes the rest.
     pub fn remove(&self, id: Uuid) -> Result<bool, ExecutionError> {
         self.remove_named(&id.to_string())
     }
@@ -369,7 +370,7 @@ impl JobFolders {
         let path = self.jobs.join(name);
         self.remove_shared(&path)?;
         let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
-        // In one step: half of a folder would not be known for what it is.
+        // In one step: half of a folder could not be recognised.
         match fs::rename(&path, &doomed) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             renamed => renamed.map_err(ExecutionError::system("remove", &path))?,
@@ -409,7 +410,7 @@ impl JobFolders {
         Ok(())
     }
 
-    /// Removes what an earlier removal has left.
+    /// Removes the rest of an earlier removal.
     fn remove_doomed(&self) -> Result<(), ExecutionError> {
         for name in self.names()? {
             if name.starts_with(DOOMED) {
@@ -425,7 +426,7 @@ impl JobFolders {
     /// Looks again and again, and sweeps now and then the folders of jobs that ended `kept` seconds ago, until `stop`.
     pub async fn keep(self, store: Store, clock: Clock, kept: Seconds, stop: CancellationToken) {
         let mut swept: Option<Instant> = None;
-        // The disk of a cluster may be slow, or away: looking at what jobs write does not wait for it.
+        // The disk of a cluster may be slow, or away: the look at local jobs does not wait for it.
         let mut clearing: Option<tokio::task::JoinHandle<()>> = None;
         let mut pause = Duration::ZERO;
         while stop
@@ -455,7 +456,7 @@ impl JobFolders {
         }
     }
 
-    /// Removes folders whose time is over, and packs those of ended jobs.
+    /// Removes folders that have passed their time, and packs the folders of ended jobs.
     async fn clear_up(&self, store: &Store, now: Micros, kept: Seconds) {
         match self.sweep(store, now - kept * MICROS_PER_SECOND).await {
             Ok(0) => {}
@@ -473,7 +474,7 @@ impl JobFolders {
         }
     }
 
-    /// The folders of jobs by name, those that were put aside among them, each with its agreement.
+    /// The folders of jobs by name, including the ones that were put aside, each with its agreement.
     fn folders(&self) -> Result<Vec<(String, Uuid)>, ExecutionError> {
         let with_agreement = |name: String| {
             let id = name.split(ASIDE).next()?.parse().ok()?;

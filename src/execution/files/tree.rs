@@ -13,21 +13,22 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// What each name takes beside its blocks, beyond the first [`NAMES_FREE`]: so that a job that makes only names comes to
-/// an end too, before it takes long to go through them.
+/// The size that each name counts beside its blocks, beyond the first [`NAMES_FREE`]. So a job that makes only names
+/// reaches its limit too, before a pass over them takes long.
 pub(crate) const NAME_BYTES: u64 = 64 << 10;
 /// Names that cost nothing: those of records and of common results.
 const NAMES_FREE: u64 = 256;
-/// Levels below the top whose folders are held open; further down one goes back up by "..", as long as that leads back.
+/// Levels below the top with folders that are held open. Further down the way back up is "..", as long as that leads
+/// back.
 const HELD: usize = 32;
 /// Names between two looks at the clock.
 const STRIDE: u32 = 64;
 /// How often it is tried to open a folder that its user keeps closing.
 const TRIES: u32 = 3;
-/// Rounds of removing what lies two levels deep: each makes a tree flatter by one level.
+/// Rounds of removing the entries two levels deep: each makes a tree flatter by one level.
 const ROUNDS_MAX: u32 = 1 << 20;
 
-/// One file, whatever its names, and what it took on the disk when it was looked at.
+/// One file under any of its names, and its size on the disk when it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KnownFile {
     device: u64,
@@ -53,8 +54,8 @@ impl KnownFile {
     }
 }
 
-/// Adds up what a folder takes on the disk with all that is in it, a part at a time. Files that were there before count only
-/// with what they have grown, files of several names once; what goes meanwhile does not count.
+/// Adds up the size of a folder on the disk with all of its content, a part at a time. Files that were there before count
+/// only with their growth, files of several names once. Files removed meanwhile do not count.
 #[derive(Debug)]
 pub(crate) struct Walk {
     before: Vec<KnownFile>,
@@ -113,7 +114,7 @@ impl Walk {
         })
     }
 
-    /// What was found by now; [`u64::MAX`] where something cannot be looked into.
+    /// The size found by now; [`u64::MAX`] where a folder cannot be read.
     pub(crate) fn bytes(&self) -> u64 {
         if self.closed {
             return u64::MAX;
@@ -273,7 +274,7 @@ pub(crate) fn remove_from(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     for _ in 0..ROUNDS_MAX {
         let found = clear(&top, |folder| {
             let inner = opened_up(open_folder(&top, folder)?);
-            // What lies deeper is moved up, so that all of it is at hand without a path or a stack.
+            // Deeper folders are moved up, so that all of them can be reached without a path or a stack.
             clear(&inner, |deeper| move_up(&inner, deeper, &top, &mut moved))?;
             match rustix::fs::unlinkat(&top, folder, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => Ok(()),
@@ -306,7 +307,7 @@ fn clear(folder: &OwnedFd, mut with: impl FnMut(&CStr) -> Result<(), Errno>) -> 
             removed => removed,
         };
         match done {
-            // Removed or replaced meanwhile: the next round sees what is there.
+            // Removed or replaced meanwhile: the next round sees the new state.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             done => done?,
         }
@@ -363,7 +364,7 @@ fn look_at(folder: &Dir, name: &CStr) -> Result<Stat, Errno> {
 
 /// A folder that is going to be removed, with everything allowed in it that its user may allow.
 fn opened_up(folder: OwnedFd) -> OwnedFd {
-    // Where this is not allowed it may not be needed; otherwise what follows fails.
+    // Where this is not allowed it may not be needed; otherwise the next step fails.
     let _ = rustix::fs::fchmod(&folder, Mode::RWXU);
     folder
 }
@@ -376,7 +377,7 @@ fn id_of(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// Bytes on the disk. Blocks are of 512 bytes here, whatever the file system has.
+/// Bytes on the disk. Blocks are of 512 bytes here, on any file system.
 fn blocks_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512)
 }

@@ -7,7 +7,7 @@ use crate::agreement::Limit;
 /// More than a job may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Excess {
-    /// Of what.
+    /// The limited quantity.
     pub(crate) limit: Limit,
     /// How much there was.
     pub(crate) found: u64,

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | `spec.json` | the executor, once | the intent: the program to run, and until when |
 //! | `lock` | the supervisor | locked while one is at work; which process that is |
-//! | `inputs.json` | the executor, once | which files it was given to read, so that what they grow counts as written |
+//! | `inputs.json` | the executor, once | which files it was given to read, so that their growth counts as written |
 //! | `claim.json` | the first of launcher and supervisor, once | the job started as this process, or never will |
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `save.json` | the executor | whether it is told to save its work, where that has changed since the intent |
@@ -19,8 +19,7 @@
 //! When its agreement is over, a folder is packed (`packed`): `end.json` is replaced by one that has the still needed parts of
 //! the others.
 //!
-//! The claim is what makes a job start at most once: it is created exclusively, by the very process that then becomes
-//! the job.
+//! The claim makes a job start at most once: it is created exclusively, by the same process that then becomes the job.
 //!
 //! Work that was lost and is run again has a new folder each time, and that of the time before is put aside under its name
 //! with the number of its time, from 0.
@@ -63,9 +62,9 @@ const END: &str = "end.json";
 const WORK: &str = "work";
 const TEMPORARY: &str = "tmp";
 const LOG: &str = "supervisor.log";
-/// What the folders of the records of later slots are called, followed by the number.
+/// The name of the folders of the records of later slots, followed by the number.
 pub(crate) const PIECE: &str = "piece-";
-/// What stands between the name and the number of a folder that was put aside.
+/// The separator between the name and the number of a folder that was put aside.
 pub(crate) const ASIDE: char = '.';
 
 /// The folder of one job.
@@ -77,7 +76,7 @@ pub struct Folder {
     common: PathBuf,
 }
 
-/// What became of the intent to run a job.
+/// The result of the intent to run a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub(crate) enum Claim {
@@ -148,18 +147,18 @@ impl Folder {
         &self.common
     }
 
-    /// Whether it is that of a later slot, whose job goes on in the working folder of the first.
+    /// Whether it is the folder of a later slot: its job goes on in the working folder of the first.
     pub(crate) fn is_later(&self) -> bool {
         self.path != self.common
     }
 
-    /// Where the job puts what it needs only while it runs.
+    /// The place for files that the job needs only while it runs.
     pub fn temporary(&self) -> PathBuf {
         self.common.join(TEMPORARY)
     }
 
-    /// Puts away what the job needed only while it ran, to be removed whatever is at its place by then; none where there is
-    /// nothing.
+    /// Puts away the files that the job needed only while it ran. They are to be removed even if new files are at their
+    /// place by then. None where there are no such files.
     ///
     /// # Errors
     /// When the system refuses.
@@ -266,17 +265,17 @@ impl Folder {
         self.write_once(END, end).map(|_| ())
     }
 
-    /// Leaves the request to stop the job, with what there is too much of where that is why.
+    /// Leaves the request to stop the job, with the exceeded limit where this is the reason.
     pub(crate) fn ask_to_stop(&self, why: Option<&Excess>) -> Result<(), ExecutionError> {
         self.write_once(STOP, &why).map(|_| ())
     }
 
-    /// What there is too much of, where the job is to be stopped because of that.
+    /// The exceeded limit, where the job is to be stopped because of it.
     pub(crate) fn why_stopped(&self) -> Result<Option<Excess>, ExecutionError> {
         self.read(STOP).map(Option::flatten)
     }
 
-    /// Goes through what takes space on the disk because of the job: all of its folder but what it was given to read.
+    /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs.
     pub(crate) fn walk(&self) -> Result<Walk, ExecutionError> {
         let inputs = Self::at(&self.common).read(INPUTS)?.unwrap_or_default();
         Walk::through(&self.common, inputs).map_err(ExecutionError::system("look into", &self.common))
@@ -381,7 +380,7 @@ impl Folder {
         let path = self.path.join(name);
         let write = || -> io::Result<bool> {
             let draft = self.draft(name, record)?;
-            // Unlike a rename, a link does not replace what another process may have put there.
+            // Unlike a rename, a link does not replace a file that another process may have put there.
             let linked = fs::hard_link(&draft, &path);
             // A draft that stays behind does no harm: it is never read.
             let _ = fs::remove_file(&draft);
@@ -396,7 +395,7 @@ impl Folder {
     }
 }
 
-/// Makes what was created, linked or renamed in a folder durable.
+/// Makes the creations, links and renames in a folder durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,6 +1,6 @@
 //! The last step before a job runs: a process that records itself as the job and then becomes the job's program. So the
-//! record of the process is durable before the program's first instruction, and only the one process whose record stands
-//! ever gets there: however many launchers there are after crashes, the job runs once.
+//! record of the process is durable before the program's first instruction. Only the one process in the record ever gets
+//! there: the job runs once, with any number of launchers after crashes.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -19,9 +19,9 @@ const CANNOT_RUN: u8 = 126;
 /// Exit status when there is no such program, as shells have it.
 const NOT_FOUND: u8 = 127;
 
-/// Becomes the program of the job whose folder this is, unless that job has been started already or is not to be. Called
-/// in a process of its own, the leader of its group, with the outputs where they belong. Returns only where the program
-/// does not run.
+/// Becomes the program of the job of this folder, unless that job has been started already or is not to be started.
+/// Called in a process of its own, the leader of its group, with the outputs where they belong. Returns only where the
+/// program does not run.
 pub fn run(job_folder: &Path) -> ExitCode {
     let folder = Folder::at(job_folder);
     match claim(&folder) {
@@ -94,7 +94,7 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
     }
     loop {
         let error = command.exec();
-        // What the machine lacks at the moment is no fault of the program.
+        // A shortage of the machine is no fault of the program.
         if !is_shortage(&error) {
             return error;
         }

@@ -1,6 +1,6 @@
-//! What a job may have at most. Some of it the system watches over, process by process: what each may write, open and
-//! reserve. What the job has as a whole, its memory, its processes and its files, is looked at by its supervisor again and
-//! again, which stops a job that has too much (`docs/design/execution.md`).
+//! The limits of a job. The system enforces some of them for each process: how much it may write, open and reserve. The
+//! supervisor looks at the job as a whole, its memory, its processes and its files, again and again, and stops a job that
+//! has too much (`docs/design/execution.md`).
 
 use std::fs;
 use std::io;
@@ -23,12 +23,12 @@ const LOOK: Duration = Duration::from_millis(200);
 const SHARE: u32 = 50;
 /// The longest pause between two looks, however long they take.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How long it is looked at files at a time: what else a supervisor has to see to does not wait longer.
+/// How long one look at files lasts: the other work of a supervisor does not wait longer.
 const STRETCH: Duration = Duration::from_millis(20);
 /// Open files of a job for which nothing is said: those beyond it break programs that wait with `select`.
 const OPEN_FILES: u64 = 1_024;
-/// What one process may reserve beyond the job's memory before the system refuses: room for what a supervisor has not seen
-/// yet, so that it is the one that says which limit it was.
+/// The memory that one process may reserve beyond the job's memory before the system refuses. This is room for use that a
+/// supervisor has not seen yet, so that the supervisor reports the limit.
 const RESERVE: u64 = 1 << 30;
 /// How readily the system, out of memory, kills processes of jobs rather than others: -1000 to 1000.
 const OOM_SCORE: &str = "500";
@@ -45,10 +45,10 @@ pub fn defaults() -> JobLimits {
     }
 }
 
-/// What the jobs of a resource may have.
+/// The limits of the jobs of a resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// What the resource says.
+    /// The limits set by the resource.
     pub resource: JobLimits,
     /// Bytes of memory of a node of it, where that is known: a job has this for each of its nodes.
     pub node_memory: Option<u64>,
@@ -57,7 +57,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The limits of a job on `nodes` nodes whose application has these.
+    /// The limits of a job on `nodes` nodes with an application that has these.
     pub fn of(&self, application: JobLimits, nodes: u32) -> JobLimits {
         let promised = JobLimits {
             memory: self
@@ -77,11 +77,11 @@ fn machine_memory() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// What this process was started with as its soft limit of open files, once that has been raised.
+/// The soft limit of open files that this process was started with, once it has been raised.
 static OPEN_FILES_BEFORE: OnceLock<u64> = OnceLock::new();
 
-/// Raises the soft limit of this process's open files to its hard limit, as far as the system allows it, and answers with what
-/// holds from now on; `None` for any number.
+/// Raises the soft limit of this process's open files to its hard limit, as far as the system allows it. Returns the new
+/// limit; `None` for any number.
 pub fn raise_open_files() -> Option<u64> {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -100,7 +100,7 @@ pub(crate) fn open_files_of_others() -> Option<u64> {
     OPEN_FILES_BEFORE.get().copied()
 }
 
-/// Limits this process and what it becomes, as far as the system watches over it.
+/// Limits this process and the program that it becomes, as far as the system enforces limits.
 ///
 /// # Errors
 /// When the system refuses.
@@ -126,7 +126,7 @@ pub(crate) fn apply(limits: &JobLimits) -> io::Result<()> {
         setrlimit(resource, limit)?;
     }
     if limits.open_files.is_none() {
-        // Not limited, and yet not what the service has raised for itself.
+        // No limit of the job, but also not the limit that the service has raised for itself.
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let current = Some(current.map_or(OPEN_FILES, |allowed| allowed.min(OPEN_FILES)));
         setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
@@ -136,7 +136,7 @@ pub(crate) fn apply(limits: &JobLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks at what a job has, seldom enough not to be a load.
+/// Looks at the use of a job, seldom enough not to be a load.
 pub(crate) struct Watch {
     limits: JobLimits,
     members: Members,
@@ -161,7 +161,7 @@ impl Watch {
         }
     }
 
-    /// What it has too much of, if it is time to look. Takes little time, however much there is.
+    /// The exceeded limit, if it is time to look. Takes little time for any amount.
     ///
     /// # Errors
     /// When the system does not tell; a later look begins anew.
@@ -211,7 +211,7 @@ impl Watch {
         };
         let done = walk.go_on(Some(began + STRETCH));
         let spent = spent + began.elapsed();
-        // What cannot be looked at now is looked at again.
+        // A folder that cannot be looked at now is looked at again.
         self.next_files = again(spent);
         let done = done.map_err(ExecutionError::system("look into", self.folder.path()))?;
         let excess = over(Limit::Files, walk.bytes(), self.limits.files);

@@ -70,7 +70,7 @@ impl ProcessIdentity {
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
             process => process?,
         };
-        // Only what is read after opening is certain to be of the process that was opened.
+        // Only data read after opening are certain to be of the opened process.
         let same = Stat::of(pid)?.is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.ended);
         Ok(same.then_some(process))
     }
@@ -93,18 +93,18 @@ pub(crate) fn signal_group(leader: Pid, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// The numbers of all processes, rising, so that those that are started meanwhile are mostly among them.
+/// The numbers of all processes, rising, so that processes started meanwhile are mostly among them.
 fn all() -> io::Result<impl Iterator<Item = Pid>> {
     let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
     Ok(fs::read_dir("/proc")?.flatten().filter_map(number))
 }
 
-/// What the processes of a job use.
+/// The use of the processes of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Used {
     /// Their threads, of each at least one.
     pub(crate) threads: u64,
-    /// Bytes of memory, those that several of them share counted for each.
+    /// Bytes of memory; shared memory counts for each process.
     pub(crate) resident: u64,
     processes: Vec<Process>,
 }
@@ -118,8 +118,8 @@ struct Process {
 }
 
 impl Used {
-    /// Bytes of memory that they use, those that several share counted in parts, where the system tells; it takes the longer
-    /// the more memory there is.
+    /// Bytes of memory that they use, with shared memory counted in parts, where the system gives this. More memory takes
+    /// longer.
     pub(crate) fn proportional(&self) -> u64 {
         let of = |process: &Process| -> Option<u64> {
             let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
@@ -134,8 +134,8 @@ impl Used {
     }
 }
 
-/// The processes of a job, to be looked at again and again: its leader, those that carry its mark, in whatever group or session
-/// they are, and the descendants of these. Whether a process belongs to it is found out once.
+/// The processes of a job, to be looked at again and again: its leader, the processes with its mark, in any group or session,
+/// and the descendants of these. Whether a process belongs to it is found out once.
 pub(crate) struct Members {
     mark: String,
     /// By number and start, whether it belongs to the job.
@@ -200,7 +200,7 @@ impl Members {
         Ok(found)
     }
 
-    /// What they use now. Costs a look at each process of the machine.
+    /// Their present use. Costs a look at each process of the machine.
     ///
     /// # Errors
     /// When the system does not tell.
@@ -241,8 +241,8 @@ fn carries(pid: Pid, mark: &str) -> io::Result<bool> {
     Ok(entries.any(|entry| entry == mark.as_bytes()))
 }
 
-/// What was read of a process; none where it is gone or not ours to read. That the machine is short of something says
-/// nothing of the process, and is an error.
+/// The data read of a process; none where it is gone or not ours to read. A shortage of the machine says nothing about
+/// the process, and is an error.
 fn there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Err(error) if is_shortage(&error) => Err(error),

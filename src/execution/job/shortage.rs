@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::execution::ExecutionError;
 
-/// What the system says of a shortage. `AGAIN` is what it says where no more processes or threads can be made.
+/// The error codes of a shortage. The system returns `AGAIN` where no more processes or threads can be made.
 const SHORTAGES: [Errno; 7] = [
     Errno::AGAIN,
     Errno::NOMEM,
@@ -29,11 +29,11 @@ pub fn is_shortage(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| SHORTAGES.contains(&errno))
 }
 
-/// Does something, again and again while there is a shortage of what it needs. It may take long: only for processes that
+/// Tries an action again and again while a resource that it needs is short. It may take long: only for processes that
 /// serve one job and have nothing else to do.
 ///
 /// # Errors
-/// Those of `what` that are no shortages.
+/// The errors of `what` that are no shortages.
 pub(crate) fn patiently<T>(mut what: impl FnMut() -> Result<T, ExecutionError>) -> Result<T, ExecutionError> {
     let mut told = false;
     loop {

@@ -1,4 +1,4 @@
-//! What is to run: the part of a job that is decided before it starts.
+//! The job to run: the part of a job that is decided before it starts.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ use crate::execution::Executor;
 /// worth the danger that it saves nothing. The script of a cluster's jobs has it in milliseconds.
 pub(crate) const WORTH_STARTING: Micros = MICROS_PER_SECOND;
 
-/// What an executor is told about a job: everything that it needs, so that it can be followed when the configuration
-/// has changed since.
+/// The data of a job for an executor: everything that it needs, so that it can be followed when the configuration has
+/// changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// The agreement that it serves. There is never more than one job of an agreement, or of a slot, at a time.
@@ -36,7 +36,7 @@ pub struct JobSpec {
     pub nodes: u32,
     /// When it is stopped, in microseconds of the wall clock.
     pub slot_end: Micros,
-    /// Bytes kept of each of its two outputs; what it writes beyond is dropped.
+    /// Bytes kept of each of its two outputs; the rest is dropped.
     pub output_limit: u64,
     /// Its other limits; `None` is no limit.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub struct JobSpec {
     pub restarts: u32,
 }
 
-/// What a job is told about the slot that it serves.
+/// The data for a job about the slot that it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PieceSpec {
     /// Its number, from 1.

@@ -1,4 +1,4 @@
-//! When a job began, and how long it has run by what has really passed: the wall time may be stepped meanwhile.
+//! When a job began, and how long it has really run: the wall time may be stepped meanwhile.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ impl StartTime {
         }
     }
 
-    /// When it ended that has ended now: so much later than it began as it has really run.
+    /// The end of a job that has ended now: its begin plus the time that it has really run.
     pub(crate) fn until(self, now: Moment) -> Micros {
         match self.since_boot {
             Some(since_boot) => self.at + (now.since_boot - since_boot).max(0),

@@ -6,8 +6,8 @@
 //! launched, one that runs is watched (its exit status is then lost with its parent, its outputs end where the pipe
 //! broke), one that is gone without a trace is lost.
 //!
-//! A shortage of this machine ([`super::shortage`]) ends nothing: what the supervisor needs for a launch it has
-//! before it launches, and what it must know or write it tries again until it can.
+//! A shortage of this machine ([`super::shortage`]) ends nothing. The supervisor has all that it needs for a launch
+//! before it launches. It tries each necessary read or write again until it succeeds.
 
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
@@ -41,12 +41,12 @@ const GRACE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(200);
 /// How long the outputs may take to come to their ends once no process of the job is left that is known of.
 const DRAIN: Duration = Duration::from_secs(10);
-/// How long to wait before a job is launched again whose launcher was ended from outside.
+/// How long to wait before a job is launched again after its launcher was ended from outside.
 const RELAUNCH_PAUSE: Duration = Duration::from_secs(1);
 /// Bytes read from an output at once.
 const BUFFER: usize = 64 << 10;
 
-/// Sees the job whose folder this is to its end. Called in a process of its own.
+/// Supervises the job of this folder to its end. Called in a process of its own.
 pub fn run(job_folder: &Path) -> ExitCode {
     // It fails only for the leader of a group, which is apart from the service already.
     let _ = rustix::process::setsid();
@@ -119,7 +119,7 @@ enum Left {
     Killed,
 }
 
-/// A process that is to become the job, and what comes from its outputs.
+/// A process that is to become the job, with the data from its outputs.
 struct Launched {
     child: Child,
     outputs: [Captured; 2],
@@ -199,10 +199,10 @@ impl<'a> Supervisor<'a> {
         })
     }
 
-    /// A pipe for one of the job's outputs, of which what comes is kept.
+    /// A pipe for one of the job's outputs; its data are kept.
     fn output(&self, stream: Stream) -> Result<(PipeWriter, Captured), ExecutionError> {
         let file = self.folder.create_output(stream)?;
-        // What the slots before this one have written is kept, too.
+        // The output of the slots before this one is kept, too.
         let written = file.metadata().map_or(0, |meta| meta.len());
         let room = self.job.output_limit.saturating_sub(written);
         let (reader, writer) = io::pipe().map_err(self.failed("make a pipe for"))?;
@@ -282,7 +282,7 @@ impl<'a> Supervisor<'a> {
             Some((stop, Left::Killed)) => stop.outcome(),
         };
         self.tell(stop.map(|(stop, _)| stop));
-        // What it wrote after its first supervisor was gone is not kept.
+        // Its output after the end of its first supervisor is not kept.
         Ok(JobEnd {
             ended: began.until(ended),
             truncated: true,
@@ -345,7 +345,7 @@ impl<'a> Supervisor<'a> {
         }
         // A job that has taken too much gets no time to take more.
         if matches!(stop, Stop::Exceeded(_)) {
-            // What resists is killed again once the leader has ended.
+            // Processes that resist are killed again once the leader has ended.
             let _ = watch.kill();
         }
         // Not even a killed process need end at once; while it does not, its slot is not free.
@@ -383,7 +383,7 @@ impl<'a> Supervisor<'a> {
         Watch::new(members, self.job.limits, self.folder)
     }
 
-    /// Why a job did not end well that was not stopped: the system may have refused what it wrote before it was looked at.
+    /// Why a job that was not stopped did not end well: the system may have refused a write before the next look.
     fn found_afterwards(&self, stop: Option<(Stop, Left)>, status: ExitStatus) -> Option<(Stop, Left)> {
         if stop.is_some() || status.success() {
             return stop;
@@ -404,7 +404,7 @@ impl<'a> Supervisor<'a> {
         Some((Stop::Exceeded(excess), Left::ByItself))
     }
 
-    /// Says in the job's own output what it had too much of.
+    /// Reports the exceeded limit in the job's own output.
     fn tell(&self, stop: Option<Stop>) {
         if let Some(Stop::Exceeded(excess)) = stop {
             // Not worth losing the end for.
@@ -456,8 +456,8 @@ impl<'a> Supervisor<'a> {
         TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
     }
 
-    /// Kills what is left of the leader's group and then takes the leader's status: in this order, because its number
-    /// is the group's and may be given away as soon as the status is taken.
+    /// Kills the rest of the leader's group and then takes the leader's status: in this order, because its number is
+    /// the group's and may be given away as soon as the status is taken.
     fn reap(&self, child: &mut Child, leader: Pid) -> Result<ExitStatus, ExecutionError> {
         signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
         child.wait().map_err(self.failed("wait for"))
@@ -482,7 +482,8 @@ impl<'a> Supervisor<'a> {
             input_bytes,
             output_bytes: self.folder.output_bytes(),
             truncated: false,
-            // Outputs of local jobs stay where they are; so do inputs, but for those that jobs could spoil for others.
+            // Outputs of local jobs stay where they are; so do inputs, except the ones that jobs could spoil for
+            // others.
             transfer_in: 0,
             transfer_out: 0,
         }
@@ -520,8 +521,8 @@ fn not_launched(status: ExitStatus) -> std::io::Error {
     ))
 }
 
-/// Writes what comes from a pipe to a file, up to a limit; what comes beyond it is read and dropped, so that the job is
-/// neither stopped nor held up. Tells at the end whether anything was dropped. Fails where there can be no more threads.
+/// Writes the data of a pipe to a file, up to a limit. Data beyond it are read and dropped, so that the job is neither
+/// stopped nor delayed. Returns at the end whether anything was dropped. Fails where there can be no more threads.
 fn capture(mut pipe: impl Read + Send + 'static, mut file: File, limit: u64) -> io::Result<Captured> {
     let (done, end) = mpsc::channel();
     thread::Builder::new().spawn(move || {

@@ -20,8 +20,8 @@ use crate::planner::{NodeReport, Repaired, Reporter};
 const NODES_EVERY: Duration = Duration::from_secs(10);
 /// How long to wait before an executor is asked again that says of nodes that they are worse than before.
 const SECOND_LOOK: Duration = Duration::from_secs(2);
-/// For how long after a look has failed a node that is down is only out of use: what kept the executor from its cluster may have
-/// kept the cluster from its nodes.
+/// For how long after a look has failed a node that is down is only out of use: the cause that kept the executor from its
+/// cluster may have kept the cluster from its nodes.
 const AFTER_OUTAGE: Duration = Duration::from_mins(1);
 
 /// How many times as long as other calls the checks of a cluster may take: they are a dozen.
@@ -30,7 +30,7 @@ const CHECKS_LONGER: u32 = 4;
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
-/// What was seen before.
+/// The state at the last look.
 #[derive(Default)]
 struct Seen {
     /// As it was told to the planner.
@@ -151,8 +151,8 @@ impl Lane {
         Ok(look().await?.or_better(&report))
     }
 
-    /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Answers with those of the nodes
-    /// whose jobs' records cannot be read now.
+    /// Reports the ends of jobs on nodes that have gone down, where the jobs have recorded them. Returns the nodes with job
+    /// records that cannot be read now.
     async fn ask_records(&self, down: Vec<u32>) -> Result<Vec<u32>, Failure> {
         let planned = self.context.planner.planned_on(self.resource.clone()).await?;
         let mut unread = Vec::new();

@@ -34,7 +34,7 @@ const PROBE_AHEAD: i64 = 300 * 86_400;
 const NAMES_MAX: usize = 10;
 /// How often it is looked whether the probe has run on its node.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Bytes of what it writes that are read at most.
+/// The most bytes that are read of its output.
 const SEEN_MAX: u64 = 200;
 
 type Seen = Result<Found, Error>;
@@ -67,8 +67,8 @@ impl SlurmExecutor {
         checks
     }
 
-    /// The same, and whether a job on a node finds the shared folder and what its clock shows, where one is over within `wait`.
-    /// A disk of a network may take half a minute to show here what was written there.
+    /// The same, and whether a job on a node finds the shared folder, and the time of its clock, where one is over within
+    /// `wait`. A network disk may take half a minute to show a file here that was written there.
     pub fn check_with_job(&self, wait: Duration) -> Vec<Check> {
         let mut checks = self.check_all();
         if checks.iter().all(|check| !matches!(check.found, Found::Wrong(_))) {
@@ -237,8 +237,8 @@ impl SlurmExecutor {
         })
     }
 
-    /// Has Slurm judge a job of one node and a minute of each party and application, where these differ in whose it is or in what
-    /// it is submitted with. What is refused to all is a fault of the cluster; what is refused to some is told to these with each
+    /// Has Slurm judge a job of one node and a minute of each party and application, where these differ in the user or in the
+    /// options of the submission. If Slurm refuses all, the cluster has a fault. If Slurm refuses some, these are told with each
     /// offer.
     fn submission(&self) -> Seen {
         let (mut judged, mut refused, mut unknown) = (Vec::new(), Vec::new(), None);
@@ -284,7 +284,8 @@ impl SlurmExecutor {
         })
     }
 
-    /// The parties and applications whose jobs may be submitted differently: none is any that is not named.
+    /// The parties and applications with jobs that may be submitted in different ways: none stands for any that is not
+    /// named.
     fn kinds_of_jobs(&self) -> impl Iterator<Item = (&str, &str)> {
         let applications = self.settings.policies.applications.keys();
         let applications: Vec<&str> = std::iter::once("")
@@ -310,7 +311,7 @@ impl SlurmExecutor {
         written.map_err(ExecutionError::system("write", probe))
     }
 
-    /// Has a job read a file of the shared folder on a node, and write what it read and its clock's time.
+    /// Has a job read a file of the shared folder on a node, and write its content and the time of the node's clock.
     fn seen_by_a_job(&self, wait: Duration) -> Seen {
         let token = Uuid::now_v7();
         let seen = self.run_probe(token, wait);
@@ -341,7 +342,7 @@ impl SlurmExecutor {
         Ok(submitted.trim().split(';').next().unwrap_or_default().to_owned())
     }
 
-    /// What that job has written; nothing before it has.
+    /// The output of that job; nothing before it has written it.
     pub(crate) fn seen_by_probe(&self, token: Uuid) -> Result<String, ExecutionError> {
         let (folder, owner) = (self.probe_folder(token), self.owner_of("")?);
         let work_dir = &self.settings.work_dir;
@@ -397,7 +398,7 @@ impl SlurmExecutor {
     }
 }
 
-/// What another clock's time means that was read between two instants of this machine's.
+/// The meaning of another clock's time that was read between two instants of this machine's clock.
 fn of_clock(whose: &str, at: Time, (before, after): (Time, Time)) -> Found {
     let (ahead, behind) = (before - at, at - after);
     if ahead > CLOCKS_DIFFER_MAX {

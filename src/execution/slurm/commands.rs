@@ -19,16 +19,16 @@ use crate::execution::slurm::lock;
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
 const OUTPUT_MAX: u64 = 256 << 20;
-/// Characters of what a program says that are passed on.
+/// The most characters of a program's message that are passed on.
 const SAID_MAX: usize = 500;
 /// How long the end of the outputs may come after the end of a program.
 const OUTPUT_WAIT: Duration = Duration::from_secs(10);
 /// The program that passes its own limits on to the jobs that it submits.
 const SUBMITS: &str = "sbatch";
-/// What a shell ends with that cannot run a program.
+/// The exit status of a shell that cannot run a program.
 const CANNOT_RUN: [i32; 2] = [126, 127];
 
-/// Why a program of Slurm did not do what it was asked, by what one would do about it.
+/// The reason why a program of Slurm failed, by the action to take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The controller cannot be reached: nothing was done, and nothing is known.
@@ -50,12 +50,12 @@ pub enum Error {
         /// Its own words.
         said: String,
     },
-    /// It answered what it never should, or ended by a signal.
+    /// Its answer was invalid, or it ended by a signal.
     #[error("{program} cannot be understood: {said}")]
     Unknown {
         /// The program.
         program: &'static str,
-        /// What it said.
+        /// Its message.
         said: String,
     },
     /// It cannot be run at all.
@@ -63,7 +63,7 @@ pub enum Error {
     Missing {
         /// The program.
         program: &'static str,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
 }
@@ -80,7 +80,7 @@ impl Error {
     }
 }
 
-/// What of a program's words tells that it found no controller; the rest is a refusal.
+/// The words of a program that found no controller; all others are a refusal.
 const UNREACHABLE: [&str; 8] = [
     "Unable to contact slurm controller",
     "Unable to establish controller machine",
@@ -101,7 +101,7 @@ pub(crate) struct Slurm {
     pub(crate) configuration: Option<PathBuf>,
     /// How long each call may take.
     pub(crate) patience: Duration,
-    /// The calls so far, by program and by what came of them.
+    /// The calls so far, by program and result.
     pub(crate) calls: Arc<Mutex<BTreeMap<(&'static str, &'static str), u64>>>,
 }
 
@@ -117,7 +117,7 @@ impl Slurm {
         path
     }
 
-    /// Runs a program and answers with what it wrote. Times are written as seconds since 1970 and understood in UTC.
+    /// Runs a program and returns its output. Times are written as seconds since 1970 and understood in UTC.
     pub(crate) fn call<A: AsRef<OsStr>>(
         &self,
         program: &'static str,
@@ -144,7 +144,7 @@ impl Slurm {
         answer
     }
 
-    /// Counts a call by its program and by what came of it.
+    /// Counts a call by its program and its result.
     pub(crate) fn count(&self, program: &'static str, outcome: &'static str) {
         *lock(&self.calls).entry((program, outcome)).or_default() += 1;
     }
@@ -205,7 +205,7 @@ impl Slurm {
     }
 }
 
-/// An answer that is not what the program should give.
+/// An answer that the program should not give.
 pub(crate) fn not_understood(program: &'static str, said: &str) -> Error {
     Error::Unknown {
         program,
@@ -261,7 +261,7 @@ fn reader(output: Option<impl Read + Send + 'static>) -> std::io::Result<mpsc::R
     thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         if let Some(output) = output {
-            // What cannot be read is missing from the text, which is then not understood.
+            // An unreadable part is missing from the text, which is then not understood.
             let _ = output.take(OUTPUT_MAX).read_to_end(&mut bytes);
         }
         let _ = sender.send(bytes);
@@ -297,7 +297,7 @@ mod tests {
         let started = Instant::now();
         let folder = tempfile::tempdir().unwrap();
         let written = folder.path().join("processes");
-        // Its own number and that of what it starts, which does not end with it by itself.
+        // Its own number and the number of the processes that it starts, which do not end with it by themselves.
         let script = format!("sleep 86400 & echo $$ $! >'{}'; wait", written.display());
         let answer = slurm(Duration::from_secs(2)).call("sh", ["-c", &script]);
         assert!(matches!(answer, Err(Error::Slow { .. })), "{answer:?}");

@@ -1,5 +1,5 @@
-//! What the cluster is like, for prediction: which share of its processors others leave free, and how many nodes are up. Taken
-//! from the look at the nodes, so that it costs Slurm nothing.
+//! The condition of the cluster, for prediction: the share of its processors that others leave free, and the number of nodes
+//! that are up. Taken from the look at the nodes, so that it costs Slurm nothing.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const GOOD_FOR: Duration = Duration::from_mins(1);
 const WHOLE: u64 = 1_000_000;
 
 impl SlurmExecutor {
-    /// Takes note of what the cluster is like.
+    /// Takes note of the condition of the cluster.
     pub(crate) fn note_condition(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool) {
         let handed = self.handed_jobs();
         let jobs = present.jobs.iter().filter(|job| !job.state.is_final());
@@ -30,7 +30,7 @@ impl SlurmExecutor {
         *lock(&self.condition) = Some((Instant::now(), condition));
     }
 
-    /// What the cluster is like, as far as that is known and not old.
+    /// The condition of the cluster, as far as it is known and not old.
     pub(crate) fn condition_now(&self) -> Option<Condition> {
         let (at, condition) = (*lock(&self.condition))?;
         (at.elapsed() <= GOOD_FOR).then_some(condition)
@@ -38,7 +38,7 @@ impl SlurmExecutor {
 }
 
 /// From the states of nodes, the processors that jobs have of each and all that it has, and the nodes that agreements' jobs
-/// have. What Slurm's lines carry it does not tell.
+/// have. Slurm does not report the traffic of the network.
 fn condition_of(states: &[NodeState], cpus: &[(u32, u32)], ours: &HashSet<usize>) -> Condition {
     let (mut up, mut others, mut all) = (0, 0, 0);
     for (node, (state, cpus)) in states.iter().zip(cpus).enumerate() {

@@ -1,10 +1,10 @@
 //! The helper: a small process with the rights that a cluster's jobs need, beside a service that has none. It listens on a socket
-//! of its machine, where only the service may speak to it, and does what [`operation`] has words
-//! for, one request a connection, where its own configuration allows that.
+//! of its machine, where only the service may speak to it, and carries out the operations of [`operation`], one request a
+//! connection, where its own configuration allows them.
 //!
-//! What it is told is not believed: the process that listens on the network may have been taken over. Then it can still have the
-//! applications of the catalogue run for the users of parties on the nodes of the resources, but nothing else with the rights of
-//! other users.
+//! Its requests are not trusted: the process that listens on the network may have been taken over. Then that process can still
+//! run the applications of the catalogue for the users of parties on the nodes of the resources, but nothing else with the
+//! rights of other users.
 
 pub(super) mod operation;
 mod socket;
@@ -31,7 +31,7 @@ use crate::execution::slurm::helper::socket::{FILES_MAX, Reply, Request, receive
 use crate::execution::slurm::jobs::shared_folder::{Item, Place};
 use crate::execution::{ExecutionError, SaveWork};
 
-/// What errors call it.
+/// Its name in errors.
 pub(crate) const HELPER: &str = "bespeak-helper";
 /// Requests that are worked on at the same time; more wait.
 const WORKERS: usize = 16;
@@ -119,7 +119,7 @@ impl Helper {
         self.ask(operation, &[]).map(drop)
     }
 
-    /// The same for what only looks at folders.
+    /// The same for operations that only look at folders.
     pub(crate) fn look(&self, operation: &Operation) -> io::Result<Done> {
         self.ask(operation, &[]).map_err(|error| match error {
             ExecutionError::System { source, .. } => source,
@@ -138,8 +138,8 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// A helper of clusters that runs the applications of a catalogue for a service with that user's number. What it needs itself
-    /// it puts into a folder of its own.
+    /// A helper of clusters that runs the applications of a catalogue for a service with that user's number. It puts its own
+    /// files into a folder of its own.
     ///
     /// # Errors
     /// When that folder cannot be written.
@@ -335,7 +335,7 @@ impl Serving {
         let applications = self.catalogue.applications().iter();
         let mut named = applications
             .filter(|application| {
-                // What was written down by a version before has no name.
+                // A record of an earlier version has no name.
                 let is_named = of.application.is_empty() || application.name == of.application;
                 is_named && application.program == of.program
             })

@@ -66,7 +66,7 @@ const LIST_GOOD_TIMES: u32 = 5;
 const PARTITIONS_GOOD_FOR: Duration = Duration::from_mins(1);
 /// Calls that one use of the executor makes, for the time that it may take in all.
 const CALLS_OF_ONE_USE: u32 = 6;
-/// What the names of our reservations and jobs begin with.
+/// The prefix of the names of our reservations and jobs.
 const PREFIX: &str = "bespeak-";
 
 /// A cluster as the provider describes it.
@@ -86,13 +86,13 @@ pub struct Settings {
     pub configuration: Option<PathBuf>,
     /// A folder that this machine and all nodes share: each job has its own in there.
     pub work_dir: PathBuf,
-    /// The socket of the helper that does what needs rights; without one the service does that itself.
+    /// The socket of the helper for operations that need rights; without one the service carries them out itself.
     pub helper: Option<PathBuf>,
     /// The account of parties that are not named in `parties`.
     pub account: Account,
     /// The accounts of parties, by name.
     pub parties: BTreeMap<String, Account>,
-    /// What the site wants of jobs and reservations besides.
+    /// The site's further options for jobs and reservations.
     pub policies: Policies,
     /// How long each of Slurm's commands may take.
     pub patience: Duration,
@@ -112,7 +112,7 @@ pub struct Settings {
 pub struct Account {
     /// The Unix user.
     pub user: String,
-    /// What Slurm books them on; the user's default without.
+    /// The account that Slurm charges; the user's default without it.
     pub account: Option<String>,
 }
 
@@ -134,7 +134,7 @@ pub fn name_of(resource: &str, run: Run) -> String {
 pub struct SlurmExecutor {
     settings: Settings,
     slurm: Slurm,
-    /// Does what needs rights, where the service does not have them.
+    /// Carries out operations that need rights, where the service does not have them.
     helper: Option<Arc<Helper>>,
     /// The place of each node in the settings.
     numbers: HashMap<String, usize>,
@@ -146,7 +146,7 @@ pub struct SlurmExecutor {
     /// The script that every job begins with.
     script: PathBuf,
     listed: Mutex<Option<Listed>>,
-    /// What the cluster said when its nodes were last looked at, while nothing was changed since.
+    /// The cluster's answer when its nodes were last looked at, while nothing has changed since.
     observed: Mutex<Observed>,
     rate: Mutex<RateLimit>,
     costs: Mutex<Costs>,
@@ -154,7 +154,7 @@ pub struct SlurmExecutor {
     partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
     /// The reservations that Slurm held at the last look; none before the first.
     kept: Mutex<Option<Vec<KeptNodes>>>,
-    /// The slots whose reservations were made or changed after the last look, and not read back yet.
+    /// The slots with reservations that were made or changed after the last look, and not read back yet.
     made: Mutex<HashSet<Run>>,
     /// The reservations that Slurm was last asked for and has refused.
     refused: Mutex<Option<Refused>>,
@@ -167,7 +167,7 @@ pub struct SlurmExecutor {
     handed: Mutex<HashMap<Uuid, Handed>>,
     /// Whether Slurm could not be asked since it last listed the jobs: the use of reservations meanwhile is not known.
     blind: AtomicBool,
-    /// What the cluster was like when it was last asked how its nodes stand.
+    /// The condition of the cluster when the states of its nodes were last asked for.
     condition: Mutex<Option<(Instant, Condition)>>,
     /// The users of this machine that were looked up.
     owners: Mutex<HashMap<String, shared_folder::Owner>>,
@@ -175,9 +175,9 @@ pub struct SlurmExecutor {
     fetching: Arc<Mutex<()>>,
     /// When something was last tried for a job that is not worth trying in every round.
     tried: Mutex<HashMap<Run, Instant>>,
-    /// What Slurm has said of jobs, by what they would be submitted with.
+    /// Slurm's verdicts on jobs, by the options of their submission.
     verdicts: Mutex<HashMap<Vec<OsString>, GivenVerdict>>,
-    /// The planned slots whose jobs have been judged.
+    /// The planned slots with judged jobs.
     judged: Mutex<HashSet<Run>>,
 }
 
@@ -236,7 +236,7 @@ impl SlurmExecutor {
         })
     }
 
-    /// The same with its job folders among these, whose quotas are enforced.
+    /// The same with its job folders among these folders, where quotas are enforced.
     #[must_use]
     pub fn among(self, folders: JobFolders) -> Self {
         Self { folders, ..self }
@@ -261,7 +261,7 @@ impl SlurmExecutor {
 
     fn list_jobs(&self, listed: &mut Option<Listed>) -> Result<Arc<Vec<JobRow>>, Error> {
         let asked = Instant::now();
-        // Its jobs are in our partition, and others' on our nodes in those that share them.
+        // Its jobs are in our partition; others' jobs on our nodes are in the partitions that share them.
         let jobs = self
             .sharing_partitions()
             .and_then(|names| self.slurm.jobs(&names))
@@ -350,7 +350,7 @@ impl SlurmExecutor {
         }
     }
 
-    /// Has a job submitted whose folder is there.
+    /// Has a job submitted that has its folder.
     fn have_submitted(
         &self,
         job: &JobSpec,

@@ -1,4 +1,4 @@
-//! What a site wants of jobs and reservations beside what Bespeak asks for: a quality of service, a constraint, licences and
+//! The options of a site for jobs and reservations, beside Bespeak's own: a quality of service, a constraint, licences and
 //! further options, for a resource, a party or an application.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ const OPTION_LENGTH_MAX: usize = 256;
 /// Options in one list.
 const OPTIONS_MAX: usize = 32;
 
-/// The options of sbatch that the service sets, or whose meaning would change what was promised.
+/// The options of sbatch that the service sets, or that would change the promise.
 const OWN_SBATCH: [&str; 52] = [
     "account",
     "array",
@@ -86,7 +86,7 @@ const OWN_RESERVATION: [&str; 17] = [
     "users",
 ];
 
-/// What a site wants of jobs and reservations.
+/// The options of a site for jobs and reservations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// The quality of service that jobs are submitted with; Slurm's default without.
@@ -135,7 +135,7 @@ impl Policy {
         }
     }
 
-    /// What sbatch is told of it.
+    /// Its options of sbatch.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> + '_ {
         let single = [
             ("qos", &self.qos),
@@ -147,10 +147,10 @@ impl Policy {
         single.chain(self.sbatch_options.iter().map(Into::into))
     }
 
-    /// Checks what was configured.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// The key that is wrong and what was expected, in words.
+    /// The wrong key and the expected value, in words.
     pub fn check(&self) -> Result<(), String> {
         let single = [
             ("qos", &self.qos),
@@ -208,7 +208,7 @@ fn check_reservation(option: &str) -> Result<(), String> {
     if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphabetic()) || !is_text(value) {
         return Err(wrong());
     }
-    // scontrol takes the beginning of a key for the key, and what begins with a key, in whatever case.
+    // scontrol accepts the beginning of a key for the key, and a word that begins with a key, in upper or lower case.
     let key = key.to_ascii_lowercase();
     let is_own = |own: &&&str| own.starts_with(&key) || key.starts_with(**own);
     match OWN_RESERVATION.iter().find(is_own) {
@@ -219,7 +219,7 @@ fn check_reservation(option: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a value is what one option may have.
+/// Whether a value is allowed for one option.
 fn is_text(value: &str) -> bool {
     (1..=OPTION_LENGTH_MAX).contains(&value.len()) && !value.chars().any(char::is_control)
 }

@@ -1,5 +1,5 @@
-//! What Slurm says of itself, read from fixed formats: the fields are named in the call, in an order that is ours, and
-//! times are seconds. An unexpected answer is an error, never a guess.
+//! Slurm's own data, read from fixed formats: the fields are named in the call, in an order that is ours, and times are
+//! seconds. An unexpected answer is an error, never a guess.
 //!
 //! Any user may put separators and line breaks into the name of a job. Such a text is asked for last, and each record begins
 //! with a mark that is chosen anew for every call, so that no name can be read as another record.
@@ -12,8 +12,9 @@ use crate::execution::slurm::hostlist::expand;
 
 /// Characters of the reason for a node's state that are passed on.
 const REASON_MAX: usize = 200;
-/// What the reason begins with why a job waits whose user has it so: held (an administrator's hold has another word), not
-/// before some instant, only after another job, or asking for what its partition has not. It was not submitted like that.
+/// The first words of the reason for the wait of a job that waits by its user's will: held (an administrator's hold has
+/// another word), not before some instant, only after another job, or with a request that its partition cannot meet. It
+/// was not submitted like that.
 const PUT_OFF: [&str; 6] = [
     "JobHeldUser",
     "BeginTime",
@@ -36,7 +37,7 @@ pub(crate) struct JobRow {
     pub(crate) start: Option<Time>,
     /// When it ended, or will at the latest; `None` where that is open.
     pub(crate) end: Option<Time>,
-    /// Whose it is.
+    /// Its user.
     pub(crate) user: u32,
     /// Whether it has no nodes because its own user has put it off.
     pub(crate) put_off: bool,
@@ -44,8 +45,8 @@ pub(crate) struct JobRow {
     pub(crate) name: String,
 }
 
-/// What tells a job that has had nodes from every other that there ever was: numbers are given again once the controller
-/// has forgotten in a crash which jobs had them.
+/// The mark that distinguishes a job that has had nodes from all other jobs. Numbers are given again when the controller
+/// has forgotten, in a crash, which jobs had them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct JobKey {
     id: String,
@@ -54,7 +55,7 @@ pub(crate) struct JobKey {
 }
 
 impl JobRow {
-    /// What tells it from others; none before it has its nodes.
+    /// The mark that distinguishes it from others; none before it has its nodes.
     pub(crate) fn key(&self) -> Option<JobKey> {
         Some(JobKey {
             id: self.id.clone(),
@@ -73,8 +74,8 @@ impl JobRow {
         !self.state.is_final() && self.reservation.as_ref() == Some(&row.name)
     }
 
-    /// Whether its own user has it wait, or has put it into another reservation than that which it was submitted into. It is
-    /// in none, too, once an administrator has removed that.
+    /// Whether its own user makes it wait, or has put it into another reservation than the one of its submission. It is in
+    /// none, too, once an administrator has removed that.
     pub(crate) fn is_put_off(&self, reservation: &str) -> bool {
         let elsewhere = self.reservation.as_deref().is_some_and(|of| of != reservation);
         self.put_off || self.state == JobState::Waiting && elsewhere
@@ -259,7 +260,7 @@ fn mark() -> String {
     format!("{}|", Uuid::now_v7().simple())
 }
 
-/// Reads each record: what stands between one mark at the beginning of a line and the next.
+/// Reads each record: the text between one mark at the beginning of a line and the next.
 fn each_record<T>(
     program: &'static str,
     text: &str,
@@ -338,14 +339,15 @@ pub(crate) fn controller_time(shown: &str) -> Option<Time> {
     instant(rest.trim())?
 }
 
-/// An exit status from what `wait` tells of a process: a signal in the low seven bits, or a status above eight.
+/// An exit status from the status that `wait` returns for a process: a signal in the low seven bits, or a status above
+/// eight.
 fn exit_status(listed: &str) -> Option<i32> {
     let told: u32 = listed.trim().parse().ok()?;
     let (signal, status) = (told & 0x7f, (told >> 8) & 0xff);
     i32::try_from(if signal == 0 { status } else { 128 + signal }).ok()
 }
 
-/// A reservation from what follows `ReservationName=`. Only operators make them, and choose their names.
+/// A reservation from the text after `ReservationName=`. Only operators make them, and choose their names.
 fn reservation_of(record: &str) -> Option<ReservationRow> {
     let (name, rest) = record.split_once(" StartTime=")?;
     let rest = format!("StartTime={rest}");

@@ -1,4 +1,4 @@
-//! What Slurm says of its nodes, reservations and jobs at one moment, and what of it is not ours.
+//! Slurm's nodes, reservations and jobs at one moment, and the ones among them that are not ours.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const HEARD_WITHIN: i64 = 60;
 /// The reason for the state of a node of which Slurm gives none.
 const SILENT: &str = "it does not respond";
 
-/// What Slurm says at one moment.
+/// Slurm's data at one moment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) now: Time,
@@ -45,7 +45,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Forgets what was seen, also by looks that are under way: it is about to change.
+    /// Forgets the data seen, also by looks that are under way: they are about to change.
     pub(crate) fn begin(&mut self) {
         self.last = None;
         self.round += 1;
@@ -55,7 +55,7 @@ impl Observed {
         self.last = Some((asked, present));
     }
 
-    /// What was seen, and when it was asked for.
+    /// The data seen, and when they were asked for.
     pub(crate) fn last(&self) -> Option<(Instant, Arc<Snapshot>)> {
         self.last.clone()
     }
@@ -167,8 +167,8 @@ impl SlurmExecutor {
     }
 }
 
-/// What Slurm says of a node means. A controller that has just started has not heard of its idle nodes for some seconds: that is
-/// no failure of theirs. One that does not answer keeps what runs there until Slurm calls it down. A node with an
+/// The meaning of Slurm's word about a node. A controller that has just started has not heard of its idle nodes for some
+/// seconds: that is no failure of theirs. A node that does not answer keeps its work until Slurm calls it down. A node with an
 /// unknown word gets no new work.
 fn state_of(row: &NodeRow, controller_is_new: bool) -> NodeState {
     match row.state.as_str() {

@@ -44,7 +44,7 @@ fn end(folder: &Folder) {
     folder.write_end(&end).unwrap();
 }
 
-/// Folders of jobs below that of a test, and one of them with a slot whose job has ended.
+/// Folders of jobs below the folder of a test, and one of them with an ended job.
 fn folders(data: &tempfile::TempDir) -> (JobFolders, Uuid, Folder) {
     let folders = JobFolders::new(data.path(), None).unwrap();
     let id = Uuid::now_v7();

@@ -25,7 +25,7 @@ use crate::execution::{ExecutionError, JobSpec};
 const PACKED: &str = "packed";
 /// The records that are read after the end.
 const READ_AFTERWARDS: [&str; 5] = [SPEC, INPUTS, UNTIL, SAVE, SHARED];
-/// What goes, in this order.
+/// The removed parts, in this order.
 const REMOVED: [&str; 9] = [LOCK, STOP, COPIED, PUT_OFF, INPUTS, UNTIL, SAVE, SHARED, SPEC];
 
 /// The record of an end, as far as other records are in it.
@@ -53,7 +53,7 @@ impl Folder {
         })
     }
 
-    /// Whether there is anything to pack in a folder whose job has ended.
+    /// Whether there is anything to pack in the folder of an ended job.
     pub(crate) fn is_loose(&self) -> bool {
         self.path.join(SPEC).exists()
     }
@@ -84,7 +84,7 @@ impl Folder {
         remove_empty(&self.path.join(LOG))?;
         for entry in fs::read_dir(&self.path)? {
             let name = entry?.file_name();
-            // Drafts that a crash has left, and what was put away, which its supervisor may still be removing.
+            // Drafts that a crash has left, and the files put away, which the supervisor may still be removing.
             if name.as_bytes().starts_with(b".") {
                 unless_missing(tree::remove(&self.path.join(name)))?;
             }
@@ -95,7 +95,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes what has another name among what the job was given, and what it has left empty.
+    /// Removes files that have another name among the job's inputs, and its empty outputs and working folder.
     fn remove_unused(&self) -> io::Result<()> {
         tree::remove(&self.temporary())?;
         let work = self.work();

@@ -150,7 +150,7 @@ fn a_job_that_writes_into_its_input_changes_no_other_jobs() {
     fs::write(&shared, "as it is").unwrap();
     fs::write(&fixed, "large").unwrap();
     fs::set_permissions(&fixed, Permissions::from_mode(0o444)).unwrap();
-    // What an attempt left that was cut off.
+    // The remains of an interrupted attempt.
     let job = job(vec![shared.clone(), fixed]);
     let folder = Folder::of(jobs.path(), job.run());
     fs::create_dir_all(folder.temporary()).unwrap();

@@ -16,7 +16,7 @@ fn an_output_is_kept_to_its_limit_and_read_to_its_end() {
     }
 }
 
-/// A process to wait for, in a group of its own, and what supervises it.
+/// A process to wait for, in a group of its own, with its supervisor.
 fn supervised<T>(slot_end: Micros, clock: Clock, fact: impl FnOnce(&Supervisor, &OwnedFd, Pid) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let job = JobSpec {

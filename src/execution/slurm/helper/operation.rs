@@ -1,6 +1,6 @@
-//! What needs rights on a cluster that an ordinary user does not have, as a vocabulary of fixed words with typed fields. The
-//! service does it itself where it has the rights, or has the helper do it ([`super`]); both go through
-//! [`carry_out`].
+//! The operations that need rights on a cluster that an ordinary user does not have, as a vocabulary of fixed words with
+//! typed fields. The service carries them out itself where it has the rights, or has the helper do it ([`super`]); both
+//! go through [`carry_out`].
 //!
 //! No field is an argument of a program or a path: names of reservations and jobs, paths below `work_dir` and the users of
 //! jobs are put together here from ids and from the configuration.
@@ -43,7 +43,7 @@ pub(crate) enum Operation {
     Change(Change),
     /// Delete a reservation.
     Release { id: Run },
-    /// Submit a job whose folder is there.
+    /// Submit a job that has its folder.
     Submit(Box<Submission>),
     /// Have Slurm judge a job without submitting it.
     Judge(DryRun),
@@ -67,13 +67,13 @@ pub(crate) enum Operation {
     Put { place: Place, record: Record },
     /// Look whether something of a job's folder is there.
     Exists { place: Place, part: Part },
-    /// Open for reading what the job has written.
+    /// Open the output of the job for reading.
     Open { place: Place, item: Item },
     /// List the files of the working folder.
     List { place: Place },
     /// Remove a job's folder.
     Remove { id: Run },
-    /// Remove what of a job's folder only mattered while it ran.
+    /// Remove the parts of a job's folder that were needed only while it ran.
     Pack { id: Run },
     /// Remove the drafts of jobs' folders that crashes have left.
     Clear,
@@ -81,7 +81,7 @@ pub(crate) enum Operation {
     Touch,
     /// Submit the job that `bespeak cluster check` looks with; answers its number.
     Probe { token: Uuid },
-    /// What that job has written, once it has.
+    /// The output of that job, once it is written.
     Seen { token: Uuid },
     /// Remove that job's folder.
     Forget { token: Uuid },
@@ -98,7 +98,7 @@ pub(crate) struct Reservation {
     pub(crate) nodes: Vec<String>,
     /// The users that may use it.
     pub(crate) users: String,
-    /// Whose policy says what else it has.
+    /// The party with the policy that gives its further options.
     pub(crate) party: String,
     pub(crate) application: String,
     pub(crate) flags: Vec<Flag>,
@@ -151,7 +151,7 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// What a job is submitted with.
+    /// The options of a job's submission.
     pub(crate) fn of(job: &JobSpec, save: Option<SaveWork>, place: Place) -> Self {
         Self {
             place,
@@ -209,7 +209,7 @@ impl Operation {
     }
 }
 
-/// What came of an operation.
+/// The result of an operation.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) said: String,
@@ -230,7 +230,7 @@ fn answer(is_so: bool) -> Done {
 }
 
 impl SlurmExecutor {
-    /// Does something with Slurm that may need rights, or has it done; answers what was said.
+    /// Carries out an operation of Slurm that may need rights, or has the helper do it. Returns the answer.
     pub(crate) fn act(&self, operation: Operation) -> Result<String, Error> {
         let done = match &self.helper {
             None => self.carry_out(operation, Vec::new()),

@@ -1,4 +1,4 @@
-//! What goes through the helper's socket: a line of JSON each way, with open files beside it.
+//! The messages on the helper's socket: a line of JSON each way, with open files beside it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
@@ -27,7 +27,7 @@ const CHUNK: usize = 16 << 10;
 /// The programs that errors are of.
 const PROGRAMS: [&str; 6] = ["scontrol", "sbatch", "squeue", "scancel", "sinfo", "getent"];
 
-/// What the service asks for.
+/// The request of the service.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Request {
@@ -35,7 +35,7 @@ pub(crate) struct Request {
     pub(crate) operation: Operation,
 }
 
-/// What the helper answers.
+/// The answer of the helper.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reply {
@@ -74,7 +74,7 @@ impl From<&ExecutionError> for Reply {
 }
 
 impl Reply {
-    /// What was said, or why it was not done.
+    /// The result, or the reason why it was not done.
     pub(crate) fn into_result(self) -> Result<String, ExecutionError> {
         let of = |name: String| PROGRAMS.into_iter().find(|of| *of == name).unwrap_or(HELPER);
         Err(match self {
@@ -178,7 +178,7 @@ fn wait_at_most(stream: &UnixStream, until: Instant) -> io::Result<()> {
     stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))
 }
 
-/// What a read says whose time is over.
+/// The error of a read after its time is over.
 fn late(error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::WouldBlock {
         return ErrorKind::TimedOut.into();

@@ -11,7 +11,7 @@ use crate::execution::{ExecutionError, JobSpec};
 /// Seconds after the end of a job within which accounting has it.
 const WRITTEN_WITHIN: i64 = 60;
 
-/// What accounting says of the end of a job.
+/// The data of accounting about the end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cancelled {
     /// By this user.
@@ -23,8 +23,8 @@ enum Cancelled {
 }
 
 impl SlurmExecutor {
-    /// What a job has come to that was cancelled before the end of its slot: ended by its party where its own user did it or
-    /// where that is not known, and lost where an administrator did. None while accounting has still to write it down.
+    /// The outcome of a job that was cancelled before the end of its slot: ended by its party where its own user cancelled
+    /// it or where this is not known, and lost where an administrator did. None while accounting has still to write it down.
     pub(crate) fn outcome_of_cancelled(
         &self,
         row: &JobRow,

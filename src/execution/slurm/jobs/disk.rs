@@ -1,5 +1,5 @@
-//! The disk that a cluster's nodes share, with the folders of jobs that are over: what of them only mattered while their jobs ran
-//! goes soon, the rest when their time is over. Where the service may not do that, the helper does.
+//! The disk that a cluster's nodes share, with the folders of jobs that are over. The parts that were needed only while the jobs
+//! ran are removed soon, the rest when their time is over. Where the service may not do that, the helper does.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -23,8 +23,8 @@ use crate::execution::slurm::helper::Helper;
 use crate::execution::slurm::helper::operation::Operation;
 use crate::execution::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, OUTPUTS, RECORDS, STOPS_BY, WORK};
 
-/// How long after the end of its slot nothing of a job runs whose script sees that: it looks every two seconds, and kills two
-/// seconds later what does not end when it is asked.
+/// The time after the end of its slot when nothing of a job runs any more, if its script sees the end: it looks every two
+/// seconds, and two seconds later kills processes that do not end when asked.
 pub(crate) const OUT_OF_SIGHT: Micros = 15 * MICROS_PER_SECOND;
 /// Seconds after which a draft of a folder has no writer any more: copying its inputs takes less on the slowest disk.
 const DRAFTS_KEPT: Seconds = 86_400;
@@ -63,8 +63,8 @@ impl Disk {
         }
     }
 
-    /// Removes what of the folder of a job that is over only mattered while it ran; all of it where the job has left nothing.
-    /// None begins there afterwards.
+    /// Removes the parts of an ended job's folder that were needed only while it ran, or all of it where the job has left
+    /// nothing. No job begins there afterwards.
     pub(crate) fn pack(&self, folder: &Path) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Pack { id: id_of(folder)? }),
@@ -125,7 +125,7 @@ pub(crate) fn pack(folder: &Path) -> io::Result<()> {
         };
         match removed {
             Err(Errno::NOENT) => {}
-            // What the job has written, or its user has put in place of something.
+            // A file that the job has written, or that its user has put in place of another.
             Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR | Errno::ISDIR) => has_left = true,
             removed => removed?,
         }
@@ -136,8 +136,8 @@ pub(crate) fn pack(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a folder that has nothing but the claim. It gets another name first: what has a folder and no claim begins. What came
-/// into it meanwhile stays.
+/// Removes a folder that has nothing but the claim. It gets another name first: a job with a folder and without a claim begins.
+/// Files that came into it meanwhile stay.
 fn remove_empty(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
     let doomed = draft();
     rustix::fs::renameat(above, name, above, &doomed)?;
@@ -200,7 +200,7 @@ pub(crate) fn clear(work_dir: &Path) -> Result<(), ExecutionError> {
     Ok(())
 }
 
-/// When a draft was made, in seconds, as its name says; none for what is no draft.
+/// When a draft was made, in seconds, by its name; none for other files.
 fn made_at(path: &Path) -> Option<Seconds> {
     let name = path.file_name()?.to_str()?;
     let id: Uuid = name.strip_prefix('.')?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! Whether Slurm would refuse a job: a dry run of its submission, long before its slot. What stands in the way of a job for the
-//! moment only (busy nodes, a full queue) is no refusal.
+//! Whether Slurm would refuse a job: a dry run of its submission, long before its slot. An obstacle of the moment (busy nodes,
+//! a full queue) is no refusal.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use crate::execution::slurm::jobs::shared_folder::Owner;
 use crate::execution::slurm::{SlurmExecutor, lock};
 use crate::execution::{PlannedSlot, ProspectiveJob};
 
-/// How long a verdict is good for: administrators change what users may have, and tell them so.
+/// How long a verdict is good for: administrators change the limits of users, and tell them so.
 const GOOD_FOR: Duration = Duration::from_mins(1);
 /// The same where Slurm could not say: requests do not each wait for a controller that is down.
 const UNKNOWN_FOR: Duration = Duration::from_secs(10);
@@ -27,10 +27,10 @@ const REMEMBERED_MAX: usize = 1_024;
 const PLANNED_AT_ONCE: usize = 2;
 const SECONDS_PER_MINUTE: i64 = 60;
 
-/// What has to be true of a job on whole nodes.
+/// The conditions of a job on whole nodes.
 pub(crate) const WHOLE_NODES: [&str; 2] = ["--exclusive", "--mem=0"];
 
-/// What Slurm says of jobs that it would take at another time.
+/// Slurm's words about jobs that it would accept at another time.
 const FOR_NOW: [&str; 10] = [
     "nodes are busy",
     "node configuration is not available",
@@ -44,10 +44,10 @@ const FOR_NOW: [&str; 10] = [
     "Access/permission denied",
     "Access denied to requested reservation",
 ];
-/// What stands in front of its reason.
+/// The words in front of its reason.
 const BEFORE_REASON: [&str; 2] = ["allocation failure: ", "submission failed: "];
 
-/// What Slurm says of a job.
+/// Slurm's verdict on a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Takes,
@@ -122,7 +122,7 @@ impl SlurmExecutor {
         Ok((whole.min(limit) / SECONDS_PER_MINUTE).max(1))
     }
 
-    /// What Slurm says of a job that may be promised, as of a minute ago at most.
+    /// Slurm's verdict on a job that may be promised, at most a minute old.
     pub(crate) fn judge(&self, job: &ProspectiveJob) -> Verdict {
         if self.blind.load(Ordering::Relaxed) {
             // Each request would wait for it.
@@ -139,8 +139,8 @@ impl SlurmExecutor {
         }
     }
 
-    /// All by which verdicts differ: what a job would be submitted with, and as which user, whom the arguments do not name where the
-    /// helper submits it.
+    /// The key of a verdict: the options of a job's submission, and its user, which the arguments do not name where the helper
+    /// submits it.
     pub(crate) fn kind_of(&self, dry: &DryRun) -> Result<Vec<OsString>, Error> {
         let mut kind = self.job_arguments((&dry.party, &dry.application), dry.nodes, dry.minutes)?;
         kind.push(self.settings.account_of(&dry.party).user.clone().into());
@@ -181,7 +181,7 @@ impl SlurmExecutor {
         }
     }
 
-    /// The same, with the rights of this process; answers what was said.
+    /// The same, with the rights of this process. Returns the answer.
     pub(crate) fn run_dry(&self, dry: &DryRun) -> Result<String, Error> {
         let arguments = self.job_arguments((&dry.party, &dry.application), dry.nodes, dry.minutes)?;
         let last = ["--test-only".into(), self.script.clone().into()];
@@ -190,8 +190,8 @@ impl SlurmExecutor {
             .call("sbatch", arguments.into_iter().chain(whole).chain(last))
     }
 
-    /// Has the jobs of slots judged that are new in the plan, some at a time: those that have moved here, and those that an earlier
-    /// run of the service has promised. Their offers are accepted, so that a refusal is told to the operator, in the log.
+    /// Has the jobs of new slots in the plan judged, some at a time: slots that have moved here, and slots that an earlier run of
+    /// the service has promised. Their offers are accepted, so that a refusal is told to the operator, in the log.
     pub(crate) fn judge_planned(&self, slots: &[PlannedSlot]) {
         let mut judged = lock(&self.judged);
         let present: HashSet<Run> = slots.iter().map(|slot| slot.run).collect();
@@ -220,7 +220,7 @@ impl SlurmExecutor {
     }
 }
 
-/// What a refusal means for a job at another time.
+/// The meaning of a refusal for a job at another time.
 fn of_words(said: &str) -> Verdict {
     if FOR_NOW.iter().any(|words| said.contains(words)) {
         return Verdict::Unknown(said.to_owned());

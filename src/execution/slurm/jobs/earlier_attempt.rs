@@ -1,5 +1,5 @@
-//! Room for the next job of work that was lost: whatever is left of the one before has to be over first, also where Slurm
-//! has lost sight of it.
+//! Room for the next job of lost work: the rest of the job before has to be over first, even where Slurm has lost sight
+//! of it.
 
 use crate::agreement::Run;
 use crate::clock::Clock;
@@ -10,8 +10,8 @@ use crate::execution::{ExecutionError, JobStatus};
 impl SlurmExecutor {
     /// Stops the attempt before a run, and puts its records aside when nothing of it runs; answers whether that is so.
     ///
-    /// A node that Slurm cannot reach may run on. There the job's own script is what stops it: it is told that its slot is over
-    /// where it looks for that, and has some time to see it.
+    /// A node that Slurm cannot reach may run on. There the job's own script stops it: the script finds the end of its slot in
+    /// the place where it looks, and has some time to see it.
     pub(crate) fn end_attempt_before(&self, run: Run) -> Result<bool, ExecutionError> {
         let folder = self.folder(run);
         let Some(before) = folder.spec()?.filter(|spec| spec.restarts < run.attempt) else {

@@ -1,5 +1,5 @@
 //! A job's folder on the disk that the service shares with the nodes. It belongs to the job's user, so that nothing in
-//! it is trusted: it is read without following links, and only what that user wrote.
+//! it is trusted: it is read without following links, and only files of that user are read.
 //!
 //! | name | made by | says |
 //! |---|---|---|
@@ -12,11 +12,12 @@
 //! | `ended` | the job, once | exit status of its program, when that was, and whether it was told to save its work before |
 //! | `.group`, `.told`, `.over` | the job | its program's group of processes; that it was told to save its work; that its slot was over |
 //!
-//! Each run has such a folder, by its name ([`Run`]). Those of later slots have no working folder and no outputs: these are in
-//! the first one. They lie beside it and not inside, where its user could make a claim for a slot whose job was not submitted.
+//! Each run has such a folder, by its name ([`Run`]). The folders of later slots have no working folder and no outputs: these
+//! are in the first one. They lie beside it and not inside. Inside, its user could make a claim for a slot before its job is
+//! submitted.
 //!
-//! When the agreement is over, and the slot, only the claim and what the job has left stay ([`Disk::pack`]); the whole folder
-//! goes where that is nothing.
+//! When the agreement is over, and the slot, only the claim and the files that the job has left stay ([`Disk::pack`]). Where
+//! there are no such files, the whole folder is removed.
 //!
 //! [`Disk::pack`]: super::disk::Disk::pack
 
@@ -50,7 +51,7 @@ const SAVE: &str = "save";
 pub(crate) const WORK: &str = "work";
 pub(crate) const CLAIM: &str = "claim";
 pub(crate) const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
-/// What only matters while the job runs.
+/// The parts that are needed only while the job runs.
 pub(crate) const RECORDS: [&str; 9] = [
     UNTIL, SAVE, ".started", "started", ".ended", ENDED, GROUP, ".told", ".over",
 ];
@@ -60,7 +61,7 @@ pub(crate) const STOPS_BY: [&str; 2] = [UNTIL, GROUP];
 pub(crate) const ENDED: &str = "ended";
 /// The process group of the program.
 const GROUP: &str = ".group";
-/// What the names of the drafts of records begin with.
+/// The prefix of the names of the drafts of records.
 pub(crate) const DRAFTS: [&str; 2] = [".until.", ".save."];
 /// Bytes of a record at most.
 const RECORD_MAX: u64 = 100;
@@ -95,13 +96,13 @@ pub(crate) struct SharedFolder {
 pub(crate) struct Place {
     /// The job.
     pub(crate) id: Run,
-    /// The job whose working folder and outputs are its, too.
+    /// The job that shares its working folder and outputs.
     pub(crate) common: Run,
-    /// Whose job it is.
+    /// The party of the job.
     pub(crate) party: String,
 }
 
-/// What the job looks at while it runs.
+/// The record that the job looks at while it runs.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Record {
@@ -112,7 +113,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Its name, and what it says.
+    /// Its name and its content.
     pub(crate) fn text(self) -> (&'static str, String) {
         match self {
             Self::Until(end) => (UNTIL, end.to_string()),
@@ -124,7 +125,7 @@ impl Record {
     }
 }
 
-/// What may be there of a job's folder.
+/// The possible parts of a job's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Part {
@@ -136,7 +137,7 @@ pub(crate) enum Part {
     Work,
 }
 
-/// What the job writes.
+/// The output of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Item {
@@ -181,7 +182,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// What a record says; `None` where that is not what a job writes.
+    /// The content of a record; `None` where a job would not write this.
     fn read(record: &str) -> Option<Self> {
         let mut words = record.split(' ');
         Some(Self {
@@ -218,7 +219,7 @@ impl SharedFolder {
         }
     }
 
-    /// What it is called where the helper reaches into it; none without one.
+    /// Its name where the helper reaches into it; none without a helper.
     pub(crate) fn place(&self) -> Option<&Place> {
         self.helper.as_ref().map(|(_, place)| place)
     }
@@ -279,7 +280,7 @@ impl SharedFolder {
             .map_err(self.failed("look for a claim in"))
     }
 
-    /// Whether something of it is there. What lies in place of a folder and is none, or another user's, is an error.
+    /// Whether a part of it is there. A file in place of a folder, or another user's folder, is an error.
     pub(crate) fn exists(&self, part: Part) -> io::Result<bool> {
         if let Some((helper, place)) = &self.helper {
             let place = place.clone();
@@ -323,9 +324,9 @@ impl SharedFolder {
         self.put(Record::Save(save))
     }
 
-    /// Puts a line in place of what a record says, where there is a folder.
+    /// Replaces the content of a record by a line, where there is a folder.
     ///
-    /// What the job's user may have put there is replaced, and not followed.
+    /// A file or link that the job's user may have put there is replaced, and not followed.
     pub(crate) fn put(&self, record: Record) -> Result<(), ExecutionError> {
         if let Some((helper, place)) = &self.helper {
             let place = place.clone();
@@ -353,7 +354,7 @@ impl SharedFolder {
 
     /// How its program ended; `None` while it has not.
     ///
-    /// The job's user may write anything there: what cannot be read is no record, and then Slurm says how it ended.
+    /// The job's user may write anything there: an unreadable file is no record, and then Slurm says how the job ended.
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.record(&Item::Ended).ok()?.as_deref().and_then(Ended::read)
     }
@@ -391,7 +392,7 @@ impl SharedFolder {
     /// [`FILES_MAX`] that fit into [`FILES_BYTES_MAX`]. One that cannot be had keeps no other from being copied.
     ///
     /// # Errors
-    /// Of the files that could not be copied, what was wrong with the last.
+    /// The error of the last of the files that could not be copied.
     pub(crate) fn fetch_files(&self, inputs: &[PathBuf], to: &Path) -> io::Result<()> {
         let is_input = |name: &OsStr| inputs.iter().any(|input| input.file_name() == Some(name));
         let (mut left, mut fetched) = (FILES_BYTES_MAX, Ok(()));
@@ -407,8 +408,8 @@ impl SharedFolder {
         fetched
     }
 
-    /// The files among the first [`FILES_MAX`] things in the working folder; none where that is not there. Through the helper
-    /// only those whose names are text.
+    /// The files among the first [`FILES_MAX`] entries of the working folder; none where that is not there. Through the
+    /// helper only files with names that are text.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         if let Some((helper, place)) = &self.helper {
             let place = place.clone();

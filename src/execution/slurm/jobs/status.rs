@@ -19,10 +19,10 @@ use crate::execution::slurm::query::{JobRow, JobState};
 use crate::execution::slurm::{SlurmExecutor, lock};
 use crate::execution::{ExecutionError, JobSpec, JobStatus, SaveWork};
 
-/// What every job begins with. Its arguments: the folder of its records, the slot's end in seconds, the signal that tells the
-/// program to save its work (`-` for none) and how many milliseconds before that end it gets it, the program and its
-/// arguments. The claim comes before anything else, so that a second submission of the same job does nothing, whatever
-/// Slurm remembers of the first.
+/// The script that every job begins with. Its arguments: the folder of its records, the slot's end in seconds, the signal
+/// that tells the program to save its work (`-` for none) and how many milliseconds before that end it gets it, the program
+/// and its arguments. The claim comes before anything else, so that a second submission of the same job does nothing, even
+/// if Slurm does not remember the first.
 pub(crate) const SCRIPT: &str = r#"#!/bin/sh
 # Runs a job of Bespeak at most once, and not beyond the end of its slot. Has it save its work before that, where it is to.
 # The service may change both in `until` and `save`.
@@ -91,12 +91,12 @@ echo "$status $(date +%s%6N) $told" >"$records/.ended" && mv "$records/.ended" "
 exit "$status"
 "#;
 
-/// What the script ends with where another job has the claim, and where its slot is over.
+/// The script's exit status where another job has the claim, and where its slot is over.
 const TURNED_AWAY: [i32; 2] = [117, 118];
-/// What the script ends with where it had to stop the program, and what a program does that was killed otherwise.
+/// The script's exit status where it had to stop the program, and the one of a program that was killed otherwise.
 const STOPPED: [i32; 2] = [124, 137];
 
-/// What a program ends with that Slurm ends with its job.
+/// The exit status of a program that Slurm ends with its job.
 const TERMINATED: i32 = 143;
 
 /// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
@@ -187,8 +187,8 @@ impl SlurmExecutor {
         self.status_of_unknown(&folder, &job, &work, tried)
     }
 
-    /// How a job has ended by its own record, whatever Slurm says of its nodes. Its user may write that record; one that is wrong
-    /// spares the provider a loss.
+    /// How a job has ended by its own record, even if Slurm reports a failure of its nodes. Its user may write that record; one
+    /// that is wrong spares the provider a loss.
     pub(crate) fn end_by_record(&self, of: Run) -> Result<Option<JobEnd>, ExecutionError> {
         let folder = self.folder(of);
         if let Some(end) = folder.end()? {
@@ -259,14 +259,14 @@ impl SlurmExecutor {
         // Slurm counts in minutes; the script ends the job at the second.
         let minutes = self.minutes(end - Clock::system().now().seconds())?;
         let mut arguments = self.job_arguments((&job.party, &job.application), job.nodes, minutes)?;
-        // Whole nodes are what was promised.
+        // Whole nodes were promised.
         arguments.extend(WHOLE_NODES.map(Into::into));
         let own = [
             "--parsable".to_owned(),
             format!("--job-name={name}"),
             format!("--comment={name}"),
             format!("--reservation={name}"),
-            // One that is turned away must not wipe what the other writes.
+            // A job that is turned away must not delete the output of the other.
             "--open-mode=append".to_owned(),
             "--export=ALL".to_owned(),
         ];
@@ -306,8 +306,8 @@ impl SlurmExecutor {
         Ok(())
     }
 
-    /// Has a job stop at another instant than it was told: its script is told, which stops it to the second, the service's
-    /// own record, and Slurm, whose limit counts from the job's start in whole minutes.
+    /// Makes a job stop at another instant than before. The change goes to its script, which stops it to the second, to
+    /// the service's own record, and to Slurm. Slurm's limit counts from the job's start in whole minutes.
     pub(crate) fn stop_at(&self, of: Run, end: Micros) -> Result<(), ExecutionError> {
         let folder = self.folder(of);
         let Some(job) = folder.spec()? else {
@@ -381,7 +381,7 @@ impl SlurmExecutor {
         let claimed = self.shared_folder_of(job)?.is_claimed()?;
         let had_nodes = claimed || !row.nodes.is_empty();
         Ok(match row.state {
-            // Its user has given the name to something else: what our script starts it claims first.
+            // Its user has given the name to something else: our script claims a job before it starts it.
             JobState::Completed | JobState::TimedOut if !claimed && row.lasted() < RAN => None,
             JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
             // Slurm does not know whether it was told to save its work before it ended.
@@ -455,7 +455,7 @@ impl SlurmExecutor {
     ) -> Result<JobStatus, ExecutionError> {
         let (began, work) = (Instant::now(), self.shared_folder_of(job)?);
         let (mut output_bytes, mut truncated) = (0, false);
-        // What all slots have written is fetched anew with each.
+        // The output of all slots is fetched anew with each.
         let common = self.folder(Run::first(job.agreement));
         for stream in [Stream::Out, Stream::Err] {
             let mut kept = common.create_output(stream)?;
@@ -467,7 +467,7 @@ impl SlurmExecutor {
                 }
             }
         }
-        // Its party may have removed what the first slot was given; a later one knows that no more.
+        // Its party may have removed the inputs of the first slot; a later slot does not know them any more.
         let given = common
             .spec()?
             .map_or_else(|| job.inputs.clone(), |first| first.inputs);
@@ -548,7 +548,7 @@ impl SlurmExecutor {
     }
 }
 
-/// When a job's program began: what its user's record says, as far as Slurm's own word leaves room for it.
+/// When a job's program began: by its user's record, as far as Slurm's own data allow it.
 fn started_of(work: &SharedFolder, row: Option<&JobRow>, now: Micros) -> Option<Micros> {
     let recorded = work.started();
     let Some(given) = row.and_then(|row| row.start) else {
@@ -561,7 +561,7 @@ fn started_of(work: &SharedFolder, row: Option<&JobRow>, now: Micros) -> Option<
         .or((now > latest).then_some(latest))
 }
 
-/// How a program ended, from what its job recorded.
+/// How a program ended, from its job's record.
 fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
     match ended.status {
         0 if ended.told => saved(stop_asked),

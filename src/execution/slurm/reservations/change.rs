@@ -1,9 +1,9 @@
 //! One reservation: made, changed, passed on to another, given back.
 //!
-//! Where one agreement follows another on its nodes, the new reservation is made before the old one goes: in a moment
-//! without a reservation, a batch job that lasts into the slot would get the nodes. Slurm makes a reservation over another one
-//! that has the flag OVERLAP, or with that flag; it never takes that flag away again, so only what is about to go gets it,
-//! and what has begun, in which it does no harm.
+//! Where one agreement follows another on its nodes, the new reservation is made before the old one goes: in a moment without
+//! a reservation, a batch job that lasts into the slot would get the nodes. Slurm makes a reservation over another one that
+//! has the flag OVERLAP, or with that flag; it never takes that flag away again, so only a reservation that is about to go
+//! gets it, and one that has begun, where it does no harm.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) struct Target {
     pub(crate) interval: Interval,
     pub(crate) nodes: Vec<String>,
     pub(crate) user: String,
-    /// Whose policy says what else the site wants of it; that counts when it is made.
+    /// The party with the policy that has the site's further options; these count when it is made.
     pub(crate) party: String,
     pub(crate) application: String,
     /// Whether a request waits for it.
@@ -39,7 +39,7 @@ pub(crate) struct Target {
 }
 
 impl SlurmExecutor {
-    /// The reservations that this service has made and whose slots are no longer in the plan. Others end by themselves.
+    /// The reservations that this service has made for slots that are no longer in the plan. Others end by themselves.
     pub(crate) fn leaving<'a>(
         &self,
         slots: &[PlannedSlot],
@@ -56,8 +56,8 @@ impl SlurmExecutor {
         Ok(leaving)
     }
 
-    /// Lets the reservations of a plan be made over one that is about to go, which gets empty. What cannot be passed on is given
-    /// back at once. Answers whether it is still there, and what was refused.
+    /// Lets the reservations of a plan be made over one that is about to go, which gets empty. A reservation that cannot be
+    /// passed on is given back at once. Returns whether it is still there, and the refusals.
     pub(crate) fn pass_on(
         &self,
         id: Run,
@@ -75,7 +75,7 @@ impl SlurmExecutor {
         }
     }
 
-    /// Deletes a reservation, and cancels what runs in it. Answers why it could not be given back.
+    /// Deletes a reservation, and cancels the jobs in it. Returns the reason where it could not be given back.
     pub(crate) fn give_back(
         &self,
         id: Run,
@@ -94,7 +94,7 @@ impl SlurmExecutor {
         Ok(None)
     }
 
-    /// Cancels what runs in a reservation.
+    /// Cancels the jobs in a reservation.
     pub(crate) fn empty(&self, row: &ReservationRow, jobs: &[JobRow]) -> Result<(), Error> {
         let inside: Vec<_> = jobs.iter().filter(|job| job.is_inside(row)).collect();
         self.cancel(&inside)
@@ -150,7 +150,7 @@ impl SlurmExecutor {
         Ok(())
     }
 
-    /// Changes what differs, and nothing else: Slurm refuses to move the start of a reservation that has begun, even to
+    /// Changes only the differing values: Slurm refuses to move the start of a reservation that has begun, even to
     /// where it is.
     pub(crate) fn update(
         &self,
@@ -175,8 +175,8 @@ impl SlurmExecutor {
         Ok(())
     }
 
-    /// Has jobs in a reservation that has begun not mind the next one on its nodes. Slurm counts their limits in whole
-    /// minutes, and would refuse one whose limit reaches into that by some seconds.
+    /// Lets jobs in a reservation that has begun ignore the next one on its nodes. Slurm counts their limits in whole
+    /// minutes, and would refuse a job with a limit that reaches into the next reservation by some seconds.
     pub(crate) fn let_overlap(&self, id: Run) -> Result<(), Error> {
         let change = Change {
             id,

@@ -1,4 +1,4 @@
-//! Reservations that follow the plan, and what Slurm says of its nodes.
+//! Reservations that follow the plan, and Slurm's report on its nodes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_
 
 /// Seconds before its begin from which on a reservation is urgent.
 const URGENT: i64 = 60;
-/// For how long what the cluster said is good enough to see that nothing has to be changed: as often as it is looked at.
+/// For how long the cluster's answer is good enough to see that nothing has to be changed: as often as it is looked at.
 const OBSERVED_FOR: Duration = Duration::from_secs(10);
 
 /// The reservations that Slurm was last asked for, where it has refused some.
@@ -39,7 +39,7 @@ pub(crate) struct Refused {
     pause: Duration,
 }
 
-/// What has become of the reservations that Slurm was asked for.
+/// The results of the requests to Slurm for reservations.
 struct Applied {
     /// Slurm's words about the reservations that it refused to the last.
     said: Vec<String>,
@@ -48,9 +48,9 @@ struct Applied {
 }
 
 impl SlurmExecutor {
-    /// Makes, moves, resizes and deletes reservations until they are those of the plan. What Slurm refuses is tried again
-    /// after the rest: it may be in the way of something that is still to move. Where the last look has shown all of the plan held,
-    /// and nothing else of ours, Slurm is not asked.
+    /// Makes, moves, resizes and deletes reservations until they are those of the plan. A refused request is tried again after
+    /// the rest: a reservation that is still to move may be in its way. Where the last look has shown all of the plan held, and
+    /// nothing else of ours, Slurm is not asked.
     pub(crate) fn follow_plan(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         if self.is_followed(slots)? {
             return Ok(());
@@ -98,7 +98,7 @@ impl SlurmExecutor {
         for (id, row) in leaving {
             let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
             if !self.has_room(is_wanted) {
-                // It is given back when there may be another change; what runs in it ends now.
+                // It is given back when there may be another change; its jobs end now.
                 self.empty(row, &present.jobs)?;
                 continue;
             }
@@ -121,7 +121,7 @@ impl SlurmExecutor {
             *lock(&self.refused) = None;
             unmet
         } else {
-            // A reservation that leaves waits for those that follow it.
+            // A reservation that leaves waits for the ones that follow it.
             let is_urgent = |target: &Target| {
                 target.is_awaited
                     || target.interval.start <= now + URGENT
@@ -351,8 +351,8 @@ impl SlurmExecutor {
         });
     }
 
-    /// Reads back what Slurm made of it, and answers what is not held as planned: Slurm answers "created" also where it
-    /// holds less than was asked for.
+    /// Reads back the reservations from Slurm, and returns the ones that are not held as planned: Slurm answers
+    /// "created" even where it holds less than was asked for.
     ///
     /// Where Slurm cannot be asked, the known state stays as it was.
     fn differences<'a>(
@@ -373,7 +373,8 @@ impl SlurmExecutor {
         Ok(targets.iter().filter(differs).collect())
     }
 
-    /// The targets behind jobs of ours on whose nodes others' jobs reach into them: Slurm was told to look at no jobs.
+    /// The targets after jobs of ours where others' jobs on the same nodes reach into them: Slurm was told to ignore
+    /// jobs.
     fn taken_by_others(&self, targets: &[Target]) -> Result<HashSet<Run>, ExecutionError> {
         let behind = targets.iter().filter(|target| target.behind_own_jobs);
         let behind: Vec<&Target> = behind.collect();

@@ -31,7 +31,7 @@ pub(crate) enum Pinning {
     Loose,
     /// The same, but where there are too few others it keeps these: it has begun.
     Begun,
-    /// It keeps them whatever they are like: its work runs there.
+    /// It keeps them in any state: its work runs there.
     Pinned,
     /// It gets these where they are free, and else none.
     These,
@@ -178,8 +178,8 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
     named
 }
 
-/// Whether a node is free for a slot: that which gives way to it may have it, and so may that which it gives way to.
-/// `replacing` has the slots with those that give way to them.
+/// Whether a node is free for a slot. A slot that gives way to it may have the node, and so may a slot that it gives
+/// way to. `replacing` has the slots with the ones that give way to them.
 fn is_free(
     nodes: &[Calendar],
     slots: &[Wanted],
@@ -348,7 +348,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever fits by count fits by name, as long as others' occupations are under way.
+        /// Slots that fit by count fit by name, as long as others' occupations are under way.
         #[test]
         fn whatever_fits_by_count_is_named(
             until in prop::collection::vec(0i64..50, 1..6),

@@ -1,8 +1,8 @@
 //! From the slots of the plan to the reservations that they need.
 //!
-//! A slot that is to replace another one gets what it needs beside that one, which is left alone: other nodes for all of its time,
-//! and of the nodes that both have, the time before and after. Each is a reservation of its own, and none lies over another one, so
-//! that Slurm answers for each. When the other slot gives way, one reservation for all of it is made over these.
+//! A slot that is to replace another one gets the nodes that it needs beside that one, which stays unchanged: other nodes for all
+//! of its time, and of the nodes that both have, the time before and after. Each is a reservation of its own, and none lies over
+//! another one, so that Slurm answers for each. When the other slot gives way, one reservation for all of it is made over these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,7 +112,7 @@ impl SlurmExecutor {
         calendars
     }
 
-    /// What a slot wants, among the slots that are due.
+    /// The needs of a slot, among the slots that are due.
     fn wanted(
         &self,
         slot: &PlannedSlot,
@@ -133,7 +133,7 @@ impl SlurmExecutor {
         };
         let pinning = match row {
             Some(row) if slot.begun && current.len() == slot.nodes as usize => {
-                // What waits for a node that does not take it can run on another one.
+                // A slot that waits for a node that does not take it can run on another one.
                 let stays = all_up || in_use(row);
                 if stays { Pinning::Pinned } else { Pinning::Begun }
             }
@@ -148,7 +148,7 @@ impl SlurmExecutor {
         }
     }
 
-    /// What a slot wants that is to replace another one: where that has begun, its nodes for longer.
+    /// The needs of a slot that is to replace another one: where that one has begun, its nodes for longer.
     fn wanted_beside(
         &self,
         slot: &PlannedSlot,
@@ -256,8 +256,8 @@ impl SlurmExecutor {
     }
 }
 
-/// What a slot on some nodes needs beside the slots that it is to replace, with their nodes: each node in the times in which
-/// none of these has it. Nodes with the same times go together; no two of the results have a node at the same time.
+/// The needs of a slot on some nodes beside the slots that it is to replace, with their nodes: each node in the times in
+/// which none of these has it. Nodes with the same times go together; no two of the results have a node at the same time.
 fn beside(
     interval: Interval,
     names: &[usize],

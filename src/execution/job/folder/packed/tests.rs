@@ -28,7 +28,7 @@ const SAVES: SaveWork = SaveWork {
     grace: 5,
 };
 
-/// The folder of a job that has ended, with every record that there may be, and what crashes have left.
+/// The folder of a job that has ended, with every possible record, and the remains of crashes.
 fn ended(jobs: &Path, job: &JobSpec) -> Folder {
     let folder = Folder::create(jobs, job).unwrap();
     folder.put_until(77).unwrap();
@@ -60,7 +60,7 @@ fn names(folder: &Folder) -> Vec<PathBuf> {
     names
 }
 
-/// Asserts that a folder says what it said when its job ended.
+/// Asserts that the records of a folder are the same as when its job ended.
 fn assert_says_the_same(folder: &Folder, job: &JobSpec, state: &str) {
     let changed = JobSpec {
         slot_end: 77,

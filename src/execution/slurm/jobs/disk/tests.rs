@@ -1,4 +1,4 @@
-//! What is left on a cluster's disk of jobs that are over.
+//! The files on a cluster's disk of jobs that are over.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! What counts as the use of a reservation, and whose jobs are in it: told by a Slurm of the test's own invention.
+//! The use of a reservation, and the users of its jobs, as reported by a simulated Slurm.
 
 use scheduler::{Interval, Time};
 
