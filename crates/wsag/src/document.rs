@@ -38,14 +38,14 @@ impl<'a> Document<'a> {
     /// they may be more than it lets through.
     ///
     /// # Errors
-    /// What it finds where the text is another.
+    /// The fault of a text that this crate has not written.
     pub fn written(text: &'a str) -> Result<Document<'a>, GuardError> {
         let tree = tree::build(text).map_err(|(at, reason)| guard::refused(text, at, reason))?;
         Ok(Document { tree })
     }
 
-    /// The tree of an offer that was put together from values, to be checked: it has no text, so that it is neither read nor cut into
-    /// fragments. What is wrong with it is reported at `places`.
+    /// The tree of an offer that was put together from values, to be checked: it has no text, so that it is neither read nor cut
+    /// into fragments. Its faults are reported at `places`.
     ///
     /// # Errors
     /// That it is larger than a document may be.
@@ -64,7 +64,7 @@ impl<'a> Document<'a> {
     }
 
     /// The path of the `nth` element (from 0) of this name in document order; of the root where there is none, so that
-    /// what is missing can be reported too. O(size of the document).
+    /// a missing element can be reported too. O(size of the document).
     pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
         let Some(root) = self.root() else {
             return "/".to_owned();

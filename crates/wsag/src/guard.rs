@@ -1,10 +1,10 @@
 //! The streaming guard in front of every tree builder.
 //!
-//! Documents come from strangers. Pull readers let through much that XML 1.0 forbids, and tree builders can be
-//! made to spend seconds on a few kilobytes; so this pass reads the bytes once, keeps a small bounded stack and
-//! builds nothing. What it lets through is a well-formed, namespace-well-formed document without a DTD and
-//! without processing instructions, of bounded size, depth and width. Everything behind it may rely on that.
-//! The work is linear in the size of the document, with a factor bounded by the limits below.
+//! Documents come from strangers. Pull readers accept many documents that XML 1.0 forbids, and tree builders can be
+//! made to spend seconds on a few kilobytes. So this pass reads the bytes once, keeps a small bounded stack and builds
+//! nothing. An accepted document is a well-formed, namespace-well-formed document without a DTD and without processing
+//! instructions, of bounded size, depth and width. All later code may rely on that. The work is linear in the size of
+//! the document, with a factor bounded by the limits below.
 
 use std::borrow::Cow;
 
@@ -29,14 +29,14 @@ pub const DECLARATIONS_MAX: usize = 16;
 /// Most namespace declarations open at one place of the document; tree builders copy or search them per element.
 pub const BINDINGS_MAX: usize = 64;
 
-/// Longest name of an element or an attribute, its prefix included, in bytes. What is wrong with a document names all that a place
-/// stands in, as often as there is something wrong.
+/// Longest name of an element or an attribute, its prefix included, in bytes. A fault of a document names all elements around its
+/// place, and a document may have many faults.
 pub const NAME_MAX: usize = 255;
-/// Longest namespace name, in bytes: whatever is cut out of a document and kept by itself bears a copy of it. The longest
-/// one of the protocol has 60.
+/// Longest namespace name, in bytes: each fragment that is cut out of a document and kept by itself has a copy of it. The
+/// longest one of the protocol has 60.
 pub const NAMESPACE_MAX: usize = 255;
 
-/// Why the guard refuses a document; the variants are what a server answers differently.
+/// The reason why the guard refuses a document. A server gives a different answer for each variant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GuardError {
     /// Larger than [`BYTES_MAX`].
@@ -52,7 +52,7 @@ pub enum GuardError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What was found.
+        /// The fault.
         reason: String,
     },
     /// Not well-formed, forbidden here, or beyond a limit.
@@ -62,7 +62,7 @@ pub enum GuardError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What was found and what is allowed.
+        /// The fault, with the limit where there is one.
         reason: String,
     },
 }
@@ -349,7 +349,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Whatever starts with `<`.
+    /// Anything that starts with `<`.
     fn markup(&mut self) -> Outcome<()> {
         let start = self.at;
         match self.text.as_bytes().get(start + 1) {

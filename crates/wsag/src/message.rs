@@ -1,4 +1,5 @@
-//! Every message of the protocol that a provider reads, recognised by its root element. What it only writes is not read.
+//! Every message of the protocol that a provider reads, recognised by its root element. Messages that it only writes are
+//! not here.
 
 use crate::agreements::{self, AgreementOffer, CreateInput};
 use crate::document::{Document, Fragment, Node};

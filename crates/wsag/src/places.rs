@@ -1,6 +1,6 @@
-//! Where an offer that was put together from values came from: the places that what is wrong with it is reported at.
+//! The origin of an offer that was composed from values: the places where its faults are reported.
 
-/// Where the values of an offer stand in what its maker has sent, in its own form.
+/// The places of the values of an offer in the input of its maker, in the input's own form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     root: String,
@@ -25,7 +25,7 @@ impl Places {
         }
     }
 
-    /// In another form, in which the whole has this place, and so has whatever none of its members says.
+    /// In another form: the whole has this place, and so has each part that no member gives.
     pub fn form(root: impl Into<String>) -> Places {
         Places {
             root: root.into(),
@@ -48,8 +48,8 @@ impl Places {
         &self.root
     }
 
-    /// The place of what would stand at a path below the offer in a document, such as `/wsag:Context`: in another form of the member
-    /// that says it.
+    /// The place of the part at a path below the offer in a document, such as `/wsag:Context`. In another form, the place of the
+    /// member that gives it.
     pub fn below(&self, path: &str) -> String {
         if self.is_document() {
             return format!("{}{path}", self.root);

@@ -36,7 +36,7 @@ pub enum TimeError {
     /// Not of the form of xs:duration.
     #[error("a duration such as PT1H30M or P2DT12H is expected")]
     Duration,
-    /// A duration whose numbers are too long.
+    /// A duration with numbers that are too long.
     #[error("numbers in a duration may have nine digits at most")]
     DurationTooLong,
 }
@@ -49,7 +49,7 @@ pub struct DateTime {
 }
 
 impl DateTime {
-    /// The instant so many seconds after 1970-01-01T00:00:00Z, kept between the years 0001 and 9999.
+    /// The instant a number of seconds after 1970-01-01T00:00:00Z, kept between the years 0001 and 9999.
     pub fn from_seconds(seconds: i64) -> DateTime {
         DateTime {
             seconds: seconds.clamp(-62_135_596_800, 253_402_300_799),
@@ -57,7 +57,7 @@ impl DateTime {
         }
     }
 
-    /// The instant so many microseconds after 1970-01-01T00:00:00Z, kept between the years 0001 and 9999.
+    /// The instant a number of microseconds after 1970-01-01T00:00:00Z, kept between the years 0001 and 9999.
     pub fn from_micros(micros: i64) -> DateTime {
         let second = DateTime::from_seconds(micros.div_euclid(1_000_000));
         // 0 to 999,999 thousand nanoseconds.
@@ -216,7 +216,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468
 }
 
-/// The date so many days after 1970-01-01; the inverse of [`days`].
+/// The date a number of days after 1970-01-01; the inverse of [`days`].
 fn civil(since_epoch: i64) -> (i64, i64, i64) {
     let shifted = since_epoch + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -258,7 +258,7 @@ pub struct Duration {
 }
 
 impl Duration {
-    /// So many seconds.
+    /// A number of seconds.
     pub fn from_seconds(seconds: i64) -> Duration {
         Duration {
             months: 0,
@@ -266,7 +266,7 @@ impl Duration {
         }
     }
 
-    /// Whole seconds, rounded up, where it has no months, whose length is open.
+    /// Whole seconds, rounded up; none where it has months, because their length is open.
     pub fn seconds(self) -> Option<i64> {
         if self.months != 0 {
             return None;

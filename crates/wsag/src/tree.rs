@@ -33,7 +33,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) texts: Vec<Text<'a>>,
     /// Bytes of declarations that fragments of this document may still be given because they inherit them; zero is too few.
     pub(crate) inheritable: Cell<usize>,
-    /// Where its values stand in what its maker has sent; none where that is its text.
+    /// The places of its values in the input of its maker; none where the input is its text.
     pub(crate) places: Option<&'a Places>,
 }
 
@@ -84,11 +84,11 @@ pub(crate) fn build(text: &str) -> Result<Tree<'_>, (usize, String)> {
     builder.finish().map_err(|reason| (text.len(), reason))
 }
 
-/// Builds the tree of what is said, without a text of it: its elements stand nowhere, and no fragment can be cut out of it. All usual
-/// prefixes are declared.
+/// Builds the tree of the given content, without a text of it: its elements have no position, and no fragment can be cut out of
+/// it. All usual prefixes are declared.
 ///
 /// # Errors
-/// What a fragment that has passed the guard does not have.
+/// A part that a fragment after the guard cannot have.
 pub(crate) fn made<'a>(pieces: &'a [Piece], places: &'a Places) -> Result<Tree<'a>, String> {
     let mut builder = Builder::new("");
     builder.tree.places = Some(places);
@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Reads a text into what is open.
+    /// Reads a text into the open element.
     fn read(&mut self, text: &'a str) -> Result<(), (usize, String)> {
         let mut reader = Reader::from_str(text);
         reader.config_mut().check_end_names = false;

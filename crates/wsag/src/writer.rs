@@ -41,9 +41,9 @@ impl Piece {
     }
 }
 
-/// A document or fragment in the making: what it says, in order, to be written as a text ([`Xml::finish`]) or made into a tree
-/// ([`crate::document::Document::made`]). Names are literals of this crate with the usual prefixes, so that what is written is well-formed by
-/// construction: only values are escaped.
+/// A document or fragment in the making: its content, in order, to be written as a text ([`Xml::finish`]) or made into a tree
+/// ([`crate::document::Document::made`]). Names are literals of this crate with the usual prefixes, so that the output is
+/// well-formed by construction: only values are escaped.
 #[derive(Default)]
 pub(crate) struct Xml {
     pieces: Vec<Piece>,
@@ -137,7 +137,7 @@ impl Xml {
         }
     }
 
-    /// Closes what is open and gives all that is said.
+    /// Closes the open elements and returns the whole content.
     pub(crate) fn pieces(mut self) -> Vec<Piece> {
         while self.open > 0 {
             self.end();
@@ -145,10 +145,10 @@ impl Xml {
         self.pieces
     }
 
-    /// Closes what is open and gives the text.
+    /// Closes the open elements and returns the text.
     pub(crate) fn finish(self) -> String {
         let mut writer = Writer::new(Vec::with_capacity(1024));
-        // Whatever a vector is given, it takes.
+        // A vector accepts everything that is written to it.
         let mut write = |event: Event<'_>| writer.write_event(event).expect("memory can be written");
         if self.is_document {
             write(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use operations::{OPERATIONS, Operation};
 
-/// GET /openapi.json: needs no key, as it tells nothing but what the service is.
+/// GET /openapi.json: needs no key, because it only describes the service.
 pub(super) async fn show() -> Response {
     let text = format!("{:#}\n", description());
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()

@@ -5,7 +5,7 @@ pub(super) struct Operation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) summary: &'static str,
-    /// Name, type and meaning of what its query may say.
+    /// Name, type and meaning of the parameters of its query.
     pub(super) query: &'static [(&'static str, &'static str, &'static str)],
     /// Schema of its body.
     pub(super) request: Option<&'static str>,

@@ -74,7 +74,7 @@ pub(super) fn all() -> Value {
     Value::Object(all)
 }
 
-/// What a request for capacity says.
+/// The members of a request for capacity.
 const REQUEST: [(&str, &str); 14] = [
     ("template?", "text"),
     ("name?", "text"),
@@ -147,7 +147,7 @@ fn requests() -> Value {
     })
 }
 
-/// What an agreement shows.
+/// The members of an agreement.
 const AGREEMENT: [(&str, &str); 29] = [
     ("id", "uuid"),
     ("name?", "text"),
@@ -277,7 +277,7 @@ fn parts() -> Value {
     })
 }
 
-/// What a negotiation shows.
+/// The members of a negotiation.
 const NEGOTIATION: [(&str, &str); 8] = [
     ("id", "uuid"),
     ("party", "text"),
@@ -289,7 +289,7 @@ const NEGOTIATION: [(&str, &str); 8] = [
     ("penalties?", "[]Money"),
 ];
 
-/// What is shown of an offer.
+/// The members of an offer.
 const COUNTER_OFFER: [(&str, &str); 23] = [
     ("id", "text"),
     ("counterOfferTo", "text"),

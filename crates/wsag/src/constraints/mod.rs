@@ -390,7 +390,7 @@ impl Item {
 /// The terms of an offer, as constraints on the whole compare them.
 fn terms_of(offer: Node<'_>) -> Terms {
     let terms = offer.children().find(|child| child.is(WSAG, "Terms"));
-    // What is wrong with them is said where the offer is read.
+    // Their faults are reported where the offer is read.
     let terms = terms.map(|terms| terms::read(&mut Check::default(), terms));
     terms.unwrap_or_default()
 }
@@ -403,7 +403,7 @@ fn is_broken(constraint: &Parsed, ways: Option<&[Alternative<'_>]>) -> bool {
     ways.is_none_or(|ways| ways.iter().any(breaks))
 }
 
-/// What terms that hold together say for a variable of a creation constraint.
+/// The values of terms that hold together, for a variable of a creation constraint.
 fn value_of(terms: &[&Term], name: &str) -> Option<Value> {
     let mut descriptions = terms.iter().filter_map(|term| match term {
         Term::ServiceDescription(of) => Some(&of.content),

@@ -1,7 +1,7 @@
 //! Patterns of XML Schema (XML Schema 1.0, part 2, appendix F), matched by walking all ways at once.
 //!
-//! A pattern is compiled to states, and a value goes through them character by character with the set of those that can be reached. So
-//! a match never goes back, and each step of it is counted. Blocks of Unicode (`\p{IsGreek}`) are not known.
+//! A pattern is compiled to states, and a value goes through them character by character with the set of the states that can be
+//! reached. So a match never goes back, and each step of it is counted. Blocks of Unicode (`\p{IsGreek}`) are not known.
 
 use std::sync::OnceLock;
 
@@ -51,7 +51,7 @@ enum Member {
     Outside(Set),
 }
 
-/// What a letter after a backslash stands for; its capital stands for all others.
+/// The meaning of a letter after a backslash; its capital stands for all other characters.
 #[derive(Clone, Copy)]
 enum Set {
     Space,
@@ -213,7 +213,7 @@ struct Reached {
 }
 
 impl Reached {
-    /// Adds a state and those that it goes to without a character.
+    /// Adds a state, and the states that it goes to without a character.
     fn add(&mut self, state: usize, states: &[State]) {
         let mut todo = vec![state];
         while let Some(state) = todo.pop() {
@@ -429,7 +429,7 @@ impl Parser<'_> {
         Ok(number)
     }
 
-    /// What stands after a backslash.
+    /// The part after a backslash.
     fn escaped(&mut self) -> Result<Member, String> {
         let Some(c) = self.next() else {
             return Err("a backslash stands at its end".to_owned());

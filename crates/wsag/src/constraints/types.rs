@@ -490,7 +490,8 @@ impl Facets {
     }
 }
 
-/// What was expected, which is as long as a constraint likes it to be: also in a union, where another member is met.
+/// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a
+/// union where another member is met.
 fn said(message: String, view: &View<'_>) -> Result<(), String> {
     view.charge(message.len() / 64)?;
     Err(message)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What `&name;` stands for, if it is allowed.
+/// The character of `&name;`, if it is allowed.
 pub(super) fn referred(name: &str) -> Option<char> {
     let number = match name {
         "amp" => return Some('&'),
