@@ -253,7 +253,7 @@ fn say_line(words: Arguments<'_>) {
     std::process::exit(3);
 }
 
-/// Prints rows of cells in columns; those of these indexes are set to the right.
+/// Prints rows of cells in columns; the columns with these indexes are set to the right.
 fn print_rows(rows: Vec<Vec<String>>, right: &[usize]) {
     if !rows.is_empty() {
         say!("{}", advisor::table::aligned(rows, right));

@@ -1,5 +1,5 @@
-//! The task that makes the plan happen: begins the slots that are due, has their jobs started, follows them, stops those
-//! of terminated agreements, and tells the planner how they went.
+//! The task that makes the plan happen: begins the slots that are due, starts their jobs, follows them, stops the jobs
+//! of terminated agreements, and reports their ends to the planner.
 //!
 //! It remembers nothing that matters. In each round it asks the planner which jobs should run and the executors how each
 //! stands, and does the missing steps; a step that failed, or was cut off by a crash, is still missing in
@@ -129,7 +129,7 @@ impl Dispatcher {
             prepared.spawn(Arc::clone(lane).keep_informed(stop.clone()));
         }
         let mut due = self.context.planner.subscribe();
-        // Those of an earlier run of the service are followed from the start.
+        // Jobs of an earlier run of the service are followed from the start.
         let mut following = true;
         while !stop.is_cancelled() {
             following = self.round(following).await;

@@ -257,7 +257,7 @@ impl Decider<'_> {
         Ok(starting)
     }
 
-    /// Begins one slot: binds its nodes; answers with the agreement if there is a job to start.
+    /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.
     fn begin(&mut self, mut agreement: Agreement, now: Time) -> Option<Agreement> {
         // A job of an earlier time makes way for the one that starts now.
         self.plan.has_stopped(agreement.id);

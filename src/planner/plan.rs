@@ -33,7 +33,7 @@ pub struct Plan {
     /// When the planner has something to do for an agreement: its slot begins, ends with nothing running in it, or nears
     /// its end with something that may go on.
     due: BTreeSet<(Time, Uuid)>,
-    /// After which fraction of its wait everybody moves no more.
+    /// The fraction of its wait after which every agreement moves no more.
     fix_after: Option<Fraction>,
     /// The times from which waiting agreements move no more.
     fixing: BTreeSet<(Time, Uuid)>,
@@ -565,8 +565,7 @@ pub(super) fn revenue(price: Option<Money>) -> u64 {
     price.map_or(0, |price| u64::try_from(price.micros).unwrap_or(0))
 }
 
-/// From when on an agreement that waits and could move moves no more, as its own fraction of its wait and everybody's have
-/// it.
+/// The time from which a waiting agreement moves no more, by its own fraction of its wait and the general one.
 fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
     if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;

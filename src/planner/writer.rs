@@ -364,7 +364,7 @@ impl Writer {
         Some((reloaded.ok()??, answers))
     }
 
-    /// Lets everybody know when something is due next.
+    /// Tells all listeners when something is due next.
     fn say_due(&self) {
         self.signals
             .due

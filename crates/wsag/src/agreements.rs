@@ -327,7 +327,7 @@ impl CreateInput {
 }
 
 /// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party that moved
-/// to let it in, and with the choices that were made where the offer left them.
+/// to make room for it, and with the choices that were made where the offer left them.
 pub fn create_agreement_response(created: &EndpointReference, moved: &[Moved], choices: &[Choice]) -> String {
     let prefixes: &[&str] = if moved.is_empty() && choices.is_empty() {
         &["wsag", "wsa"]

@@ -62,7 +62,7 @@ pub(super) async fn commit(url: &str, seconds: u32) -> Result<Value, Failure> {
     Ok(json!(1_000.0 / rate))
 }
 
-/// Runs a script and answers with the transactions a second that it says.
+/// Runs a script. Returns the transactions a second that it reports.
 async fn pgbench(url: &str, script: &str, arguments: &[&str]) -> Result<f64, Failure> {
     let unavailable = |why: std::io::Error| Failure::Unavailable(format!("pgbench: {why}"));
     let mut file = tempfile().map_err(unavailable)?;

@@ -217,11 +217,11 @@ struct CallBacks {
 pub(super) struct Limits {
     /// Connections served at the same time; where it does not say, as many as are usual and the system allows.
     pub connections: Option<usize>,
-    /// Those of one address; where it does not say, a part of all.
+    /// Connections of one address; where it does not say, a part of all.
     pub connections_per_address: Option<usize>,
     /// Requests worked on at the same time; more are answered 503.
     pub requests: usize,
-    /// Those of one party; more are answered 429.
+    /// Requests of one party; more are answered 429.
     pub party_requests: usize,
     /// Seconds that a client may take for the head of a request.
     pub header_seconds: u64,
@@ -389,7 +389,7 @@ impl Config {
         resources::clusters(&self.resources)
     }
 
-    /// The applications: those of the file, or the built-in ones where it has none.
+    /// The applications of the file, or the built-in ones where it has none.
     ///
     /// # Errors
     /// [`Failure::Usage`] naming the key.
@@ -419,7 +419,7 @@ impl Config {
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))
     }
 
-    /// The texts of the templates: those of the file, or none where it has none and the built-in one is meant.
+    /// The texts of the templates of the file, or none where it has none and the built-in one is meant.
     ///
     /// # Errors
     /// [`Failure::Usage`] naming the file that cannot be read.

@@ -36,7 +36,7 @@ pub(in crate::cli) struct Slurm {
     partition: String,
     /// The nodes, in Slurm's way to write them.
     node_list: String,
-    /// Those of the nodes that batch jobs never get, in the same way.
+    /// The nodes among them that batch jobs never get, in the same way.
     dedicated: Option<String>,
     /// The folder of Slurm's programs, where they are not among the system's.
     programs: Option<PathBuf>,

@@ -42,7 +42,7 @@ pub struct JobFolders {
     jobs: PathBuf,
     /// The disks of clusters, on which jobs have folders, too.
     disks: Arc<Vec<Disk>>,
-    /// Bytes that those of one party may have together; none for as many as there are.
+    /// The most bytes that the folders of one party may have together; none for no limit.
     quota: Option<u64>,
     /// The known sizes, by the folder's name.
     known: Arc<Mutex<HashMap<String, Known>>>,
@@ -62,9 +62,9 @@ struct Known {
 /// Which folders to look into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// Those of jobs that go on.
+    /// The folders of jobs that go on.
     Going,
-    /// Those of jobs that have ended, too.
+    /// The folders of ended jobs, too.
     All,
 }
 
@@ -101,7 +101,7 @@ pub enum SweepError {
 }
 
 impl JobFolders {
-    /// The folders of jobs in a data folder, of which those of one party may have `quota` bytes together.
+    /// The folders of jobs in a data folder. The folders of one party may have `quota` bytes together.
     ///
     /// # Errors
     /// When the current folder is needed to make a path absolute and is gone.

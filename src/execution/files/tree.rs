@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The size that each name counts beside its blocks, beyond the first [`NAMES_FREE`]. So a job that makes only names
 /// reaches its limit too, before a pass over them takes long.
 pub(crate) const NAME_BYTES: u64 = 64 << 10;
-/// Names that cost nothing: those of records and of common results.
+/// Names that cost nothing: the names of records and of common results.
 const NAMES_FREE: u64 = 256;
 /// Levels below the top with folders that are held open. Further down the way back up is "..", as long as that leads
 /// back.
@@ -288,7 +288,8 @@ pub(crate) fn remove_from(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     Err(io::Error::other("a process goes on filling it"))
 }
 
-/// Removes the content of a folder except folders that are not empty, and does something with those; answers how much there was.
+/// Removes the content of a folder except folders that are not empty, and does an action with those. Returns the number of
+/// entries.
 fn clear(folder: &OwnedFd, mut with: impl FnMut(&CStr) -> Result<(), Errno>) -> Result<usize, Errno> {
     let mut found = 0;
     for entry in Dir::read_from(folder)? {

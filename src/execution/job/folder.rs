@@ -24,8 +24,8 @@
 //! Work that was lost and is run again has a new folder each time, and that of the time before is put aside under its name
 //! with the number of its time, from 0.
 //!
-//! Work in several slots has such records for each slot, those of the second and later ones in folders of their own
-//! inside, and one working folder and one pair of outputs for all.
+//! Work in several slots has such records for each slot, and one working folder and one pair of outputs for all. The
+//! records of the second and later slots are in folders of their own inside.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -201,8 +201,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Puts the records of a job that was lost aside, durably, with the number of its time, so that there may be another one of
-    /// its identity. With those of work in one, or of a first slot, goes all that it wrote.
+    /// Puts the records of a job that was lost aside, durably, with the number of its attempt, so that there may be another
+    /// job of its identity. For work in one slot, or for a first slot, all of its output goes with them.
     pub(crate) fn put_aside(&self, time: u32) -> Result<(), ExecutionError> {
         let name = self.path.file_name().unwrap_or_default().display();
         let aside = self.path.with_file_name(format!("{name}{ASIDE}{time}"));
@@ -350,7 +350,7 @@ impl Folder {
             })
     }
 
-    /// Writes a record durably under the name of a draft; answers with its path.
+    /// Writes a record durably under the name of a draft. Returns its path.
     fn draft(&self, name: &str, record: &impl Serialize) -> io::Result<PathBuf> {
         let draft = self.path.join(format!(".{name}.{}", Uuid::now_v7()));
         let mut options = OpenOptions::new();

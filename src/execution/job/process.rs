@@ -177,7 +177,7 @@ impl Members {
         ))
     }
 
-    /// Signals each of them, leaving out the stopped ones where it is to stop; answers how many there were.
+    /// Signals each of them, without the stopped ones where the signal is to stop. Returns their number.
     fn signal(&mut self, signal: Signal) -> io::Result<usize> {
         let mut found = 0;
         let used = self.used()?;
@@ -234,7 +234,7 @@ impl Members {
     }
 }
 
-/// Whether a process was started with this entry in its environment; `false` for those of other users.
+/// Whether a process was started with this entry in its environment; `false` for processes of other users.
 fn carries(pid: Pid, mark: &str) -> io::Result<bool> {
     let environ = there(fs::read(format!("/proc/{pid}/environ")))?.unwrap_or_default();
     let mut entries = environ.split(|byte| *byte == 0);

@@ -33,7 +33,7 @@ pub fn is_shortage(error: &io::Error) -> bool {
 /// serve one job and have nothing else to do.
 ///
 /// # Errors
-/// The errors of `what` that are no shortages.
+/// The errors of the action that are no shortages.
 pub(crate) fn patiently<T>(mut what: impl FnMut() -> Result<T, ExecutionError>) -> Result<T, ExecutionError> {
     let mut told = false;
     loop {

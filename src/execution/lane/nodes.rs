@@ -168,7 +168,7 @@ impl Lane {
             };
             match told {
                 Ok(()) => {}
-                // A disk that hangs would keep everybody from hearing of the other nodes.
+                // A disk that hangs would delay the report on the other nodes.
                 Err(Failure::NoAnswer(_)) => return Ok(down),
                 Err(_) => unread.extend(given),
             }

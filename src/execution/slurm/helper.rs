@@ -37,7 +37,7 @@ pub(crate) const HELPER: &str = "bespeak-helper";
 const WORKERS: usize = 16;
 /// How long a request may take to arrive.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(5);
-/// Characters of a job's number at most, as Slurm writes those of arrays.
+/// The most characters of a job's number, as Slurm writes numbers of arrays.
 const JOB_LENGTH_MAX: usize = 64;
 /// The last second of which Slurm can be told: of the year 9999.
 const SECONDS_MAX: i64 = 253_402_300_799;

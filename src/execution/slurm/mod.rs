@@ -78,7 +78,7 @@ pub struct Settings {
     pub partition: String,
     /// Its nodes by name; the planner knows each by its place in this list.
     pub nodes: Vec<String>,
-    /// Those of them that batch jobs never get.
+    /// The ones among them that batch jobs never get.
     pub dedicated: Vec<String>,
     /// The folder of Slurm's programs, where they are not among the system's.
     pub programs: Option<PathBuf>,

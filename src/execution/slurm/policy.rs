@@ -106,9 +106,9 @@ pub struct Policy {
 pub struct Policies {
     /// Of all jobs and reservations.
     pub all: Policy,
-    /// Of those of a party, by its name.
+    /// For the jobs of a party, by its name.
     pub parties: BTreeMap<String, Policy>,
-    /// Of those of an application, by its name in the catalogue.
+    /// For the jobs of an application, by its name in the catalogue.
     pub applications: BTreeMap<String, Policy>,
 }
 

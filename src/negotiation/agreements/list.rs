@@ -33,7 +33,7 @@ pub struct Timeline {
 /// Negotiations, a page at a time.
 #[derive(Debug, Clone, Serialize)]
 pub struct NegotiationsView {
-    /// The newest first, each with those of its offers that can be accepted now.
+    /// The newest first, each with its offers that can be accepted now.
     pub negotiations: Vec<NegotiationView>,
     /// The value of `after` for the next page; none on the last.
     pub next: Option<Uuid>,
@@ -81,7 +81,7 @@ impl Negotiation {
         })
     }
 
-    /// Negotiations with those of their offers that can be accepted, newest first, beginning after one.
+    /// Negotiations with their offers that can be accepted, newest first, beginning after one.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -104,8 +104,7 @@ impl Negotiation {
         Ok(NegotiationsView { negotiations, next })
     }
 
-    /// The negotiations that go on, newest first, with those of their offers that can be accepted: the first
-    /// [`GOING_SHOWN_MAX`].
+    /// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
     ///
     /// # Errors
     /// [`Error::Unavailable`].

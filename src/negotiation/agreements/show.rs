@@ -28,7 +28,7 @@ pub enum Part {
     GuaranteeTerms,
 }
 
-/// Bytes that one read answers with at most.
+/// The most bytes that one read returns.
 const PAGE_MAX: u64 = 1 << 20;
 
 /// An agreement as it is shown.

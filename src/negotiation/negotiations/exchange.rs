@@ -118,11 +118,11 @@ impl Negotiation {
         self.keep(key, told).await
     }
 
-    /// Takes the offers of an AdvertiseInput, or those of a flat request or a list of them; nothing is answered to them. Where
-    /// one is found to be wrong, none is taken.
+    /// Takes the offers of an AdvertiseInput, or the offers of a flat request or a list of them. They get no answer. If one of
+    /// them has a fault, none is accepted.
     ///
     /// # Errors
-    /// Those of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.
+    /// The errors of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.
     pub async fn advertise(
         &self,
         scope: &Scope,

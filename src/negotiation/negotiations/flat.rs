@@ -82,9 +82,9 @@ impl AnswersView {
 
 /// Which words a request changes.
 enum Base {
-    /// Those of its template.
+    /// The words of its template.
     Template,
-    /// Those of an offer that was made or accepted before.
+    /// The words of an offer that was made or accepted before.
     Offer(Box<AgreementOffer>),
 }
 

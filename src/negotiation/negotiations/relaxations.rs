@@ -9,8 +9,8 @@ use crate::negotiation::views::RelaxationView;
 use crate::negotiation::{Negotiation, RefusalView};
 
 impl Negotiation {
-    /// A refusal of an offer, with those of its changes after which the offer would still keep to its template: the plan, which
-    /// found them, knows nothing of a template's least size or longest duration.
+    /// A refusal of an offer, with only the changes after which the offer would still keep to its template. The plan has found
+    /// the changes and does not know a template's least size or longest duration.
     pub(in crate::negotiation) fn offerable(
         &self,
         refusal: RefusalView,

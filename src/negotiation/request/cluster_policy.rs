@@ -111,7 +111,7 @@ impl Negotiation {
     }
 }
 
-/// The sizes of the jobs that an offer would have, each once: those of its slots.
+/// The sizes of the jobs of an offer, each once: the sizes of its slots.
 fn sizes_of(terms: &OfferTerms) -> Vec<Shape> {
     let size = |(slot, nodes): Stretch| Shape {
         nodes,

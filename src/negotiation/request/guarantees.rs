@@ -84,7 +84,7 @@ fn compensation(of: &guarantees::Compensation, priced: Option<Currency>) -> Resu
 }
 
 impl Check<'_> {
-    /// The guarantees: those of the template, as they stand there.
+    /// The offer's guarantees: the ones of the template, unchanged.
     pub(in crate::negotiation) fn guarantees(&mut self) -> Vec<Guarantee> {
         let offer = self.offer;
         let mut guarantees = Vec::new();

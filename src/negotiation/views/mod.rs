@@ -257,7 +257,7 @@ pub struct RefusalView {
     pub relaxations: Vec<RelaxationView>,
 }
 
-/// A change of a request that would have let it in: one value, or two where no single one would do.
+/// A change with which a request would have been accepted: one value, or two where no single one is enough.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelaxationView {

@@ -164,8 +164,7 @@ impl Negotiation {
     /// that said so. For operators.
     ///
     /// # Errors
-    /// [`Error::NotFound`] also for a node that there is not, those of the body,
-    /// [`Error::Unavailable`].
+    /// [`Error::NotFound`] also for a node that does not exist, the errors of the body, [`Error::Unavailable`].
     pub async fn say_nodes(
         &self,
         party: &str,

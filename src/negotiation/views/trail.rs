@@ -120,7 +120,7 @@ impl Negotiation {
         })
     }
 
-    /// A page of the audit trail, everybody's, after the line with a number: for operators.
+    /// A page of the audit trail of all parties, after the line with a number: for operators.
     ///
     /// # Errors
     /// [`Error::Unavailable`].

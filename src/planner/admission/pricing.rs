@@ -114,7 +114,7 @@ impl Pricing {
 
     /// The price of a placement at `now`: 002's for its area and completion, × the load factor, × (1 − `d_max`·w/(w +
     /// w50)) with w the slack of its window that the provider may still use: the part of it in which the placement may
-    /// move. None beyond what an amount can hold.
+    /// move. None where the price is more than an amount can hold.
     fn price(&self, resource: &str, load: Fraction, now: Time, of: Priced<'_>) -> Option<Money> {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour(resource),

@@ -49,7 +49,7 @@ impl Planner {
     /// Ends an agreement with a job that can never be started: it is lost, and there is no restart.
     ///
     /// # Errors
-    /// As those of [`Planner::report_ended`].
+    /// The errors of [`Planner::report_ended`].
     pub async fn report_unable(&self, run: Run, why: Unable) -> Result<(), Error> {
         self.ask(|reply| Command::Unable { run, why, reply }).await
     }
@@ -107,7 +107,7 @@ impl Decider<'_> {
     }
 }
 
-/// An end between what was `agreed` and now. Where its run time was `measured`, one that lies well after now came before the
+/// An end between the `agreed` instant and now. Where its run time was `measured`, an end well after now came before the
 /// clock was set back: its end is set to now, and its start to that instant less the job's run time.
 pub(in crate::planner) fn in_its_time(
     end: &JobEnd,
@@ -205,7 +205,7 @@ mod tests {
             (domain, id)
         }
 
-        /// Has the next slot of an agreement begin; answers with the job that it has then.
+        /// Makes the next slot of an agreement begin. Returns its job in that slot.
         fn begin_next(&mut self, id: Uuid) -> Run {
             self.now = self.of(id).slot().start.seconds();
             self.decide(|decider| decider.begin_due().map(drop)).unwrap();

@@ -78,8 +78,8 @@ impl Holds {
 }
 
 impl Decider<'_> {
-    /// Keeps the nodes of an offer beside those of the others of its answer; whether that was possible. Agreements that
-    /// may move make room for it, as for an agreement.
+    /// Keeps the nodes of an offer beside the nodes of the other offers of its answer. Returns whether that was
+    /// possible. Agreements that may move make room for it, as for an agreement.
     pub(in crate::planner) fn hold(&mut self, offer: &NegotiationOffer) -> bool {
         let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
             return false;

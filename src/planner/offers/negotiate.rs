@@ -77,10 +77,9 @@ impl Planner {
     /// their new states. Opens the negotiation with them where the request asks for it.
     ///
     /// # Errors
-    /// Those of [`Planner::initiate`] where the negotiation is opened.
-    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Stale`] where the offer does not fit into its tree,
-    /// [`Error::Refused`] where that is full, [`Error::Repeated`] where its idempotency key has been used,
-    /// [`Error::Unavailable`]; nothing is stored then.
+    /// The errors of [`Planner::initiate`] where the negotiation is opened. [`Error::NotFound`] where no such negotiation
+    /// goes on, [`Error::Stale`] where the offer does not fit into its tree, [`Error::Refused`] where that is full,
+    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`]; nothing is stored then.
     pub async fn bargain(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
         self.ask(|reply| Command::Bargain(Box::new(bargain), reply)).await
     }

@@ -188,8 +188,8 @@ impl Decider<'_> {
         }
     }
 
-    /// The slot nearest to the window of an agreement that is out of the plan which it would have if a newcomer had a place,
-    /// as far outside as alternatives may lie; the newcomer has its place afterwards.
+    /// The slot of an agreement that is out of the plan, nearest to its window, if a new request had a place first. It lies
+    /// at most as far outside as alternatives may lie. The new request has its place afterwards.
     fn slot_beside(
         &mut self,
         at: usize,

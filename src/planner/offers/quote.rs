@@ -31,8 +31,8 @@ pub struct Ask {
     pub about: About,
     /// The request.
     pub proposal: Proposal,
-    /// Where the duration follows from the number of nodes: other sizes than those asked for, each with its duration, as
-    /// those of the proposal. `None` where one size is as it is.
+    /// Where the duration follows from the number of nodes: other sizes than the requested ones, each with its duration,
+    /// in the form of the proposal's sizes. `None` where one size is as it is.
     pub others: Option<Vec<Shape>>,
     /// The weights in the ranking of counter offers.
     pub weights: Weights,

@@ -9,9 +9,10 @@ use crate::agreement::Money;
 /// The most counter offers in one answer: a list that a person can choose from.
 const CANDIDATES_MAX: usize = 6;
 
-/// At most six of the candidates that no other one dominates, being no further away and no dearer and one of the two less;
-/// the best by the requester's weights first, the nearest where it has none. Where nothing is priced deviation alone would
-/// leave a single one, so it then decides among those of a kind only. O(n²).
+/// At most six of the candidates that no other one dominates. A candidate dominates another if it is no further away and
+/// no dearer, and nearer or cheaper. The best by the requester's weights comes first, or the nearest where it has no
+/// weights. Where nothing is priced, deviation alone would leave a single candidate, so it then decides only among
+/// candidates of one kind. O(n²).
 pub fn best_of(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
     let mut best = ranked(undominated(candidates), weights);
     best.truncate(CANDIDATES_MAX);

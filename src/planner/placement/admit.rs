@@ -14,7 +14,7 @@ use crate::planner::resources::{IN_THE_WAY_MAX, Wish};
 use crate::planner::{Proposal, Scaling};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
-/// crowded resource may take milliseconds, and everybody waits meanwhile.
+/// crowded resource may take milliseconds, and all commands wait meanwhile.
 const CROWDED_MAX: usize = 16;
 const SHAPES_MAX: usize = 4;
 /// Trials of sending others elsewhere, each of which may take many decisions.
@@ -106,8 +106,8 @@ impl Wanted<'_> {
 }
 
 impl Decider<'_> {
-    /// Lets a request in: with the size and on the resource that are best as the plans stand, else on one where others move,
-    /// else where some go elsewhere.
+    /// Accepts a request: with the best size and resource as the plans stand, else on a resource where others move, else
+    /// where some go elsewhere.
     ///
     /// # Errors
     /// Why it has no place; everything is as it was then.
@@ -132,7 +132,7 @@ impl Decider<'_> {
         admitted.ok_or(Reason::NoCapacityInWindow)
     }
 
-    /// Lets a request in where others move, else where some go elsewhere: each with the work of one decision.
+    /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
     fn admit_where_others_move(&mut self, wanted: &Wanted<'_>, now: Time) -> Option<Admitted> {
         let crowded = self.crowded(wanted);
         self.plan.resources.share_work(crowded.len());
@@ -247,14 +247,14 @@ impl Decider<'_> {
             .ok_or(Reason::NoCapacityInWindow)
     }
 
-    /// Lets a request in on a resource by algorithm 1, from when on its payer can pay.
+    /// Accepts a request on a resource by algorithm 1, from the time on at which its payer can pay.
     fn let_in(&mut self, resource: usize, wanted: &Wanted<'_>, shape: Shape, now: Time) -> Option<Admitted> {
-        // How busy it is without the newcomer.
+        // The load without the new request.
         let load = self.load(resource, wanted.window);
         self.let_in_under(load, resource, wanted, shape, now)
     }
 
-    /// The same under a load factor that was found before anybody made room.
+    /// The same under a load factor that was found before any agreement made room.
     fn let_in_under(
         &mut self,
         load: Fraction,

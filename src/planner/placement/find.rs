@@ -353,8 +353,8 @@ impl Decider<'_> {
         placed
     }
 
-    /// Takes over another place of an agreement, for the slot of that index or for all of them on another resource; answers
-    /// with it as it is now.
+    /// Takes over another place of an agreement, for the slot of that index or for all of them on another resource. Returns
+    /// the agreement as it is now.
     pub(in crate::planner) fn take_place(
         &mut self,
         placed: Agreement,

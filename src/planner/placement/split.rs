@@ -32,7 +32,7 @@ const CROWDED_MAX: usize = 2;
 const LIFTED: [usize; 3] = [1, 4, 16];
 
 impl Decider<'_> {
-    /// Lets a request in: in pieces where that completes it earlier, else in one, and else in pieces for which others move.
+    /// Accepts a request: in pieces where that completes it earlier, else in one, and else in pieces for which others move.
     ///
     /// # Errors
     /// Why it has no place; everything is as it was then.
@@ -56,8 +56,8 @@ impl Decider<'_> {
         })
     }
 
-    /// Lets a request in in pieces, on the resource where its last one completes first; none where it would not complete
-    /// earlier than in one, or cannot pay.
+    /// Accepts a request in pieces, on the resource where its last piece completes first; none where it would not
+    /// complete earlier than in one piece, or cannot pay.
     fn admit_in_pieces(
         &mut self,
         wanted: &Wanted<'_>,

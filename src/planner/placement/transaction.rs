@@ -57,7 +57,7 @@ impl UndoLog {
 }
 
 impl Resources {
-    /// Begins a trial; answers with how many changes were made before it.
+    /// Begins a trial. Returns the number of changes before it.
     fn begin(&mut self) -> usize {
         self.undo.depth += 1;
         self.undo.steps.len()

@@ -146,8 +146,8 @@ impl Plan {
         self.begun().filter(waits).cloned().collect()
     }
 
-    /// The begun agreements on a resource that holds other nodes for them than they were given, with those; not where they
-    /// would be somebody else's, or are known to be gone.
+    /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
+    /// is left out where these nodes would be another's, or are known to be gone.
     fn held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
         let place = self.resources.place(resource);
         let Some(of) = place.and_then(|at| self.resources.get(at)) else {

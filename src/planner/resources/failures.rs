@@ -7,14 +7,14 @@ use scheduler::Seconds;
 pub struct Failures {
     /// For how long a node that is down or drained is thought to be out of use from any moment on.
     pub repair: Seconds,
-    /// For how long a node that comes back has to be up before it is given to anybody.
+    /// For how long a node that comes back has to be up before any agreement gets it.
     pub settle: Seconds,
     /// Whether guarantees pay their penalties when the provider takes back the time of an agreement.
     pub taken_back_pays: bool,
 }
 
 impl Default for Failures {
-    /// A day: a person who repairs nodes comes in every day. Five minutes: most machines that fail again fail sooner.
+    /// A day: staff that repairs nodes comes in every day. Five minutes: most machines that fail again fail sooner.
     fn default() -> Self {
         Self {
             repair: 86_400,

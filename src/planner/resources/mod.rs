@@ -31,7 +31,7 @@ use crate::planner::placement::move_up::ToLookAt;
 use crate::planner::placement::transaction::{Undo, UndoLog};
 use crate::planner::resources::nodes::{Nodes, Reporter, Said};
 
-/// The waiting requests of one resource that a newcomer may send to others, to be tried: each trial costs a decision.
+/// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
 /// The number of agreements in its window that are looked at, to find these.
 const LYING_MAX: usize = 1_024;

@@ -25,7 +25,7 @@ const STEPS: Seconds = 8;
 /// How one node stands, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeState {
-    /// It can be given to anybody.
+    /// Any agreement can get it.
     Up,
     /// It keeps its running work and takes no new work.
     Drained,
@@ -101,7 +101,7 @@ pub struct Planned {
     /// The agreements with a place there, in order of start, each with the numbers of the nodes that it was given when its slot
     /// began; none before.
     pub agreements: Vec<(Agreement, Vec<u32>)>,
-    /// Those of them that are made only when their nodes are held.
+    /// The ones among them that are made only when their nodes are held.
     pub waiting: Vec<Uuid>,
     /// The work of the agreements that some of these take the place of, by the ids of these.
     pub replaced: BTreeMap<Uuid, Uuid>,

@@ -233,7 +233,7 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
     assert_eq!(domain.shown(one).await.outcome, Some(Outcome::Lost));
     domain.keep(&[(other, &[3], 0)]).await;
     assert_eq!(domain.nodes_of(other).await, [0]);
-    // The node that it left is free for somebody else.
+    // The node that it left is free for another agreement.
     let next = domain.place(with_job(proposal(1, 50, 0..90))).await.unwrap();
     assert_eq!(next.placement().start, Time(NOW + 3));
     domain.planner.begin_due().await.unwrap();

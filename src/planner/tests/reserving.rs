@@ -4,7 +4,7 @@ mod successors;
 
 use super::*;
 
-/// Polls until `count` commands wait for the cluster; answers with the ids of their agreements.
+/// Polls until `count` commands wait for the cluster. Returns the ids of their agreements.
 async fn waiting(domain: &Domain, count: usize) -> Vec<Uuid> {
     let mut changes = domain.planner.subscribe_changes();
     loop {
@@ -330,7 +330,7 @@ async fn moved_for_another() -> (
 #[tokio::test]
 async fn what_has_moved_for_a_slot_that_the_cluster_refuses_moves_back() {
     let (domain, moved, asked, task) = moved_for_another().await;
-    // The nodes of the slot are held, those of the agreement that has moved are not.
+    // The nodes of the slot are held; the nodes of the agreement that has moved are not.
     hold(&domain, asked, 4).await;
     assert!(!task.is_finished());
     report(&domain, &[moved], 600).await;

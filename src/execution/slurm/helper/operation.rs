@@ -51,7 +51,7 @@ pub(crate) enum Operation {
     Dedicate { exists: bool },
     /// Delete that.
     Undedicate,
-    /// Cancel jobs: ours, and those in our reservations.
+    /// Cancel jobs: ours, and the jobs in our reservations.
     Cancel { jobs: Vec<String> },
     /// Limit a job of ours to a number of minutes.
     Limit { job: String, minutes: i64 },

@@ -379,7 +379,7 @@ impl SharedFolder {
         Ok(Some(text.trim().to_owned()))
     }
 
-    /// Copies an output to a file, as much as is kept of it; answers how much that was, and whether there was more.
+    /// Copies an output to a file, as much as is kept of it. Returns the copied size, and whether there was more.
     pub(crate) fn copy_output(&self, stream: Stream, to: &mut File, limit: u64) -> io::Result<(u64, bool)> {
         let Some(file) = self.open(&stream.into())? else {
             return Ok((0, false));

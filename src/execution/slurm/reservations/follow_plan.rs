@@ -48,8 +48,8 @@ struct Applied {
 }
 
 impl SlurmExecutor {
-    /// Makes, moves, resizes and deletes reservations until they are those of the plan. A refused request is tried again after
-    /// the rest: a reservation that is still to move may be in its way. Where the last look has shown all of the plan held, and
+    /// Makes, moves, resizes and deletes reservations until they match the plan. A refused request is tried again after the
+    /// rest: a reservation that is still to move may be in its way. Where the last look has shown all of the plan held, and
     /// nothing else of ours, Slurm is not asked.
     pub(crate) fn follow_plan(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         if self.is_followed(slots)? {
@@ -160,7 +160,7 @@ impl SlurmExecutor {
         }
     }
 
-    /// Takes note of the due slots that are not held as planned; answers with that in words.
+    /// Takes note of the due slots that are not held as planned. Returns this in words.
     fn note_lacking(&self, due: &[&PlannedSlot], unnamed: &[Run], differ: &[&Target]) -> Vec<String> {
         let is_lacking = |id: Run| unnamed.contains(&id) || differ.iter().any(|target| target.id == id);
         let lacking = due.iter().filter(|slot| slot.reservations().any(is_lacking));

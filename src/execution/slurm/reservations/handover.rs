@@ -35,8 +35,8 @@ pub(crate) struct Handed {
 }
 
 impl SlurmExecutor {
-    /// Takes note, at an instant, of the reservations that have been handed to users and are held now, and of those that have
-    /// had a job.
+    /// Takes note, at an instant, of the reservations that have been handed to users and are held now, and of reservations
+    /// that have had a job.
     pub(crate) fn note_use(
         &self,
         slots: &[PlannedSlot],

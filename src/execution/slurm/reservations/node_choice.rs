@@ -1,9 +1,9 @@
 //! Which nodes a slot gets by name. The plan counts nodes; Slurm wants them named.
 //!
-//! Slots are named in order of start. As long as other work occupies its nodes from the present on, any free node
-//! will do, and there are enough whenever the counts are right: at a slot's start, a node is either in use then or free
-//! of everything named so far. Others' reservations in the future break that, so a slot is given the nodes whose next
-//! occupation follows it most closely, and those without one are kept for longer slots.
+//! Slots are named in order of start. As long as other work occupies its nodes from the present on, any free node will
+//! do, and there are enough whenever the counts are right: at a slot's start, a node is either in use then or free of
+//! everything named so far. Others' reservations in the future break that. So a slot gets the nodes with a next
+//! occupation that follows it most closely, and nodes without one are kept for longer slots.
 
 use std::cmp::Reverse;
 

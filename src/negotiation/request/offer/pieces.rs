@@ -9,7 +9,7 @@ use super::{Check, Described, Request};
 use crate::agreement::{Job, Shape};
 use crate::catalogue::Catalogue;
 
-/// Searches of one resource's plan for the pieces of one offer; everybody waits meanwhile.
+/// Searches of one resource's plan for the pieces of one offer; all commands wait meanwhile.
 const SEARCHES_MAX: u64 = 10_000;
 
 impl Check<'_> {

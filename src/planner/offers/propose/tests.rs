@@ -40,7 +40,7 @@ fn suggested(domain: &mut Domain, refused: Proposal) -> Vec<Option<Interval>> {
 #[test]
 fn the_slot_nearest_to_its_window_is_suggested_to_who_stands_in_the_way() {
     let mut domain = filled(1);
-    // Once the newcomer is done; before it there is not enough time.
+    // After the end of the new request; before it there is not enough time.
     let later = Interval::of(Time(150), 100);
     let newcomer = by("biology", 1, 60, (90, 180));
     assert_eq!(suggested(&mut domain, newcomer), [Some(later)]);
@@ -164,7 +164,7 @@ proptest! {
     }
 }
 
-/// Where everybody is.
+/// The places of all agreements.
 fn placements(domain: &Domain) -> Vec<(uuid::Uuid, Interval)> {
     let mut all: Vec<_> = domain
         .plan
