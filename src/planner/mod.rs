@@ -1,6 +1,6 @@
 //! The single writer of a domain. It owns the plan: one slot tree a resource and every agreement that still occupies
-//! one. Commands come in by a bounded queue, are decided one after another, and are answered only after the batch they
-//! belong to is stored (group commit), so that every answer to a client survives a crash.
+//! one. Commands come in by a bounded queue and are decided one after another. They are answered only after their batch
+//! is stored (group commit), so that every answer to a client survives a crash.
 //!
 //! The database is the truth. When a commit fails, or its outcome is unknown, or something is found in the plan that must
 //! never happen, the plan is read anew before anything else is decided.

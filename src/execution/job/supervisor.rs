@@ -3,8 +3,8 @@
 //! service's end nor a key at its terminal reaches it.
 //!
 //! It may be killed itself. The next one finds by the job's claim where things stand: a job that never started is
-//! launched, one that runs is watched (its exit status is then lost with its parent, its outputs end where the pipe
-//! broke), one that is gone without a trace is lost.
+//! launched; a job that runs is watched (its exit status is then lost with its parent, and its outputs end where the
+//! pipe broke); a job that is gone without a trace is lost.
 //!
 //! A shortage of this machine ([`super::shortage`]) ends nothing. The supervisor has all that it needs for a launch
 //! before it launches. It tries each necessary read or write again until it succeeds.

@@ -1,9 +1,10 @@
 //! Another place for an agreement of which a slot has left the plan: one ladder, from cheapest to dearest, for any number of
 //! slots.
 //!
-//! First where the slot lay, then where its resource is free between the slot's neighbours, then all slots to come where they
-//! are free one after another, here or on another resource, then where others move inside their windows, and at last in
-//! another of its sizes. Before it is given up, the holds of offers give way: an agreement counts more.
+//! The search looks first where the slot lay, and then where its resource is free between the slot's neighbours. Next it
+//! places all slots to come where they are free one after another, here or on another resource. Then others move inside their
+//! windows. At last it tries another of the agreement's sizes. Before it is given up, the holds of offers give way: an
+//! agreement counts more.
 
 use std::collections::BTreeSet;
 

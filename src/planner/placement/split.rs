@@ -1,9 +1,9 @@
 //! Work that is let in in pieces.
 //!
-//! A request that may be cut is cut where that lets it complete earlier than in one, on the plan as it stands, or where it has
-//! no place in one and others can make room for its pieces inside their windows. Its pieces are
-//! let in all or none, each with a number of nodes of its own where the requester has it so and there are sizes to choose
-//! from (`docs/design/planning.md`).
+//! A request that may be cut is cut in two cases: where it then completes earlier than in one piece, on the plan as it stands;
+//! or where it has no place in one piece, and others can make room for its pieces inside their windows. Its pieces are let in
+//! all or none, each with a number of nodes of its own where the requester has it so and there are sizes to choose from
+//! (`docs/design/planning.md`).
 
 use crate::planner::admission::budget;
 use std::collections::{BTreeMap, BTreeSet};
