@@ -16,13 +16,15 @@ pub(super) struct SlotOf {
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     slots: BTreeMap<u64, SlotOf>,
+    /// More than every number so far: no number is used again, since a command that waits may remember it.
+    next: u64,
     of_agreements: HashMap<Uuid, Vec<u64>>,
 }
 
 impl Numbers {
     /// The number of the next slot that comes.
     pub(super) fn next(&self) -> u64 {
-        self.slots.last_key_value().map_or(0, |(last, _)| last + 1)
+        self.next
     }
 
     /// Has the next slot of an agreement, which may be its first, be known by a number.
@@ -31,6 +33,7 @@ impl Numbers {
         let index = numbers.len();
         numbers.push(number);
         self.slots.insert(number, SlotOf { agreement, index });
+        self.next = self.next.max(number + 1);
     }
 
     /// Forgets all slots of an agreement after the first `count`. Returns the numbers of the forgotten slots.
@@ -61,5 +64,20 @@ impl Numbers {
     /// How many agreements have numbers.
     pub(super) fn agreements(&self) -> usize {
         self.of_agreements.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_never_used_again() {
+        let mut numbers = Numbers::default();
+        let [first, second] = [Uuid::from_u128(1), Uuid::from_u128(2)];
+        numbers.add(first, numbers.next());
+        numbers.add(second, numbers.next());
+        assert_eq!(numbers.keep_first(second, 0), [1]);
+        assert_eq!((numbers.next(), numbers.slot(1)), (2, None));
     }
 }

@@ -143,14 +143,14 @@ impl Decider<'_> {
             return Some(moved);
         }
         // A request with a budget was quoted from the time on at which it can pay.
-        let quoted = [window.start, request.ready].map(|ready| Request {
+        let since = Some(request.ready).filter(|ready| *ready != window.start);
+        let mut quoted = [window.start].into_iter().chain(since).map(|ready| Request {
             ready,
             deadline: window.end,
             ..*request
         });
-        let mut quoted = quoted.iter();
         let quoted = quoted.find(|of| resources.would_start(at, now, of) == Some(request.ready))?;
-        let (_, moved) = resources.submit(at, now, quoted)?;
+        let (_, moved) = resources.submit(at, now, &quoted)?;
         resources.vacate(at, now, request.id);
         resources.put_back(at, now, request, request.ready);
         Some(moved)

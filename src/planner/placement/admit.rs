@@ -382,7 +382,7 @@ impl Decider<'_> {
     /// Takes over the agreements that went to other resources. Returns them as they are now.
     pub(in crate::planner) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
         let gone = transfers.iter();
-        gone.filter_map(|of| self.take_place(of.placed.clone(), 0, why))
+        gone.filter_map(|of| self.take_place(of.placed.clone(), why))
             .collect()
     }
 }

@@ -293,8 +293,9 @@ impl Decider<'_> {
         }
         let (at, number) = self.plan.planned_slot(agreement, index)?;
         let (shape, scaling) = shape_of(agreement);
+        let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
         let mut others = Vec::new();
-        if !agreement.slots.is_split() {
+        if slot.is_none() {
             let wish = Wish {
                 except: Some(at),
                 ..Wish::of(agreement, rest_of_window(agreement, now))
@@ -306,8 +307,13 @@ impl Decider<'_> {
                 continue;
             }
             let rate = self.plan.resources.get(to)?.resource.rate;
-            let request = if agreement.slots.is_split() {
-                request_of_slot(agreement, number, index)
+            let request = if let Some(slot) = slot {
+                let window = between_neighbours(agreement, index, now);
+                Request {
+                    ready: window.start,
+                    deadline: window.end,
+                    ..request_of_stretch(agreement, number, slot.stretch())
+                }
             } else {
                 Request {
                     duration: scaling.shape(shape, rate).duration,
@@ -354,31 +360,37 @@ impl Decider<'_> {
         placed
     }
 
-    /// Takes over another place of an agreement, for the slot of that index or for all of them on another resource. Returns
-    /// the agreement as it is now.
-    pub(in crate::planner) fn take_place(
-        &mut self,
-        placed: Agreement,
-        index: usize,
-        why: &str,
-    ) -> Option<Agreement> {
+    /// Takes over other places of the slots of an agreement, which may be on another resource. Returns the agreement as it is
+    /// now.
+    pub(in crate::planner) fn take_place(&mut self, placed: Agreement, why: &str) -> Option<Agreement> {
         let before = self.plan.must_get(placed.id)?;
-        let (to, index) = if placed.resource == before.resource {
-            (piece_of(&placed, index), index)
-        } else {
-            (format!("to {}, ", placed.resource), placed.slots_over())
-        };
-        let (old, new) = (before.slots.get(index)?, placed.slots.get(index)?);
-        let mut detail = to + &by(new.placement.start - old.placement.start);
-        if new.nodes != old.nodes {
-            let (nodes, seconds) = (new.nodes, new.placement.duration());
-            detail += &format!(", with {nodes} nodes for {seconds} seconds");
-        }
-        let event = self.event(EventKind::Moved, format!("{detail}, {why}"));
+        let stays = placed.resource == before.resource;
+        let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
+        let changed = slots.filter(|(index, (old, new))| {
+            if stays {
+                old.stretch() != new.stretch()
+            } else {
+                *index == placed.slots_over()
+            }
+        });
+        let events = changed.map(|(index, (old, new))| {
+            let to = if stays {
+                piece_of(&placed, index)
+            } else {
+                format!("to {}, ", placed.resource)
+            };
+            let mut detail = to + &by(new.placement.start - old.placement.start);
+            if new.nodes != old.nodes {
+                let (nodes, seconds) = (new.nodes, new.placement.duration());
+                detail += &format!(", with {nodes} nodes for {seconds} seconds");
+            }
+            self.event(EventKind::Moved, format!("{detail}, {why}"))
+        });
+        let events = events.collect();
         if placed.fixed {
             self.plan.fix(&placed);
         }
-        Some(self.update(placed, vec![event]))
+        Some(self.update(placed, events))
     }
 }
 

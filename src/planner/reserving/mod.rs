@@ -513,7 +513,7 @@ impl Decider<'_> {
     }
 
     /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
-    /// them, or none where their places are taken.
+    /// them, or none where a place is taken or one of them may move no more.
     fn move_back(&mut self, at: usize, moves: &[Move]) {
         let now = second_of(self.now);
         let back = self.attempt(|this| {
@@ -522,6 +522,10 @@ impl Decider<'_> {
                 let is_there = |start: Time| start == of.to && of.from > now;
                 let waits = this.plan.resources.waiting(at, of.id);
                 if waits.is_some_and(|(_, start)| is_there(start)) {
+                    let (agreement, _) = this.plan.slot_by_number(of.id)?;
+                    if agreement.fixed || this.plan.table.is_counted_on(agreement.id) {
+                        return None;
+                    }
                     let (request, _) = this.plan.resources.withdraw(at, of.id)?;
                     back.push((request, of.from));
                 }

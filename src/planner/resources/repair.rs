@@ -145,8 +145,11 @@ impl Decider<'_> {
                 Some(Found { placed, moves }) => {
                     if placed != agreement {
                         let why = format!("because nodes of {} are out of use", agreement.resource);
-                        self.take_place(placed, index, &why);
+                        self.take_place(placed, &why);
                         repaired.moved += 1;
+                    } else if placed.fixed {
+                        // Others may have made room for it in its old place.
+                        self.plan.fix(&placed);
                     }
                     // Others may also have moved out of the place that it had.
                     self.moved(&moves, REPAIR.others);

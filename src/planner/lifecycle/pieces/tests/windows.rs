@@ -121,3 +121,20 @@ fn a_piece_moves_up_into_what_the_one_before_has_left_of_its_time() {
     domain.check();
     domain.check_rebuilt();
 }
+
+#[test]
+fn others_move_for_a_lost_piece_that_has_no_place_else() {
+    let mut domain = restarting(vec![local("local", 4)]);
+    let moves = domain.place(proposal(4, 20, (10, 200))).unwrap().agreement.id;
+    domain.place(proposal(4, 39, (51, 90))).unwrap();
+    let id = domain.place(cut(4, 30, (3, 100), (0, 55))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
+    domain.begin(0);
+    domain.now = 3;
+    domain.end(id, Outcome::Lost);
+    assert_eq!(slots(domain.of(id)), [(4, 13), (30, 51)]);
+    assert_eq!(domain.of(moves).placement().start, Time(90));
+    assert!(said(&domain, moves, "to let one in whose slot was lost"));
+    domain.check();
+    domain.check_rebuilt();
+}
