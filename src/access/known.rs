@@ -27,7 +27,7 @@ struct Inner {
 
 /// When something was looked up that was not known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct UnknownSession {
     forgotten: u64,
     at: Instant,
 }
@@ -38,11 +38,11 @@ impl Known {
     }
 
     /// The row of a digest, or the time from which it is looked up.
-    pub(super) fn get(&self, digest: &str) -> Result<SessionRow, Asked> {
+    pub(super) fn get(&self, digest: &str) -> Result<SessionRow, UnknownSession> {
         let inner = self.lock();
         match inner.rows.get(digest) {
             Some((read, row)) if read.elapsed() < KEYS_KEPT => Ok(row.clone()),
-            _ => Err(Asked {
+            _ => Err(UnknownSession {
                 forgotten: inner.forgotten,
                 at: Instant::now(),
             }),
@@ -50,7 +50,7 @@ impl Known {
     }
 
     /// Keeps the result, unless something has changed since it was asked for.
-    pub(super) fn keep(&self, asked: Asked, digest: String, row: SessionRow) {
+    pub(super) fn keep(&self, asked: UnknownSession, digest: String, row: SessionRow) {
         let mut inner = self.lock();
         if !inner.listening || inner.forgotten != asked.forgotten {
             return;

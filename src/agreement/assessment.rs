@@ -9,7 +9,7 @@ use wsag::expression::{Parsed, Range, Value, Variables};
 use wsag::time::{DateTime, Duration};
 
 use super::values::Values;
-use super::{Agreement, AgreementState, GuaranteeState, Outcome, ServiceState};
+use super::{Agreement, AgreementState, GuaranteeState, RunOutcome, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A guarantee term of an agreement with its state.
@@ -126,18 +126,18 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
         "planned_start" => second(agreement.placement().start),
         "started" => match (agreement.started, agreement.outcome) {
             (Some(at), _) => instant(at),
-            (None, Some(Outcome::Lost | Outcome::Killed | Outcome::Checkpointed)) => never,
+            (None, Some(RunOutcome::Lost | RunOutcome::Killed | RunOutcome::Checkpointed)) => never,
             (None, _) => return future(Some(REPORT_GRACE)),
         },
         "completed" => match agreement.outcome {
             // The earlier work of its party has left too much for this one to begin.
-            Some(Outcome::Exceeded { .. }) if agreement.started.is_none() => return None,
+            Some(RunOutcome::Exceeded { .. }) if agreement.started.is_none() => return None,
             // Work that took more than it may ended by its own doing.
-            Some(Outcome::Completed | Outcome::Failed { .. } | Outcome::Exceeded { .. }) => {
+            Some(RunOutcome::Completed | RunOutcome::Failed { .. } | RunOutcome::Exceeded { .. }) => {
                 instant(agreement.ended?)
             }
-            Some(Outcome::Killed | Outcome::Checkpointed | Outcome::Lost) => never,
-            Some(Outcome::Terminated) => return None,
+            Some(RunOutcome::Killed | RunOutcome::Checkpointed | RunOutcome::Lost) => never,
+            Some(RunOutcome::Terminated) => return None,
             // The executor will report how it ended, even if late.
             None => return future(None),
         },
@@ -163,7 +163,7 @@ fn granted(agreement: &Agreement) -> Option<i64> {
     let mut over = agreement.slots[..agreement.slots_over()].iter();
     let all_in_time = over.all(|slot| in_time(slot.placement.start, slot.started));
     let ran = ran / MICROS_PER_SECOND;
-    if outcome == Outcome::Killed && (all_in_time || ran >= agreement.duration) {
+    if outcome == RunOutcome::Killed && (all_in_time || ran >= agreement.duration) {
         return Some(agreement.duration);
     }
     Some(ran.clamp(0, agreement.duration - 1))
@@ -172,14 +172,16 @@ fn granted(agreement: &Agreement) -> Option<i64> {
 /// The facts that an objective names, in words.
 fn evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
     let completion = match agreement.outcome {
-        Some(Outcome::Killed | Outcome::Checkpointed) => "stopped at the end of its slot before it completed",
-        Some(Outcome::Lost) => "lost",
-        Some(Outcome::Terminated) => "terminated",
-        Some(Outcome::Completed | Outcome::Failed { .. }) => "ended by itself",
-        Some(Outcome::Exceeded { .. }) if agreement.started.is_none() => {
+        Some(RunOutcome::Killed | RunOutcome::Checkpointed) => {
+            "stopped at the end of its slot before it completed"
+        }
+        Some(RunOutcome::Lost) => "lost",
+        Some(RunOutcome::Terminated) => "terminated",
+        Some(RunOutcome::Completed | RunOutcome::Failed { .. }) => "ended by itself",
+        Some(RunOutcome::Exceeded { .. }) if agreement.started.is_none() => {
             "not started because its party's files took more than they may"
         }
-        Some(Outcome::Exceeded { .. }) => "stopped because it took more than it may",
+        Some(RunOutcome::Exceeded { .. }) => "stopped because it took more than it may",
         None if agreement.started.is_some() => "started and not over",
         None => "not started",
     };
@@ -194,7 +196,7 @@ mod tests {
     use super::super::{Slot, Slots};
     use super::*;
 
-    fn agreement(outcome: Option<Outcome>, ended_s: Option<i64>) -> Agreement {
+    fn agreement(outcome: Option<RunOutcome>, ended_s: Option<i64>) -> Agreement {
         let slot = Slot {
             started: Some(101 * MICROS_PER_SECOND),
             ended: outcome.and(ended_s).map(|at| at * MICROS_PER_SECOND),
@@ -212,7 +214,7 @@ mod tests {
             slots: Slots::of(vec![slot]).unwrap(),
             fixed: false,
             price: None,
-            leeway: crate::agreement::Leeway::default(),
+            leeway: crate::agreement::PlacementConstraints::default(),
             job: None,
             guarantees: Vec::new(),
             state: if outcome.is_some() {
@@ -251,20 +253,20 @@ mod tests {
     fn completion_is_judged_by_the_deadline_and_by_how_the_work_ended() {
         use GuaranteeState::{Fulfilled, NotDetermined, Violated};
         for (outcome, ended, expected) in [
-            (Some(Outcome::Completed), Some(110), Fulfilled),
-            (Some(Outcome::Completed), Some(200), Fulfilled),
-            (Some(Outcome::Completed), Some(201), Violated),
-            (Some(Outcome::Failed { exit: 1 }), Some(110), Fulfilled),
+            (Some(RunOutcome::Completed), Some(110), Fulfilled),
+            (Some(RunOutcome::Completed), Some(200), Fulfilled),
+            (Some(RunOutcome::Completed), Some(201), Violated),
+            (Some(RunOutcome::Failed { exit: 1 }), Some(110), Fulfilled),
             (
-                Some(Outcome::Exceeded {
+                Some(RunOutcome::Exceeded {
                     limit: crate::agreement::Limit::Memory,
                 }),
                 Some(110),
                 Fulfilled,
             ),
-            (Some(Outcome::Killed), Some(110), Violated),
-            (Some(Outcome::Lost), Some(110), Violated),
-            (Some(Outcome::Terminated), Some(105), NotDetermined),
+            (Some(RunOutcome::Killed), Some(110), Violated),
+            (Some(RunOutcome::Lost), Some(110), Violated),
+            (Some(RunOutcome::Terminated), Some(105), NotDetermined),
             (None, None, NotDetermined),
         ] {
             assert_eq!(
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn work_that_its_partys_files_kept_from_starting_fulfils_and_violates_nothing() {
         let limit = crate::agreement::Limit::Files;
-        let mut kept = agreement(Some(Outcome::Exceeded { limit }), Some(110));
+        let mut kept = agreement(Some(RunOutcome::Exceeded { limit }), Some(110));
         kept.started = None;
         for objective in ["completed le deadline", "started le latest_start"] {
             assert_eq!(
@@ -291,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_condition_that_does_not_hold_leaves_the_guarantee_undetermined() {
-        let over = agreement(Some(Outcome::Killed), Some(110));
+        let over = agreement(Some(RunOutcome::Killed), Some(110));
         assert_eq!(
             state("completed le deadline", Some("nodes gt 2"), &over),
             GuaranteeState::NotDetermined
@@ -307,7 +309,7 @@ mod tests {
         use GuaranteeState::{Fulfilled, NotDetermined, Violated};
         let qualified = Some("granted lt duration");
         let objective = "completed le deadline";
-        let stopped = agreement(Some(Outcome::Killed), Some(110));
+        let stopped = agreement(Some(RunOutcome::Killed), Some(110));
         assert_eq!(state(objective, qualified, &stopped), NotDetermined);
         let mut late = stopped.clone();
         late.slots[0].started = Some(106 * MICROS_PER_SECOND);
@@ -315,11 +317,11 @@ mod tests {
         // Given more than was agreed, it was not failed either.
         late.slots[0].ended = Some(118 * MICROS_PER_SECOND);
         assert_eq!(state(objective, qualified, &late), NotDetermined);
-        let mut never = agreement(Some(Outcome::Lost), Some(110));
+        let mut never = agreement(Some(RunOutcome::Lost), Some(110));
         assert_eq!(state(objective, qualified, &never), Violated);
         never.started = None;
         assert_eq!(state(objective, qualified, &never), Violated);
-        let done = agreement(Some(Outcome::Completed), Some(110));
+        let done = agreement(Some(RunOutcome::Completed), Some(110));
         assert_eq!(state(objective, qualified, &done), Fulfilled);
         assert_eq!(state(objective, qualified, &agreement(None, None)), NotDetermined);
     }
@@ -352,7 +354,7 @@ mod tests {
 
     #[test]
     fn the_start_is_judged_by_the_real_start() {
-        let over = agreement(Some(Outcome::Completed), Some(110));
+        let over = agreement(Some(RunOutcome::Completed), Some(110));
         assert_eq!(
             state("started le planned_start", None, &over),
             GuaranteeState::Violated

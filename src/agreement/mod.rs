@@ -4,10 +4,10 @@
 mod assessment;
 mod holds;
 mod ledger;
-mod leeway;
 mod money;
 mod notes;
 mod offers;
+mod placement_constraints;
 mod run;
 mod slots;
 mod state;
@@ -21,13 +21,13 @@ use uuid::Uuid;
 pub use assessment::{Guarantee, assess, next_assessment};
 pub use holds::{Stretch, beyond, kept};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
-pub use leeway::{Barred, Filter, Leeway, Measure, Shape};
 pub use money::{Currency, Money};
 pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
     Promise, ProposalReason,
 };
+pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
 pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
@@ -62,7 +62,7 @@ pub struct Agreement {
     /// Its price, settled with the placement and not changed by a move. `None` where nothing is priced.
     pub price: Option<Money>,
     /// The other places and sizes that it may have.
-    pub leeway: Leeway,
+    pub leeway: PlacementConstraints,
     /// The job to run; `None` reserves nodes and runs nothing.
     pub job: Option<Job>,
     /// The guarantee terms and their states.
@@ -76,7 +76,7 @@ pub struct Agreement {
     /// When the work really ended.
     pub ended: Option<Micros>,
     /// How the work ended.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RunOutcome>,
     /// When the offer was accepted.
     pub created: Micros,
     /// Counts changes, from 1; the entity tag.
@@ -89,7 +89,7 @@ pub struct Agreement {
 impl Agreement {
     /// The id under which its job, its folder and its nodes are known outside: that of the first agreement of this work, also
     /// after several replacements.
-    pub fn work(&self) -> Uuid {
+    pub fn execution_id(&self) -> Uuid {
         self.origin.unwrap_or(self.id)
     }
 
@@ -201,7 +201,7 @@ impl Limit {
 /// How the work of an agreement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// The process ended by itself with status 0, or a reservation without a job reached its end.
     Completed,
     /// The process ended by itself with another status.
@@ -224,7 +224,7 @@ pub enum Outcome {
     Lost,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
         match self {
@@ -256,7 +256,7 @@ impl Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEnd {
     /// How.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// When its process started, where it did.
     pub started: Option<Micros>,
     /// When it ended; of a lost one, when that was found.
@@ -419,7 +419,7 @@ pub struct Execution {
     /// Staging out, in microseconds.
     pub transfer_out: Micros,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// When it ended.
     pub ended: Micros,
 }

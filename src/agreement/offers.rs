@@ -8,7 +8,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Guarantee, Job, Leeway, Money, Slot, Slots, Stretch};
+use super::{Guarantee, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -246,7 +246,7 @@ pub struct Promise {
     /// The template that it was made from.
     pub template: String,
     /// The other places and sizes that the agreement may have.
-    pub leeway: Leeway,
+    pub leeway: PlacementConstraints,
     /// The job to run.
     pub job: Option<Job>,
     /// The guarantee terms.

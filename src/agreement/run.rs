@@ -39,7 +39,7 @@ impl From<&Agreement> for Run {
     /// The run that it has now, or has next; the last one when all are over.
     fn from(agreement: &Agreement) -> Self {
         Self {
-            agreement: agreement.work(),
+            agreement: agreement.execution_id(),
             slot: agreement.slot_number(),
             attempt: agreement.restarts(),
         }

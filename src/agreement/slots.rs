@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Agreement, Money, Outcome, ServiceState, Stretch, part};
+use super::{Agreement, Money, RunOutcome, ServiceState, Stretch, part};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
 
 /// Nodes of one resource for one interval.
@@ -291,13 +291,13 @@ impl Agreement {
 
     /// Notes that the work that runs, or goes on next, is lost for good. Answers the outcome of the whole: where that slot was
     /// beyond the contract, the agreement has had its contract and was stopped after it.
-    pub fn lose(&mut self) -> Outcome {
+    pub fn lose(&mut self) -> RunOutcome {
         let over = self.slots_over();
         if !self.adds_to_contract(over) {
-            return Outcome::Lost;
+            return RunOutcome::Lost;
         }
         self.slots[over].lost = true;
-        Outcome::Killed
+        RunOutcome::Killed
     }
 
     /// Whether its work goes on in another slot once the one that runs is over.

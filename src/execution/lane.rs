@@ -17,7 +17,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork};
-use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Outcome, Run, Stretch};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome, Stretch};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::faults::{Doing, Faults};
@@ -171,13 +171,13 @@ pub(super) struct Lane {
 /// Why a job is not started.
 enum Unstarted {
     /// Its time is over, one way or another.
-    Over(Outcome),
+    Over(RunOutcome),
     /// It never can be.
     Unable(Unable),
 }
 
-impl From<Outcome> for Unstarted {
-    fn from(outcome: Outcome) -> Self {
+impl From<RunOutcome> for Unstarted {
+    fn from(outcome: RunOutcome) -> Self {
         Self::Over(outcome)
     }
 }
@@ -289,19 +289,19 @@ impl Lane {
 
     /// Stops the rest of a job after its agreement has ended because its nodes were lost.
     async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
-        let (work, own) = (agreement.work(), Run::from(agreement));
+        let (work, own) = (agreement.execution_id(), Run::from(agreement));
         match status {
             JobStatus::Running { .. } => self.call(Some(work), move |executor| executor.stop(own)).await,
             JobStatus::Ended(end) => self.report_ended(agreement, end).await,
             JobStatus::NotStarted => {
-                self.report_ended(agreement, self.never_ran(agreement, Outcome::Lost))
+                self.report_ended(agreement, self.never_ran(agreement, RunOutcome::Lost))
                     .await
             }
         }
     }
 
     /// The end of a job that never ran.
-    fn never_ran(&self, agreement: &Agreement, outcome: Outcome) -> JobEnd {
+    fn never_ran(&self, agreement: &Agreement, outcome: RunOutcome) -> JobEnd {
         JobEnd {
             outcome,
             started: agreement.slot_started(),
@@ -323,7 +323,7 @@ impl Lane {
             info!(agreement = %job.agreement, program = %job.program.display(), "starting");
             executor.start(&job).map(|()| true)
         };
-        if self.call(Some(agreement.work()), start).await? {
+        if self.call(Some(agreement.execution_id()), start).await? {
             return Ok(());
         }
         self.report_unable(agreement, Unable::NothingSaved).await
@@ -339,13 +339,13 @@ impl Lane {
     /// The job of an agreement that was not started; where it is not to be started, why.
     fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, Unstarted> {
         if agreement.state == AgreementState::ObservedAndTerminating {
-            return Err(Outcome::Terminated.into());
+            return Err(RunOutcome::Terminated.into());
         }
         // A start that was reported and has left no trace was on a disk that is gone: it is not repeated.
         if agreement.slot_started().is_some() || agreement.slot().end <= self.context.clock.now() {
-            return Err(Outcome::Lost.into());
+            return Err(RunOutcome::Lost.into());
         }
-        let job = agreement.job.as_ref().ok_or(Outcome::Lost)?;
+        let job = agreement.job.as_ref().ok_or(RunOutcome::Lost)?;
         let Some(application) = self.application_of(agreement) else {
             error!(agreement = %agreement.id, application = job.application, "no longer in the catalogue");
             return Err(Unstarted::Unable(Unable::NoApplication));
@@ -353,7 +353,7 @@ impl Lane {
         let folders = self.shared.folders.as_ref();
         if folders.is_some_and(|folders| folders.excess(&agreement.party).is_some()) {
             let limit = Limit::Files;
-            return Err(Outcome::Exceeded { limit }.into());
+            return Err(RunOutcome::Exceeded { limit }.into());
         }
         let limits = self
             .shared
@@ -362,13 +362,13 @@ impl Lane {
         let piece = piece_of(agreement, application);
         let save = piece.and_then(|piece| piece.save);
         if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.context.clock.micros())) {
-            return Err(Outcome::Lost.into());
+            return Err(RunOutcome::Lost.into());
         }
         let resumes = piece.filter(|piece| piece.number > 1);
         let resume = application.checkpoint.as_ref().filter(|_| resumes.is_some());
         let resume = resume.into_iter().flat_map(|checkpoint| &checkpoint.resume);
         Ok(JobSpec {
-            agreement: agreement.work(),
+            agreement: agreement.execution_id(),
             party: agreement.party.clone(),
             application: job.application.clone(),
             program: application.program.clone(),

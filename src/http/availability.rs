@@ -15,7 +15,7 @@ use crate::negotiation::AvailabilityQuery;
 /// The parameters of the query.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct AvailabilityParameters {
     nodes: Option<u32>,
     start: Option<String>,
     end: Option<String>,
@@ -27,7 +27,7 @@ pub(super) async fn show(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    query: Result<Query<Asked>, QueryRejection>,
+    query: Result<Query<AvailabilityParameters>, QueryRejection>,
 ) -> Result<Response, Error> {
     let Query(asked) = query.map_err(|why| Error::Query(why.body_text()))?;
     if asked.nodes == Some(0) {

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::Error;
-use crate::negotiation::Told;
+use crate::negotiation::StoredAnswer;
 
 /// A representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Format {
     }
 
     /// An answer with status 200 that is written in both.
-    pub(super) fn told(self, told: Told) -> Response {
+    pub(super) fn told(self, told: StoredAnswer) -> Response {
         match self {
             Self::Xml => document(told.document),
             Self::Json => ([(header::CONTENT_TYPE, "application/json")], told.json).into_response(),

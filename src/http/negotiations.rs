@@ -12,7 +12,7 @@ use super::format::Format;
 use super::path::Path;
 use super::{Api, Error, base_address, body, scope};
 use crate::access::Caller;
-use crate::negotiation::{Input, RequestKey, Told};
+use crate::negotiation::{Input, RequestKey, StoredAnswer};
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
 pub(super) async fn initiate(
@@ -26,7 +26,7 @@ pub(super) async fn initiate(
     let (input, key) = read(&api, &caller, "POST /negotiations", key, request).await?;
     let opened = api.negotiation.initiate(&caller.party, input, key).await?;
     let path = opened.path();
-    let told = Told {
+    let told = StoredAnswer {
         document: opened.document(&base),
         json: opened.json,
     };

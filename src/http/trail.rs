@@ -17,7 +17,7 @@ use crate::negotiation::RefusedView;
 /// Where a page begins, and how long it is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct TrailQuery {
     after: Option<i64>,
     limit: Option<u32>,
 }
@@ -27,7 +27,7 @@ pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    query: Result<Query<Asked>, QueryRejection>,
+    query: Result<Query<TrailQuery>, QueryRejection>,
 ) -> Result<Response, Error> {
     operators_only(&caller)?;
     let Query(asked) = query.map_err(|why| Error::Query(why.body_text()))?;

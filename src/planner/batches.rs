@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::Suggestion;
 use super::decide::Remembered;
-use crate::planner::metrics::Decision;
+use crate::planner::metrics::DecisionRecord;
 use crate::store::{self, Change, Store};
 
 /// Gives the answer of one command, once it is known whether its batch is stored.
@@ -21,7 +21,7 @@ pub(super) type Answer = Box<dyn FnOnce(bool) + Send>;
 pub(super) struct Decided {
     pub(super) batch: Vec<Change>,
     pub(super) answers: Vec<Answer>,
-    pub(super) decisions: Vec<Decision>,
+    pub(super) decisions: Vec<DecisionRecord>,
     pub(super) suggested: Vec<Suggestion>,
     /// How many commands led to it.
     pub(super) commands: usize,

@@ -3,10 +3,10 @@
 use super::decide::Decider;
 use super::{Command, Error, Reply};
 use crate::planner::batches::Answer;
-use crate::planner::metrics::Decision;
+use crate::planner::metrics::DecisionRecord;
 
 /// Decides one command; its answer waits for the batch, and so does the count of the decisions.
-pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<Decision>) -> Answer {
+pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Vec<DecisionRecord>) -> Answer {
     match command {
         Command::Place(proposal, reply) => {
             let (party, id) = (proposal.party.clone(), proposal.id);
@@ -18,7 +18,7 @@ pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Ve
                 again,
                 |of, decided| {
                     of.note_refused(&party, id, decided);
-                    decisions.push(Decision::of("offer", decided));
+                    decisions.push(DecisionRecord::of("offer", decided));
                 },
             )
         }
@@ -28,12 +28,12 @@ pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Ve
             let again = |asked, reply| Command::Settle(Box::new(asked), reply);
             let settle = |of: &mut Decider| of.settle(*settlement);
             decider.decide_or_wait(id, reply, settle, again, |_, decided| {
-                decisions.push(Decision::settled(decided));
+                decisions.push(DecisionRecord::settled(decided));
             })
         }
         Command::Terminate(order, reply) => {
             let decided = decider.terminate(*order);
-            decisions.push(Decision::of("termination", &decided));
+            decisions.push(DecisionRecord::of("termination", &decided));
             answer(reply, decided)
         }
         Command::Census(reply) => answer(reply, Ok(decider.census())),
@@ -81,7 +81,7 @@ pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Ve
         Command::Keep(request, kept, reply) => answer(reply, decider.keep_answer(*request, &kept)),
         Command::Quote(ask, reply) => {
             let decided = decider.quote(&ask);
-            decisions.push(Decision::quoted(&decided));
+            decisions.push(DecisionRecord::quoted(&decided));
             answer(reply, decided)
         }
         Command::Accept(acceptance, reply) => {
@@ -93,7 +93,7 @@ pub(super) fn decide(decider: &mut Decider, command: Command, decisions: &mut Ve
                 |of| of.accept(*acceptance),
                 again,
                 |_, decided| {
-                    decisions.push(Decision::of("acceptance", decided));
+                    decisions.push(DecisionRecord::of("acceptance", decided));
                 },
             )
         }

@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use super::plan::{is_undecided, request_of};
 use super::reserving::Step;
-use super::{Accepted, Choice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
+use super::{Accepted, CompositorChoice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, Outcome, PostingKind, ServiceState,
+    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, PostingKind, RunOutcome, ServiceState,
 };
 use crate::clock::{Micros, second_after, second_of};
 use crate::planner::admission::quotas::Quotas;
@@ -109,7 +109,12 @@ impl Decider<'_> {
     }
 
     /// The line of the timeline for an acceptance.
-    pub(super) fn accepted(&self, agreement: &Agreement, admitted: &Admitted, choices: &[Choice]) -> Event {
+    pub(super) fn accepted(
+        &self,
+        agreement: &Agreement,
+        admitted: &Admitted,
+        choices: &[CompositorChoice],
+    ) -> Event {
         let mut detail = placed(agreement, admitted);
         for choice in choices {
             let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
@@ -190,7 +195,7 @@ impl Decider<'_> {
         match agreement.service {
             ServiceState::NotReady => return self.cancel(agreement, events),
             ServiceState::Idle => {
-                agreement.outcome = Some(Outcome::Terminated);
+                agreement.outcome = Some(RunOutcome::Terminated);
                 events.extend(self.close(&mut agreement, AgreementState::Terminated, self.now)?);
             }
             ServiceState::Processing | ServiceState::Completed => {}
@@ -231,9 +236,9 @@ impl Decider<'_> {
                 self.overrun(&agreement);
             } else if agreement.has_nodes() {
                 let outcome = if agreement.never_had_nodes() {
-                    Outcome::Lost
+                    RunOutcome::Lost
                 } else {
-                    Outcome::Completed
+                    RunOutcome::Completed
                 };
                 self.finish(agreement, outcome)?;
             } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
@@ -306,11 +311,11 @@ impl Decider<'_> {
     }
 
     /// Ends a reservation that runs nothing, at the end of its slot.
-    fn finish(&mut self, mut agreement: Agreement, outcome: Outcome) -> Result<(), Error> {
+    fn finish(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<(), Error> {
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
         let mut events = Vec::new();
-        if agreement.never_had_nodes() && outcome == Outcome::Lost {
+        if agreement.never_had_nodes() && outcome == RunOutcome::Lost {
             let detail = format!("{} has never held its nodes for it", agreement.resource);
             events.push(self.event(EventKind::Ended, detail));
         }
@@ -330,7 +335,7 @@ impl Decider<'_> {
             Unused::Reclaim => {
                 let taken = "nobody has used its nodes: they are given to others".to_owned();
                 let mut events = vec![self.event(EventKind::Unused, taken)];
-                agreement.outcome = Some(Outcome::Completed);
+                agreement.outcome = Some(RunOutcome::Completed);
                 events.extend(self.close(&mut agreement, AgreementState::Complete, self.now)?);
                 events
             }
@@ -370,15 +375,15 @@ impl Decider<'_> {
         let end = &in_its_time(end, agreement.slot_started(), agreed, self.now, measured);
         let started = end.started;
         let outcome = match end.outcome {
-            Outcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
-                Outcome::Terminated
+            RunOutcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
+                RunOutcome::Terminated
             }
-            Outcome::Checkpointed if agreement.has_more_slots() => {
+            RunOutcome::Checkpointed if agreement.has_more_slots() => {
                 self.slot_over(agreement, end);
                 return Ok(());
             }
             // There is nothing that it could go on in.
-            Outcome::Checkpointed => Outcome::Killed,
+            RunOutcome::Checkpointed => RunOutcome::Killed,
             outcome => outcome,
         };
         let end = &JobEnd { outcome, ..*end };
@@ -387,11 +392,11 @@ impl Decider<'_> {
         }
         agreement.has_started(started);
         agreement.outcome = Some(match end.outcome {
-            Outcome::Lost => agreement.lose(),
+            RunOutcome::Lost => agreement.lose(),
             outcome => outcome,
         });
         let last = match (agreement.state, end.outcome) {
-            (AgreementState::ObservedAndTerminating, Outcome::Terminated) => AgreementState::Terminated,
+            (AgreementState::ObservedAndTerminating, RunOutcome::Terminated) => AgreementState::Terminated,
             _ => AgreementState::Complete,
         };
         let mut events = vec![Event {

@@ -9,7 +9,7 @@ use crate::store::Idempotent;
 
 /// A slot outside the window of an offer that it could have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Alternative {
+pub struct AlternativeSlot {
     /// Where it lies.
     pub slot: Interval,
     /// On how many nodes, where the offer leaves the size open.
@@ -27,7 +27,7 @@ pub struct Refusal {
     /// Whether the search for a place was cut short: a longer one might have found one.
     pub cut_short: bool,
     /// Slots outside the window that it could have, the nearest first.
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<AlternativeSlot>,
     /// The smallest changes that would have been accepted.
     pub relaxations: Vec<Relaxation>,
     /// The lowest budget that would have done, where it was the budget that did not.

@@ -56,14 +56,14 @@ impl Default for Measured {
 
 /// A decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decision {
+pub(super) struct DecisionRecord {
     request: &'static str,
     outcome: &'static str,
     reason: Option<Reason>,
     cut_short: bool,
 }
 
-impl Decision {
+impl DecisionRecord {
     /// The decision about a request of a kind.
     pub(super) fn of<T>(request: &'static str, decided: &Result<T, Error>) -> Self {
         let outcome = match decided {
@@ -140,7 +140,7 @@ impl Measured {
     }
 
     /// Counts the decisions and, of the stored changes, the ones that matter.
-    pub(super) fn decided(&mut self, decisions: &[Decision], batch: &[Change]) {
+    pub(super) fn decided(&mut self, decisions: &[DecisionRecord], batch: &[Change]) {
         for decision in decisions {
             let of = (decision.request, decision.outcome);
             *self.decisions.entry(of).or_default() += 1;

@@ -36,14 +36,14 @@ use uuid::Uuid;
 pub use admission::availability::Availability;
 pub use admission::pricing::Pricing;
 pub use admission::quotas::{Negotiating, Quotas};
-pub use error::{Alternative, Error, Refusal};
+pub use error::{AlternativeSlot, Error, Refusal};
 pub use idempotency::Idempotency;
 pub use invariant::IMPOSSIBLE;
 pub use lifecycle::overrun::Overruns;
-pub use lifecycle::pending::{Settlement, Telling, Ways};
+pub use lifecycle::pending::{CallBackTarget, Settlement, Ways};
 pub use lifecycle::reports::Unable;
 pub use offers::accept::{Acceptance, Lost};
-pub use offers::exchange::{Bargain, Spoken};
+pub use offers::exchange::{Bargain, OfferWords};
 pub use offers::negotiate::{Initiation, NegotiationEnd};
 pub use offers::propose::{Proposals, Proposed, Suggestion};
 pub use offers::quote::{About, Ask, Candidate, Quote, Weights};
@@ -51,13 +51,15 @@ pub use offers::ranking::best_of;
 pub use placement::move_up::Improving;
 pub use plan::Plan;
 pub use resources::failures::Failures;
-pub use resources::node_status::{NodeCounts, Saying, Standing};
-pub use resources::nodes::{BusyTime, KeptNodes, NodeReport, NodeState, Planned, Reporter, Said, Unused};
+pub use resources::node_status::{NodeCounts, NodeOverride, NodeStatus};
+pub use resources::nodes::{
+    BusyTime, KeptNodes, NodeReport, NodeState, Planned, ReportedState, Reporter, Unused,
+};
 pub use resources::resource::{Resource, Scaling};
 
 use crate::agreement::{
-    Agreement, Barred, Currency, Filter, Guarantee, Job, JobEnd, Leeway, Money, NegotiationInstance,
-    NegotiationOffer, Run, Shape, Wording,
+    Agreement, Barred, Currency, Filter, Guarantee, Job, JobEnd, Money, NegotiationInstance,
+    NegotiationOffer, PlacementConstraints, Run, Shape, Wording,
 };
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Lease, Store};
@@ -186,7 +188,7 @@ pub struct Proposal {
     /// The most that it may cost, in the provider's currency; `None` for no limit.
     pub budget: Option<Money>,
     /// Its choice, where the offer leaves one.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<CompositorChoice>,
     /// The offer as it came, to be shown again.
     pub document: Wording,
     /// The key that the request came with.
@@ -195,8 +197,8 @@ pub struct Proposal {
 
 impl Proposal {
     /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.
-    pub(crate) fn leeway(&self, in_pieces: bool) -> Leeway {
-        Leeway {
+    pub(crate) fn leeway(&self, in_pieces: bool) -> PlacementConstraints {
+        PlacementConstraints {
             shapes: match self.scaling {
                 Scaling::Contract => Vec::new(),
                 Scaling::ReferenceRate => self.shapes.clone(),
@@ -217,12 +219,12 @@ pub struct Accepted {
     /// The same party's other agreements that moved inside their windows to make room for it.
     pub moved: Vec<Agreement>,
     /// The choice, where the offer left one.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<CompositorChoice>,
 }
 
 /// The choice from an offer's compositor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct CompositorChoice {
     /// Path of the compositor.
     pub path: String,
     /// Which of its members hold, counted from 1.
@@ -289,8 +291,8 @@ enum Command {
         report: NodeReport,
         reply: Reply<Repaired>,
     },
-    SayNodes(Saying, Reply<Repaired>),
-    Nodes(String, Reply<Vec<Standing>>),
+    SayNodes(NodeOverride, Reply<Repaired>),
+    Nodes(String, Reply<Vec<NodeStatus>>),
     NodeCounts(Reply<Vec<NodeCounts>>),
     Open(String, Reply<()>),
     KeepNodes {

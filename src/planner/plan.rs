@@ -19,9 +19,9 @@ use crate::planner::admission::refusal_log::Refused;
 use crate::planner::lifecycle::deadlines::Agenda;
 use crate::planner::lifecycle::overrun::Last;
 use crate::planner::lifecycle::pieces::{request_of_slot, requests_of};
-use crate::planner::offers::open::Table;
+use crate::planner::offers::open::OpenNegotiations;
 use crate::planner::placement::move_up::MovedUp;
-use crate::planner::resources::nodes::{NodeState, Reporter, Said};
+use crate::planner::resources::nodes::{NodeState, ReportedState, Reporter};
 use crate::store::{Binding, NodeRow};
 
 /// Every agreement that is not over, and the slots it occupies.
@@ -53,7 +53,7 @@ pub struct Plan {
     /// The proposals to make once the batch is stored.
     pub(super) suggested: Vec<Suggestion>,
     /// The negotiations that go on.
-    pub(super) table: Table,
+    pub(super) table: OpenNegotiations,
     /// The agreements that moved up in the last hour.
     pub(super) moved_up: MovedUp,
     /// The recent refusals of parties.
@@ -134,7 +134,7 @@ impl Plan {
             stopping: BTreeMap::new(),
             made: now,
             suggested: Vec::new(),
-            table: Table::default(),
+            table: OpenNegotiations::default(),
             moved_up: MovedUp::default(),
             refused: Refused::default(),
             reserving: Reserving::default(),
@@ -379,7 +379,7 @@ impl Plan {
             let at = self.resources.place(&row.resource);
             let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
             if let Some((at, (by, state))) = at.zip(said) {
-                let said = Said {
+                let said = ReportedState {
                     state,
                     since: row.since,
                     reason: row.reason.clone(),

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use scheduler::Reason;
 
 use super::*;
-use crate::agreement::{AgreementState, EventKind, GuaranteeState, Outcome, Run, ServiceState, Values};
+use crate::agreement::{AgreementState, EventKind, GuaranteeState, Run, RunOutcome, ServiceState, Values};
 use crate::clock::MICROS_PER_SECOND;
 use crate::store::ResourceRow;
 
@@ -154,7 +154,7 @@ fn with_job(mut proposal: Proposal) -> Proposal {
     proposal
 }
 
-fn ended(outcome: Outcome, started: i64, ended: i64) -> JobEnd {
+fn ended(outcome: RunOutcome, started: i64, ended: i64) -> JobEnd {
     JobEnd {
         outcome,
         started: Some((NOW + started) * MICROS_PER_SECOND),
@@ -196,7 +196,7 @@ async fn a_refusal_names_the_nearest_slots_before_and_after() {
     domain.place(proposal(4, 200, 500..700)).await.unwrap();
     let refusal = reason(domain.place(proposal(1, 100, 550..650)).await);
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
-    let nearest = [400, 700].map(|start| Alternative {
+    let nearest = [400, 700].map(|start| AlternativeSlot {
         slot: Interval::of(Time(NOW + start), 100),
         nodes: None,
     });
@@ -282,7 +282,7 @@ async fn an_early_end_frees_the_rest_of_the_slot_and_fulfils_the_guarantee() {
     domain.turn(6);
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Completed, 0, 5))
+        .report_ended(Run::first(id), ended(RunOutcome::Completed, 0, 5))
         .await
         .unwrap();
     let next = domain.place(proposal(4, 100, 0..200)).await.unwrap();
@@ -321,7 +321,7 @@ async fn a_job_stopped_at_its_slots_end_violates_its_completion() {
     domain.turn(101);
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Killed, 0, 101))
+        .report_ended(Run::first(id), ended(RunOutcome::Killed, 0, 101))
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -337,12 +337,12 @@ async fn an_end_is_recorded_once() {
     domain.turn(6);
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Completed, 0, 5))
+        .report_ended(Run::first(id), ended(RunOutcome::Completed, 0, 5))
         .await
         .unwrap();
     let again = domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Failed { exit: 1 }, 0, 6))
+        .report_ended(Run::first(id), ended(RunOutcome::Failed { exit: 1 }, 0, 6))
         .await;
     assert_eq!(again, Err(Error::NotFound));
     assert_eq!(domain.store.executions(id).await.unwrap().len(), 1);
@@ -383,7 +383,7 @@ async fn a_running_agreement_terminates_when_its_job_has_been_stopped() {
     domain.turn(3);
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Terminated, 0, 2))
+        .report_ended(Run::first(id), ended(RunOutcome::Terminated, 0, 2))
         .await
         .unwrap();
     let over = domain.store.agreement(id).await.unwrap().unwrap();
@@ -400,7 +400,7 @@ async fn a_job_that_ends_before_it_is_stopped_leaves_a_complete_agreement() {
     domain.turn(3);
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Completed, 0, 2))
+        .report_ended(Run::first(id), ended(RunOutcome::Completed, 0, 2))
         .await
         .unwrap();
     assert_eq!(
@@ -444,7 +444,7 @@ async fn a_slot_that_passed_while_the_service_was_down_is_lost() {
     domain.turn(150);
     assert!(domain.planner.begin_due().await.unwrap().is_empty());
     let over = domain.store.agreement(id).await.unwrap().unwrap();
-    assert_eq!(over.outcome, Some(Outcome::Lost));
+    assert_eq!(over.outcome, Some(RunOutcome::Lost));
     assert_eq!(over.guarantees[0].state, GuaranteeState::Violated);
 }
 
@@ -537,7 +537,7 @@ async fn waiting_agreements_move_up_when_one_ends_early() {
     domain.turn(10);
     domain
         .planner
-        .report_ended(Run::first(first.id), ended(Outcome::Completed, 0, 9))
+        .report_ended(Run::first(first.id), ended(RunOutcome::Completed, 0, 9))
         .await
         .unwrap();
     domain.move_up().await;

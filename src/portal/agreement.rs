@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::path::Path;
 use super::session::{self, Visitor};
-use super::text::{self, Standing};
+use super::text::{self, StateLabel};
 use super::{Frame, page};
 use crate::http::{Api, base_address, output_body, scope};
 use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, Part, TerminateRequest};
@@ -24,7 +24,7 @@ const SHOWN_MAX: usize = 4_096;
 struct AgreementPage {
     frame: Frame,
     name: String,
-    standing: Standing,
+    standing: StateLabel,
     agreement: AgreementView,
     address: String,
     nodes: String,

@@ -10,7 +10,7 @@ pub(super) use crate::negotiation::Run;
 
 /// The request of a form, as far as an offer can say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct FormRequest {
     /// For the requester's own list.
     pub(super) name: Option<String>,
     /// The application to run; none where only nodes are reserved.
@@ -93,12 +93,12 @@ pub(super) fn chosen<'a>(values: &Values, catalogue: &'a Catalogue) -> Option<&'
 ///
 /// # Errors
 /// All that cannot be written into an offer.
-pub(super) fn read(values: &Values, catalogue: &Catalogue) -> Result<Wish, Vec<Problem>> {
+pub(super) fn read(values: &Values, catalogue: &Catalogue) -> Result<FormRequest, Vec<Problem>> {
     let mut form = Reading {
         values,
         problems: Vec::new(),
     };
-    let wish = Wish {
+    let wish = FormRequest {
         name: form
             .text(field::NAME, Place::Name)
             .filter(|name| !name.trim().is_empty()),
@@ -312,7 +312,7 @@ mod tests {
     fn a_form_left_empty_asks_for_what_the_template_has() {
         assert_eq!(
             read(&of(&[(field::APPLICATION, "")]), &catalogue()),
-            Ok(Wish::default())
+            Ok(FormRequest::default())
         );
     }
 
@@ -338,7 +338,7 @@ mod tests {
             version: Some("1.0".to_owned()),
             arguments: vec!["12".to_owned(), " spaces stay ".to_owned()],
         };
-        let wish = Wish {
+        let wish = FormRequest {
             name: Some("my fit".to_owned()),
             run: Some(run),
             nodes: Some(3),

@@ -10,7 +10,7 @@ use super::error::Failure;
 use super::fields::{Input, OfferForm};
 use super::form::{self, Place, Problem, field};
 use super::session::{self, SignIn, Visitor};
-use super::text::{self, Standing};
+use super::text::{self, StateLabel};
 use super::values::Values;
 use super::{Frame, page};
 use crate::access::Role;
@@ -48,7 +48,7 @@ struct Row {
     id: Uuid,
     name: String,
     party: String,
-    standing: Standing,
+    standing: StateLabel,
     start: String,
     end: String,
     nodes: String,
@@ -80,7 +80,7 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, uri: Uri) -
     let after = query.get("after").parse().ok();
     let is_filled = query.has(field::APPLICATION);
     let values = if is_filled { query } else { proposal(&api)? };
-    let view = Asked {
+    let view = SubmittedForm {
         values,
         problems: Vec::new(),
         refusal: None,
@@ -101,7 +101,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
             let problems = read
                 .err()
                 .unwrap_or_else(|| whole("The form was not complete. Send it again."));
-            let view = Asked {
+            let view = SubmittedForm {
                 values,
                 problems,
                 refusal: None,
@@ -128,7 +128,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
         }
         Err(error) => error,
     };
-    let mut view = Asked {
+    let mut view = SubmittedForm {
         values,
         problems: Vec::new(),
         refusal: None,
@@ -167,7 +167,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
 }
 
 /// A form as it was sent, and its result.
-struct Asked {
+struct SubmittedForm {
     values: Values,
     problems: Vec<Problem>,
     refusal: Option<RefusalView>,
@@ -212,7 +212,7 @@ async fn home(
     api: &Api,
     visitor: &Visitor,
     status: StatusCode,
-    asked: Asked,
+    asked: SubmittedForm,
     after: Option<Uuid>,
 ) -> Result<Response, Failure> {
     let listed = api

@@ -8,7 +8,7 @@ use wsag::time::DateTime;
 use wsag::{Document, Message, Violation, Violations};
 
 use super::error::Failure;
-use super::form::{Place, Problem, Wish};
+use super::form::{FormRequest, Place, Problem};
 use crate::http::Api;
 use crate::negotiation;
 
@@ -49,12 +49,12 @@ pub(super) fn defaults(template: &Template) -> (Option<u32>, Option<i32>) {
 }
 
 /// The offer of a form; a budget is in the provider's currency, where there is one.
-pub(super) fn offer(template: &Template, wish: &Wish, currency: Option<&str>) -> AgreementOffer {
+pub(super) fn offer(template: &Template, wish: &FormRequest, currency: Option<&str>) -> AgreementOffer {
     let budget = wish.budget.zip(currency).map(|(amount_micros, currency)| Budget {
         amount_micros,
         currency: currency.to_owned(),
     });
-    let wish = negotiation::Wish {
+    let wish = negotiation::FlatRequest {
         name: wish.name.clone(),
         run: wish.run.clone(),
         nodes: wish.nodes.map(|nodes| (nodes, nodes)),
@@ -195,8 +195,8 @@ mod tests {
         }
     }
 
-    fn wish() -> Wish {
-        Wish {
+    fn wish() -> FormRequest {
+        FormRequest {
             name: Some("<first> & \"last\"".to_owned()),
             run: Some(Run {
                 name: "sleep".to_owned(),
@@ -263,7 +263,7 @@ mod tests {
     fn what_a_form_leaves_empty_is_the_templates() {
         let template = built_in();
         let (nodes, duration) = defaults(&template);
-        let offer = offer(&template, &Wish::default(), Some("EUR"));
+        let offer = offer(&template, &FormRequest::default(), Some("EUR"));
         assert_eq!(offer.terms, template.terms);
         assert!(nodes.is_some() && duration.is_some());
     }

@@ -41,7 +41,7 @@ pub(super) fn duration(seconds: i64) -> String {
 
 /// Where an agreement stands, in a word or two, and the class of its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct StateLabel {
     /// For people.
     pub(super) words: &'static str,
     /// For the style sheet.
@@ -49,7 +49,7 @@ pub(super) struct Standing {
 }
 
 /// Where an agreement stands.
-pub(super) fn standing(agreement: &AgreementView) -> Standing {
+pub(super) fn standing(agreement: &AgreementView) -> StateLabel {
     let outcome = agreement.outcome.as_deref();
     let (words, class) = match (
         agreement.state.as_str(),
@@ -76,7 +76,7 @@ pub(super) fn standing(agreement: &AgreementView) -> Standing {
         ("Rejected", ..) => ("Rejected", "bad"),
         _ => ("Unknown", "over"),
     };
-    Standing { words, class }
+    StateLabel { words, class }
 }
 
 /// Whether an agreement will not change any more.

@@ -7,7 +7,7 @@ use scheduler::prediction::runs::{Event, events};
 use scheduler::prediction::{Estimate, Evidence, Prediction, Reliability, Runs, Series, Smoothing, Subject};
 use scheduler::{Interval, Rate, Seconds};
 
-use crate::agreement::{Agreement, Outcome, ServiceState};
+use crate::agreement::{Agreement, RunOutcome, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after, second_of};
 use crate::store::{Condition, PastExecution, ResourceHour};
 
@@ -439,9 +439,12 @@ fn length(past: &PastExecution) -> Option<Length> {
         .saturating_add(execution.run_time.max(0));
     let seconds = second_after(micros).seconds().max(1);
     match execution.outcome {
-        Outcome::Completed | Outcome::Failed { .. } => Some(Length::Whole(seconds)),
-        Outcome::Killed => Some(Length::AtLeast(seconds)),
-        Outcome::Checkpointed | Outcome::Terminated | Outcome::Exceeded { .. } | Outcome::Lost => None,
+        RunOutcome::Completed | RunOutcome::Failed { .. } => Some(Length::Whole(seconds)),
+        RunOutcome::Killed => Some(Length::AtLeast(seconds)),
+        RunOutcome::Checkpointed
+        | RunOutcome::Terminated
+        | RunOutcome::Exceeded { .. }
+        | RunOutcome::Lost => None,
     }
 }
 

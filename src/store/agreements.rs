@@ -6,7 +6,9 @@ use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::trail::{Line, Trail};
 use super::{Error, Store, on, statements};
-use crate::agreement::{Agreement, AgreementState, Event, EventKind, Outcome, ServiceState, Slots, Wording};
+use crate::agreement::{
+    Agreement, AgreementState, Event, EventKind, RunOutcome, ServiceState, Slots, Wording,
+};
 use crate::clock::Micros;
 
 impl Store {
@@ -254,7 +256,7 @@ pub(super) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
         agreement.service.word().into(),
         agreement.started.into(),
         agreement.ended.into(),
-        agreement.outcome.map(Outcome::word).into(),
+        agreement.outcome.map(RunOutcome::word).into(),
         exit_status(agreement),
         agreement.created.into(),
         agreement.version.into(),
@@ -285,7 +287,7 @@ pub(super) fn changed_row(agreement: &Agreement, before: i64) -> [Value<'_>; 20]
         agreement.service.word().into(),
         agreement.started.into(),
         agreement.ended.into(),
-        agreement.outcome.map(Outcome::word).into(),
+        agreement.outcome.map(RunOutcome::word).into(),
         exit_status(agreement),
         agreement.version.into(),
         i64::from(agreement.fixed).into(),
@@ -319,5 +321,5 @@ pub(super) fn event_row<'a>(trail: &mut Trail, agreement: &'a Agreement, event: 
 }
 
 fn exit_status(agreement: &Agreement) -> Value<'static> {
-    agreement.outcome.and_then(Outcome::exit).map(i64::from).into()
+    agreement.outcome.and_then(RunOutcome::exit).map(i64::from).into()
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::engine::{Dialect, Value};
 use super::rows::{Columns, to_json};
 use super::{Error, Store, on, statements};
-use crate::agreement::{Execution, Outcome};
+use crate::agreement::{Execution, RunOutcome};
 
 impl Store {
     /// The pieces of work that were done for an agreement, oldest first.
@@ -60,6 +60,6 @@ pub(super) fn row(execution: &Execution) -> [Value<'_>; 18] {
         execution.transfer_in.into(),
         execution.transfer_out.into(),
         execution.outcome.word().into(),
-        Outcome::exit(execution.outcome).map(i64::from).into(),
+        RunOutcome::exit(execution.outcome).map(i64::from).into(),
     ]
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::engine::Dialect;
-use crate::agreement::{Currency, Limit, Money, Outcome};
+use crate::agreement::{Currency, Limit, Money, RunOutcome};
 
 /// The columns of one row, by name.
 pub(super) struct Columns<'r, D: Dialect>(&'r D::Row);
@@ -86,23 +86,23 @@ impl<'r, D: Dialect> Columns<'r, D> {
     }
 
     /// An outcome: its word in `outcome`, and the exit status of one that failed in `exit_status`.
-    pub(super) fn maybe_outcome(&self) -> Result<Option<Outcome>, Error> {
+    pub(super) fn maybe_outcome(&self) -> Result<Option<RunOutcome>, Error> {
         let Some(word) = self.maybe_text("outcome")? else {
             return Ok(None);
         };
         let exit = self.maybe_integer("exit_status")?;
         let exit = exit.map(i32::try_from).transpose().ok().flatten();
         let candidates = [
-            Outcome::Completed,
-            Outcome::Killed,
-            Outcome::Checkpointed,
-            Outcome::Terminated,
-            Outcome::Lost,
+            RunOutcome::Completed,
+            RunOutcome::Killed,
+            RunOutcome::Checkpointed,
+            RunOutcome::Terminated,
+            RunOutcome::Lost,
         ];
-        exit.map(|exit| Outcome::Failed { exit })
+        exit.map(|exit| RunOutcome::Failed { exit })
             .into_iter()
             .chain(candidates)
-            .chain(Limit::ALL.map(|limit| Outcome::Exceeded { limit }))
+            .chain(Limit::ALL.map(|limit| RunOutcome::Exceeded { limit }))
             .find(|outcome| outcome.word() == word)
             .map(Some)
             .ok_or_else(|| Error::Corrupt(format!("outcome is {word:?} with exit status {exit:?}")))

@@ -1,6 +1,6 @@
 //! The audit trail: every change has its line, and no line can be changed, taken out, added or moved unseen.
 
-use bespeak::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState};
+use bespeak::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
 use bespeak::store::{Change, Finding, Invariant, Store};
 
 use crate::store::{agreement, create, decide, event, tamper};
@@ -78,7 +78,7 @@ async fn whoever_changes_the_trail_is_found(url: String) {
         state: AgreementState::Terminated,
         service: ServiceState::Completed,
         ended: Some(110_000_000),
-        outcome: Some(Outcome::Terminated),
+        outcome: Some(RunOutcome::Terminated),
         version: 4,
         ..over
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{AgreementState, EventKind, Execution, Outcome, ServiceState, Slots};
+use bespeak::agreement::{AgreementState, EventKind, Execution, RunOutcome, ServiceState, Slots};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::store::{Change, ResourceRow, Store};
 use reqwest::Method;
@@ -118,7 +118,7 @@ fn lived(slot: Interval, node: i64) -> [Change; 6] {
         events: vec![event(start, EventKind::Begun)],
     };
     (over.state, over.service) = (AgreementState::Complete, ServiceState::Completed);
-    (over.ended, over.outcome, over.version) = (Some(end), Some(Outcome::Completed), 3);
+    (over.ended, over.outcome, over.version) = (Some(end), Some(RunOutcome::Completed), 3);
     let id = over.id;
     [
         accepted,
@@ -156,7 +156,7 @@ fn lived(slot: Interval, node: i64) -> [Change; 6] {
             run_time: 60 * MICROS_PER_SECOND,
             transfer_in: 0,
             transfer_out: 0,
-            outcome: Outcome::Completed,
+            outcome: RunOutcome::Completed,
             ended: end,
         })),
     ]

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Outcome, Run, Shape, Values};
+use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, JobEnd, Run, RunOutcome, Shape, Values};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
     BusyTime, Error, Failures, NodeReport, NodeState, Planner, Proposal, Reporter, Resource, Scaling,
@@ -387,10 +387,10 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
             let killed = one.slot().end <= now || one.state.is_final();
             if killed || random.below(4) == 0 {
                 let outcome = match (killed, one.has_more_slots()) {
-                    (true, true) if random.below(4) > 0 => Outcome::Checkpointed,
-                    (true, _) => Outcome::Killed,
-                    (false, _) if random.below(2) == 0 => Outcome::Lost,
-                    (false, _) => Outcome::Completed,
+                    (true, true) if random.below(4) > 0 => RunOutcome::Checkpointed,
+                    (true, _) => RunOutcome::Killed,
+                    (false, _) if random.below(2) == 0 => RunOutcome::Lost,
+                    (false, _) => RunOutcome::Completed,
                 };
                 let ended = planner
                     .report_ended(Run::from(&one), job_end(&one, outcome, clock))
@@ -408,7 +408,7 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
     }
 }
 
-fn job_end(one: &Agreement, outcome: Outcome, clock: &Clock) -> JobEnd {
+fn job_end(one: &Agreement, outcome: RunOutcome, clock: &Clock) -> JobEnd {
     JobEnd {
         outcome,
         started: one.slot_started(),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Outcome, Run, ServiceState, Shape};
+use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Run, RunOutcome, ServiceState, Shape};
 use bespeak::catalogue::{Application, Catalogue, CatalogueError, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
@@ -177,6 +177,11 @@ impl Service {
         }
     }
 
+    /// Waits until an agreement is over; its job has completed.
+    async fn completes(&self, id: Uuid) {
+        assert_eq!(self.over(id).await.outcome, Some(RunOutcome::Completed));
+    }
+
     async fn over(&self, id: Uuid) -> Agreement {
         let agreement = self
             .until(id, "over", |agreement| agreement.state.is_final())
@@ -274,7 +279,7 @@ fn a_job_starts_at_its_slot_and_its_end_completes_the_agreement_and_frees_the_re
         let over = service.over(agreement.id).await;
         assert_eq!(
             (over.state, over.outcome),
-            (AgreementState::Complete, Some(Outcome::Completed))
+            (AgreementState::Complete, Some(RunOutcome::Completed))
         );
         assert!(
             over.started.unwrap() >= agreement.placement().start.seconds() * MICROS_PER_SECOND,
@@ -287,7 +292,7 @@ fn a_job_starts_at_its_slot_and_its_end_completes_the_agreement_and_frees_the_re
         );
         let executions = service.store.executions(agreement.id).await.unwrap();
         assert_eq!(executions.len(), 1);
-        assert_eq!(executions[0].outcome, Outcome::Completed);
+        assert_eq!(executions[0].outcome, RunOutcome::Completed);
         assert!(executions[0].run_time > 0 && executions[0].queue_time >= 0);
         service.stop().await;
     });
@@ -299,10 +304,8 @@ fn a_job_that_does_not_end_in_its_slot_is_killed_and_recorded_as_killed() {
         let service = Service::start(&folder()).await;
         let agreement = service.place("sleep 1000", 0, 2).await;
         let over = service.over(agreement.id).await;
-        assert_eq!(
-            (over.state, over.outcome),
-            (AgreementState::Complete, Some(Outcome::Killed))
-        );
+        assert_eq!(over.state, AgreementState::Complete);
+        assert_eq!(over.outcome, Some(RunOutcome::Killed));
         service.stop().await;
     });
 }
@@ -322,7 +325,7 @@ fn a_terminated_job_is_stopped_and_then_its_agreement_is_terminated() {
         let over = service.over(agreement.id).await;
         assert_eq!(
             (over.state, over.outcome),
-            (AgreementState::Terminated, Some(Outcome::Terminated))
+            (AgreementState::Terminated, Some(RunOutcome::Terminated))
         );
         assert!(!service.file(&agreement, "late").exists());
         service.stop().await;
@@ -344,10 +347,8 @@ fn a_job_runs_on_while_the_service_is_down_and_is_followed_once_it_is_back() {
         fs::write(go, "").unwrap();
         let service = Service::start(&folder).await;
         let over = service.over(agreement.id).await;
-        assert_eq!(
-            (over.state, over.outcome),
-            (AgreementState::Complete, Some(Outcome::Failed { exit: 5 }))
-        );
+        assert_eq!(over.state, AgreementState::Complete);
+        assert_eq!(over.outcome, Some(RunOutcome::Failed { exit: 5 }));
         assert_eq!(fs::read_to_string(runs).unwrap(), "x\n");
         service.stop().await;
     });
@@ -365,7 +366,7 @@ fn a_job_whose_slot_began_just_before_the_service_died_starts_once_it_is_back() 
         service.stop().await;
 
         let service = Service::start(&folder).await;
-        assert_eq!(service.over(agreement.id).await.outcome, Some(Outcome::Completed));
+        service.completes(agreement.id).await;
         let to_start = service.store.agreements_to_start(&agreement.party).await.unwrap();
         assert_eq!(to_start, []);
         assert_eq!(
@@ -414,9 +415,9 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
 
         let service = Service::start(&folder).await;
         for (agreement, state, outcome) in [
-            (late, AgreementState::Complete, Outcome::Lost),
-            (terminated, AgreementState::Terminated, Outcome::Terminated),
-            (traceless, AgreementState::Complete, Outcome::Lost),
+            (late, AgreementState::Complete, RunOutcome::Lost),
+            (terminated, AgreementState::Terminated, RunOutcome::Terminated),
+            (traceless, AgreementState::Complete, RunOutcome::Lost),
         ] {
             let over = service.over(agreement.id).await;
             assert_eq!((over.state, over.outcome), (state, Some(outcome)));
@@ -440,7 +441,7 @@ fn a_failing_disk_delays_a_job_and_loses_nothing() {
             })
             .await;
         fs::remove_file(&jobs).unwrap();
-        assert_eq!(service.over(broken.id).await.outcome, Some(Outcome::Completed));
+        service.completes(broken.id).await;
         assert_eq!(fs::read_to_string(service.file(&broken, "runs")).unwrap(), "x\n");
         service.stop().await;
     });
@@ -455,7 +456,7 @@ fn more_jobs_at_once_than_are_attended_to_at_once_all_run() {
             agreements.push(service.place("echo x >> runs", 3, 600).await);
         }
         for agreement in &agreements {
-            assert_eq!(service.over(agreement.id).await.outcome, Some(Outcome::Completed));
+            service.completes(agreement.id).await;
             assert_eq!(
                 fs::read_to_string(service.file(agreement, "runs")).unwrap(),
                 "x\n"
@@ -484,14 +485,14 @@ fn a_resource_that_hangs_holds_nobody_else_and_goes_on_where_it_was() {
         assert_eq!(held.resource, "hanging");
         let free = service.place("echo x >> runs", 0, 3_600).await;
         assert_eq!(free.resource, "local");
-        assert_eq!(service.over(free.id).await.outcome, Some(Outcome::Completed));
+        service.completes(free.id).await;
         // Long enough for the call that hangs to be given up on and another to be thought of.
         let later = service.place("sleep 1", 0, 3_600).await;
-        assert_eq!(service.over(later.id).await.outcome, Some(Outcome::Completed));
+        service.completes(later.id).await;
         assert_eq!(service.agreement(held.id).await.started, None);
 
         hangs.store(false, Ordering::SeqCst);
-        assert_eq!(service.over(held.id).await.outcome, Some(Outcome::Completed));
+        service.completes(held.id).await;
         assert_eq!(fs::read_to_string(service.file(&held, "runs")).unwrap(), "x\n");
         let most = waiting.1.load(Ordering::SeqCst);
         assert_eq!(most, 1, "one agreement is never asked about twice at a time");
@@ -517,7 +518,7 @@ fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_to
         let one = service.place(text, 0, 600).await;
         let over = service.over(one.id).await;
         let limit = Limit::Processes;
-        assert_eq!(over.outcome, Some(Outcome::Exceeded { limit }));
+        assert_eq!(over.outcome, Some(RunOutcome::Exceeded { limit }));
         let events = service.store.events(one.id).await.unwrap();
         assert!(
             events
@@ -526,7 +527,7 @@ fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_to
             "{events:?}"
         );
         let executions = service.store.executions(one.id).await.unwrap();
-        assert_eq!(executions[0].outcome, Outcome::Exceeded { limit });
+        assert_eq!(executions[0].outcome, RunOutcome::Exceeded { limit });
         service.stop().await;
     });
 }
@@ -540,14 +541,14 @@ fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told
         let catalogue = catalogue(folder.path()).unwrap();
         let service = Service::start_on(&folder, catalogue, vec![("local".to_owned(), shared)]).await;
         let fills = service.place("head -c 3000000 /dev/zero > file", 0, 600).await;
-        assert_eq!(service.over(fills.id).await.outcome, Some(Outcome::Completed));
+        service.completes(fills.id).await;
         folders.look().unwrap();
         let next = service.place("touch ran", 0, 600).await;
         let over = service.over(next.id).await;
         let limit = Limit::Files;
         assert_eq!(
             (over.outcome, over.started),
-            (Some(Outcome::Exceeded { limit }), None)
+            (Some(RunOutcome::Exceeded { limit }), None)
         );
         let events = service.store.events(next.id).await.unwrap();
         let told = "not started because its party's jobs take more room for files than they may";
@@ -556,7 +557,7 @@ fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told
         assert_eq!(folders.remove_ended(fills.id).unwrap(), Removal::Removed);
         assert_eq!(folders.remove_ended(fills.id).unwrap(), Removal::NothingThere);
         let last = service.place("true", 0, 600).await;
-        assert_eq!(service.over(last.id).await.outcome, Some(Outcome::Completed));
+        service.completes(last.id).await;
         service.stop().await;
     });
 }

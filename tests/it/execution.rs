@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{JobEnd, Outcome};
+use bespeak::agreement::{JobEnd, RunOutcome};
 use bespeak::catalogue::{Catalogue, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::execution::files::outputs::{Stream, Written};
@@ -154,7 +154,7 @@ fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environm
     job.inputs.push(place.path("words.txt"));
     let before = now();
     let end = run(&place, &job);
-    assert_eq!(end.outcome, Outcome::Failed { exit: 3 });
+    assert_eq!(end.outcome, RunOutcome::Failed { exit: 3 });
     let work = fs::canonicalize(place.record(&job, "work")).unwrap();
     let variables = "BESPEAK_AGREEMENT BESPEAK_NODES BESPEAK_SLOT_END HOME LANG PATH PWD TMPDIR ";
     assert_eq!(
@@ -177,13 +177,13 @@ fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environm
 #[test]
 fn a_job_that_ends_well_is_completed_and_one_that_cannot_run_says_why() {
     let place = Place::new();
-    assert_eq!(run(&place, &script("true", 60)).outcome, Outcome::Completed);
+    assert_eq!(run(&place, &script("true", 60)).outcome, RunOutcome::Completed);
     assert_eq!(
         run(&place, &script("kill -9 $$", 60)).outcome,
-        Outcome::Failed { exit: 137 }
+        RunOutcome::Failed { exit: 137 }
     );
     let absent = job("/nonexistent/program", &[], 60);
-    assert_eq!(run(&place, &absent).outcome, Outcome::Failed { exit: 127 });
+    assert_eq!(run(&place, &absent).outcome, RunOutcome::Failed { exit: 127 });
     assert!(
         place
             .output(&absent, Stream::Err)
@@ -191,7 +191,7 @@ fn a_job_that_ends_well_is_completed_and_one_that_cannot_run_says_why() {
     );
     fs::write(place.path("text"), "no program").unwrap();
     let unfit = job(place.path("text").to_str().unwrap(), &[], 60);
-    assert_eq!(run(&place, &unfit).outcome, Outcome::Failed { exit: 126 });
+    assert_eq!(run(&place, &unfit).outcome, RunOutcome::Failed { exit: 126 });
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
         "\"'\\",
     ];
     let job = job("/usr/bin/printf", &[&["%s|"] as &[_], &arguments].concat(), 60);
-    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     assert_eq!(
         place.output(&job, Stream::Out),
         arguments.map(|argument| format!("{argument}|")).concat()
@@ -240,7 +240,7 @@ fn a_built_in_application_runs_with_a_file_of_the_provider() {
         .unwrap();
     let mut job = job(application.program.to_str().unwrap(), &["abc"], 60);
     job.inputs.push(place.path("abc"));
-    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  abc\n";
     assert_eq!(place.output(&job, Stream::Out), sum);
 }
@@ -261,7 +261,7 @@ fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
     let until = now();
     executor.keep_until(job.run(), until).unwrap();
     let end = end(&executor, &job);
-    assert_eq!(end.outcome, Outcome::Killed);
+    assert_eq!(end.outcome, RunOutcome::Killed);
     assert!(end.ended >= until, "not before its slot was over");
     assert_eq!(processes(&job), [] as [i32; 0]);
     assert_eq!(place.output(&job, Stream::Out), "started\n");
@@ -271,7 +271,7 @@ fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
 fn what_a_job_leaves_running_ends_with_it() {
     let place = Place::new();
     let job = script("sleep 1000 & setsid sleep 1000 & exit 0", 60);
-    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     assert_eq!(processes(&job), [] as [i32; 0]);
 }
 
@@ -284,9 +284,9 @@ fn a_job_that_is_asked_to_stop_is_terminated() {
     wait_for("process", || (processes(&job).len() == 1).then_some(()));
     executor.stop(job.run()).unwrap();
     executor.stop(job.run()).unwrap();
-    assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Terminated);
     executor.stop(job.run()).unwrap();
-    assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Terminated);
     assert_eq!(processes(&job), [] as [i32; 0]);
 }
 
@@ -299,13 +299,13 @@ fn a_job_that_is_stopped_or_whose_slot_is_over_before_it_starts_never_runs() {
     service_dies.start(&stopped).unwrap();
     service_dies.stop(stopped.run()).unwrap();
     let ended = end(&place.executor(), &stopped);
-    assert_eq!((ended.outcome, ended.started), (Outcome::Terminated, None));
+    assert_eq!((ended.outcome, ended.started), (RunOutcome::Terminated, None));
     assert!(!place.record(&stopped, "work/ran").exists());
 
     let late = script("touch ran", 0);
     service_dies.start(&late).unwrap();
     let ended = end(&place.executor(), &late);
-    assert_eq!((ended.outcome, ended.started), (Outcome::Lost, None));
+    assert_eq!((ended.outcome, ended.started), (RunOutcome::Lost, None));
     assert!(!place.record(&late, "work/ran").exists());
 }
 
@@ -314,7 +314,7 @@ fn a_job_whose_service_was_killed_after_the_intent_starts_once_it_is_back() {
     let place = Place::new();
     let job = script("echo x >> runs", 60);
     place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
-    assert_eq!(end(&place.executor(), &job).outcome, Outcome::Completed);
+    assert_eq!(end(&place.executor(), &job).outcome, RunOutcome::Completed);
     assert_eq!(
         fs::read_to_string(place.record(&job, "work/runs")).unwrap(),
         "x\n"
@@ -330,9 +330,9 @@ fn a_job_that_is_started_many_times_runs_once() {
             scope.spawn(|| {
                 let executor = place.executor();
                 executor.start(&job).unwrap();
-                assert_eq!(end(&executor, &job).outcome, Outcome::Completed);
+                assert_eq!(end(&executor, &job).outcome, RunOutcome::Completed);
                 executor.start(&job).unwrap();
-                assert_eq!(end(&executor, &job).outcome, Outcome::Completed);
+                assert_eq!(end(&executor, &job).outcome, RunOutcome::Completed);
             });
         }
     });
@@ -365,7 +365,7 @@ fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
         Ok(JobStatus::Ended(end)) => Some(end),
         _ => None,
     });
-    assert_eq!(end.outcome, Outcome::Completed);
+    assert_eq!(end.outcome, RunOutcome::Completed);
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
     }
     assert_eq!(
         end(&place.executor(), &wanted).outcome,
-        Outcome::Lost,
+        RunOutcome::Lost,
         "its end was not seen"
     );
     assert_eq!(
@@ -401,7 +401,7 @@ fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
 
     let abandoned = script("touch ran", 0);
     place.executor().start(&abandoned).unwrap();
-    assert_eq!(end(&place.executor(), &abandoned).outcome, Outcome::Lost);
+    assert_eq!(end(&place.executor(), &abandoned).outcome, RunOutcome::Lost);
     assert!(launch(&abandoned).wait().unwrap().success());
     assert!(!place.record(&abandoned, "work/ran").exists());
 }
@@ -416,7 +416,10 @@ fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
     assert_eq!(session, supervisor, "it leads a session of its own");
     wait_for("process", || (!processes(&job).is_empty()).then_some(()));
     fs::write(place.record(&job, "work/go"), "on\n").unwrap();
-    assert_eq!(end(&place.executor(), &job).outcome, Outcome::Failed { exit: 4 });
+    assert_eq!(
+        end(&place.executor(), &job).outcome,
+        RunOutcome::Failed { exit: 4 }
+    );
     assert_eq!(place.output(&job, Stream::Out), "on\n");
 }
 
@@ -441,7 +444,7 @@ fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_s
     let until = now();
     executor.keep_until(job.run(), until).unwrap();
     let end = end(&executor, &job);
-    assert_eq!(end.outcome, Outcome::Killed);
+    assert_eq!(end.outcome, RunOutcome::Killed);
     assert!(end.ended >= until);
     assert_eq!(processes(&job), [] as [i32; 0]);
     assert_eq!(
@@ -460,7 +463,7 @@ fn a_job_that_ends_without_a_supervisor_is_lost_and_nothing_of_it_stays() {
     fs::write(place.record(&job, "work/go"), "").unwrap();
     wait_for("end of the leader", || (processes(&job).len() <= 1).then_some(()));
     let end = end(&place.executor(), &job);
-    assert_eq!(end.outcome, Outcome::Lost);
+    assert_eq!(end.outcome, RunOutcome::Lost);
     assert!(end.started.is_some());
     assert_eq!(processes(&job), [] as [i32; 0]);
 }
@@ -489,8 +492,8 @@ fn however_often_and_whenever_supervisors_are_killed_a_job_never_runs_twice() {
                 let end = end(&place.executor(), &job);
                 let runs = fs::read_to_string(place.record(&job, "work/runs")).unwrap_or_default();
                 match end.outcome {
-                    Outcome::Completed => assert_eq!(runs, "x\ny\n"),
-                    Outcome::Lost => assert!(["", "x\n", "x\ny\n"].contains(&runs.as_str()), "{runs}"),
+                    RunOutcome::Completed => assert_eq!(runs, "x\ny\n"),
+                    RunOutcome::Lost => assert!(["", "x\n", "x\ny\n"].contains(&runs.as_str()), "{runs}"),
                     other => panic!("{other:?}"),
                 }
                 assert_eq!(processes(&job), [] as [i32; 0]);
@@ -514,7 +517,7 @@ fn a_process_number_that_another_process_has_by_now_is_left_alone() {
         fs::write(place.record(&job, "claim.json"), claim.to_string()).unwrap();
         place.executor().stop(job.run()).unwrap();
         let end = end(&place.executor(), &job);
-        assert_eq!((end.outcome, end.started), (Outcome::Lost, Some(17)));
+        assert_eq!((end.outcome, end.started), (RunOutcome::Lost, Some(17)));
         assert!(stranger.try_wait().unwrap().is_none(), "the stranger still runs");
         stranger.kill().unwrap();
         stranger.wait().unwrap();
@@ -528,7 +531,7 @@ fn output_beyond_the_limit_is_dropped_and_the_job_runs_on() {
     let mut job = script("head -c 1000000 /dev/zero; echo done > done; echo x >&2", 60);
     job.output_limit = 1_000;
     let end = run(&place, &job);
-    assert_eq!(end.outcome, Outcome::Completed);
+    assert_eq!(end.outcome, RunOutcome::Completed);
     assert_eq!((end.output_bytes, end.truncated), (1_002, true));
     assert_eq!(
         fs::read_to_string(place.record(&job, "work/done")).unwrap(),

@@ -4,7 +4,7 @@ mod domain;
 
 use bespeak::agreement::{
     Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Limit, Money,
-    Obligated, Outcome, Posting, PostingKind, Run, Shape, Values, Worth,
+    Obligated, Posting, PostingKind, Run, RunOutcome, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{Failures, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
@@ -102,10 +102,10 @@ fn penalty(worth: Worth, every: Option<i64>) -> Values {
 }
 
 /// The end of a job; one that is lost had begun.
-fn ended(outcome: Outcome, at: i64) -> JobEnd {
+fn ended(outcome: RunOutcome, at: i64) -> JobEnd {
     JobEnd {
         outcome,
-        started: (outcome == Outcome::Lost).then_some((NOW + at - 1) * MICROS_PER_SECOND),
+        started: (outcome == RunOutcome::Lost).then_some((NOW + at - 1) * MICROS_PER_SECOND),
         ended: (NOW + at) * MICROS_PER_SECOND,
         input_bytes: 0,
         output_bytes: 0,
@@ -152,7 +152,7 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
     domain.clock.set((NOW + 700) * MICROS_PER_SECOND);
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Killed, 700))
+        .report_ended(Run::first(id), ended(RunOutcome::Killed, 700))
         .await
         .expect("it is stored");
     // The price is owed for the slot, and half of it is paid back, rounded to the nearest millionth.
@@ -187,7 +187,7 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
     domain.pass(100).await;
     domain
         .planner
-        .report_ended(Run::first(lost.id), ended(Outcome::Lost, 100))
+        .report_ended(Run::first(lost.id), ended(RunOutcome::Lost, 100))
         .await
         .expect("it is stored");
     assert_eq!(
@@ -217,7 +217,7 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
             ..Termination::of(id, None)
         };
         let taken = domain.planner.terminate(take_back(waits)).await;
-        assert_eq!(taken.expect("it is stored").outcome, Some(Outcome::Lost));
+        assert_eq!(taken.expect("it is stored").outcome, Some(RunOutcome::Lost));
         domain.pass(100).await;
         let taken = domain
             .planner
@@ -237,7 +237,7 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
         let pended = domain.planner.pend(pending.clone(), None, None).await;
         pended.expect("it is stored");
         let ended = domain.planner.terminate(take_back(pending.id)).await;
-        assert_ne!(ended.expect("it is stored").outcome, Some(Outcome::Lost));
+        assert_ne!(ended.expect("it is stored").outcome, Some(RunOutcome::Lost));
     }
 }
 
@@ -256,7 +256,7 @@ async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(ur
         .await
         .id;
     domain.pass(100).await;
-    let turned_away = ended(Outcome::Exceeded { limit: Limit::Files }, 100);
+    let turned_away = ended(RunOutcome::Exceeded { limit: Limit::Files }, 100);
     let told = domain.planner.report_ended(Run::first(id), turned_away).await;
     told.expect("it is stored");
     assert_eq!(
@@ -305,7 +305,7 @@ async fn each_side_pays_for_what_it_owes(url: String) {
     assert_eq!(domain.balance().await, -700 - 50);
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Completed, 110))
+        .report_ended(Run::first(id), ended(RunOutcome::Completed, 110))
         .await
         .expect("it is stored");
     assert_eq!(domain.balance().await, -750 - PRICE);
@@ -341,7 +341,7 @@ async fn a_forged_ledger_is_found(url: String) {
     domain.pass(100).await;
     domain
         .planner
-        .report_ended(Run::first(id), ended(Outcome::Completed, 110))
+        .report_ended(Run::first(id), ended(RunOutcome::Completed, 110))
         .await
         .expect("it is stored");
     assert_eq!(domain.balance().await, -PRICE);

@@ -2,7 +2,7 @@
 //! stepped.
 
 use bespeak::agreement::{
-    Agreement, AgreementState, Guarantee, GuaranteeState, Job, JobEnd, Outcome, Run, ServiceState, Shape,
+    Agreement, AgreementState, Guarantee, GuaranteeState, Job, JobEnd, Run, RunOutcome, ServiceState, Shape,
     Values,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
@@ -120,11 +120,11 @@ impl Domain {
     }
 
     /// Reports how the present job of an agreement ended; one that was lost has never started.
-    async fn ended(&self, id: Uuid, outcome: Outcome) {
+    async fn ended(&self, id: Uuid, outcome: RunOutcome) {
         let now = self.clock.micros();
         let end = JobEnd {
             outcome,
-            started: (outcome != Outcome::Lost).then_some(now - MICROS_PER_SECOND),
+            started: (outcome != RunOutcome::Lost).then_some(now - MICROS_PER_SECOND),
             ended: now,
             input_bytes: 0,
             output_bytes: 0,
@@ -160,7 +160,7 @@ impl Domain {
 
     async fn assert_fulfilled(&self, id: Uuid) {
         let over = self.of(id).await;
-        assert_eq!(over.outcome, Some(Outcome::Completed), "{over:?}");
+        assert_eq!(over.outcome, Some(RunOutcome::Completed), "{over:?}");
         assert_eq!(over.guarantees[0].state, GuaranteeState::Fulfilled);
         let findings = self.store.verify().await.expect("an answer");
         assert!(findings.is_empty(), "{findings:#?}");
@@ -179,7 +179,7 @@ async fn what_never_began_has_another_slot_after_a_restart(url: String) {
         .assert_placed_again(id, Interval::of(Time(NOW + 7), 3))
         .await;
     domain.clock.set((NOW + 9) * MICROS_PER_SECOND);
-    domain.ended(id, Outcome::Completed).await;
+    domain.ended(id, RunOutcome::Completed).await;
     domain.assert_fulfilled(id).await;
     domain.stop().await;
 }
@@ -203,7 +203,7 @@ async fn what_would_begin_late_has_a_whole_slot_where_there_is_one(url: String) 
     let told = |event: &bespeak::agreement::Event| event.detail.contains("too little of its slot was left");
     assert!(events.iter().any(told), "{events:?}");
     domain.clock.set((NOW + 85) * MICROS_PER_SECOND);
-    domain.ended(roomy, Outcome::Completed).await;
+    domain.ended(roomy, RunOutcome::Completed).await;
     domain.assert_fulfilled(roomy).await;
     domain.stop().await;
 }
@@ -214,7 +214,7 @@ async fn what_never_started_has_another_slot_after_a_step_of_the_clock(url: Stri
     let id = domain.place(100, 7_200).await.id;
     assert_eq!(domain.begin().await, [id]);
     domain.clock.step(3_600 * MICROS_PER_SECOND);
-    domain.ended(id, Outcome::Lost).await;
+    domain.ended(id, RunOutcome::Lost).await;
     let slot = Interval::of(Time(NOW + 3_601), 100);
     domain.assert_waits(id, slot).await;
     // Also where it is killed before it hears of the end.
@@ -225,7 +225,7 @@ async fn what_never_started_has_another_slot_after_a_step_of_the_clock(url: Stri
     assert_eq!(domain.begin().await, [id]);
     assert_eq!(domain.of(id).await.restarts(), 1);
     domain.clock.set((NOW + 3_650) * MICROS_PER_SECOND);
-    domain.ended(id, Outcome::Completed).await;
+    domain.ended(id, RunOutcome::Completed).await;
     domain.assert_fulfilled(id).await;
     domain.stop().await;
 }
@@ -239,11 +239,11 @@ async fn what_is_late_in_the_second_of_a_loss_begins_in_what_is_left_of_its_slot
     let late = domain.place(10, 0).await.id;
     domain.clock.set((NOW + 14) * MICROS_PER_SECOND);
     // From here on the plan is a second ahead, at the end of the other's slot.
-    domain.ended(lost, Outcome::Lost).await;
+    domain.ended(lost, RunOutcome::Lost).await;
     assert_eq!(domain.begin().await, [late]);
     assert_nothing_impossible(&domain.planner).await;
     domain.clock.set((NOW + 15) * MICROS_PER_SECOND);
-    domain.ended(late, Outcome::Completed).await;
+    domain.ended(late, RunOutcome::Completed).await;
     domain.assert_fulfilled(late).await;
     domain.stop().await;
 }

@@ -4,7 +4,7 @@ mod knowledge;
 
 use std::time::Duration;
 
-use bespeak::agreement::{Agreement, AgreementState, Execution, Outcome};
+use bespeak::agreement::{Agreement, AgreementState, Execution, RunOutcome};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::Knowledge;
 use bespeak::store::{Change, Condition, Error, Kept, Learned, PastExecution, Sample, SamplesKept, Store};
@@ -40,7 +40,7 @@ fn last(newest: u32) -> Learned {
 }
 
 /// An execution of an agreement that ended `ended` seconds after the epoch.
-fn execution(of: &Agreement, run: i64, ended: i64, outcome: Outcome) -> Execution {
+fn execution(of: &Agreement, run: i64, ended: i64, outcome: RunOutcome) -> Execution {
     Execution {
         agreement: of.id,
         application: "solve".into(),
@@ -67,7 +67,7 @@ async fn executions_are_read_by_their_ends_with_whose_they_were(url: String) {
     let mut expected = vec![];
     for (party, ended) in [("a", 300), ("b", 100), ("c", 200)] {
         let agreement = agreement(party);
-        let execution = execution(&agreement, 50, ended, Outcome::Completed);
+        let execution = execution(&agreement, 50, ended, RunOutcome::Completed);
         let batch = [
             create(&agreement),
             Change::RecordExecution(Box::new(execution.clone())),
@@ -102,7 +102,7 @@ async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
     let one = |application: &str, resource: &str, ended: i64| Execution {
         application: application.into(),
         resource: resource.into(),
-        ..execution(&of, 50, ended, Outcome::Completed)
+        ..execution(&of, 50, ended, RunOutcome::Completed)
     };
     let mut past: Vec<_> = (100..105)
         .map(|ended| one("a-seldom", RESOURCE, ended))
@@ -216,8 +216,8 @@ fn two_an_hour(over: &Agreement, live: &Agreement) -> Vec<Execution> {
     let one = |number: i64| {
         let of = if number % 10 == 0 { live } else { over };
         let outcome = match number % 3 {
-            0 => Outcome::Failed { exit: 1 },
-            _ => Outcome::Completed,
+            0 => RunOutcome::Failed { exit: 1 },
+            _ => RunOutcome::Completed,
         };
         Execution {
             application: if number % 2 == 0 { "solve" } else { "mesh" }.into(),
@@ -314,7 +314,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         ("mesh", Time(10_000 * HOUR))
     );
     // A further one of an hour that has sums is added to them.
-    let late = execution(&over, 7, 10_000 * HOUR + 7, Outcome::Completed);
+    let late = execution(&over, 7, 10_000 * HOUR + 7, RunOutcome::Completed);
     let late = [Change::RecordExecution(Box::new(Execution {
         application: "mesh".into(),
         ..late

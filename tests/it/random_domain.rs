@@ -8,7 +8,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use bespeak::agreement::{
-    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Outcome, Run,
+    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, Run, RunOutcome,
     ServiceState, Shape, Values, Worth,
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
@@ -404,9 +404,9 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
         }
         for one in running.into_iter().filter(|of| of.slot().end <= now) {
             let outcome = if one.has_more_slots() && random.below(8) > 0 {
-                Outcome::Checkpointed
+                RunOutcome::Checkpointed
             } else {
-                Outcome::Killed
+                RunOutcome::Killed
             };
             end(planner, &one, outcome, clock.micros()).await;
         }
@@ -432,11 +432,11 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
         return;
     };
     let outcomes = [
-        Outcome::Completed,
-        Outcome::Failed { exit: 1 },
-        Outcome::Lost,
-        Outcome::Terminated,
-        Outcome::Checkpointed,
+        RunOutcome::Completed,
+        RunOutcome::Failed { exit: 1 },
+        RunOutcome::Lost,
+        RunOutcome::Terminated,
+        RunOutcome::Checkpointed,
     ];
     let outcome = *random.choose(&outcomes).expect("not empty");
     end(planner, one, outcome, clock.micros()).await;
@@ -449,7 +449,7 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
     );
 }
 
-async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
+async fn end(planner: &Planner, one: &Agreement, outcome: RunOutcome, at: Micros) {
     let mut asked = 0;
     let ended = patient(|| {
         asked += 1;
@@ -463,7 +463,7 @@ async fn end(planner: &Planner, one: &Agreement, outcome: Outcome, at: Micros) {
     );
 }
 
-fn job_end(one: &Agreement, outcome: Outcome, ended: Micros) -> JobEnd {
+fn job_end(one: &Agreement, outcome: RunOutcome, ended: Micros) -> JobEnd {
     JobEnd {
         outcome,
         started: one.slot_started(),

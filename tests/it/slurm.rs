@@ -27,7 +27,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::agreement::{JobEnd, Outcome, Run};
+use bespeak::agreement::{JobEnd, Run, RunOutcome};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
@@ -339,7 +339,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     site.executor.start(&job).unwrap();
     site.executor.start(&job).unwrap();
     let end = site.end_of(id);
-    assert_eq!(end.outcome, Outcome::Failed { exit: 3 });
+    assert_eq!(end.outcome, RunOutcome::Failed { exit: 3 });
     assert!(
         end.started.unwrap() <= end.ended && end.ended < job.slot_end,
         "{end:?}"
@@ -378,7 +378,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     let until = Clock::system().micros();
     site.executor.keep_until(overrun.run(), until).unwrap();
     let end = site.end_of(overrun.agreement);
-    assert_eq!(end.outcome, Outcome::Killed);
+    assert_eq!(end.outcome, RunOutcome::Killed);
     assert!(end.ended >= until, "{end:?}");
     let ended = fs::read_to_string(shared.join("ended")).unwrap();
     assert!(ended.starts_with("124 "), "its script has stopped it: {ended}");
@@ -387,7 +387,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     site.executor.start(&stopped).unwrap();
     site.until_started(stopped.agreement);
     site.executor.stop(stopped.run()).unwrap();
-    assert_eq!(site.end_of(stopped.agreement).outcome, Outcome::Terminated);
+    assert_eq!(site.end_of(stopped.agreement).outcome, RunOutcome::Terminated);
 
     let lost = site.job("sleep 6000", 600);
     site.executor.start(&lost).unwrap();
@@ -402,7 +402,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     let nodename = format!("nodename={node}");
     site.cluster
         .run("scontrol", &["update", &nodename, "state=down", "reason=test"]);
-    assert_eq!(site.end_of(lost.agreement).outcome, Outcome::Lost);
+    assert_eq!(site.end_of(lost.agreement).outcome, RunOutcome::Lost);
 }
 
 #[test]
@@ -450,7 +450,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
         let end = site.end_of(job.agreement);
         let ran = fs::read_dir(&runs).unwrap().count() - before;
         assert!(
-            ran == 1 && end.outcome == Outcome::Completed || ran <= 1 && end.outcome == Outcome::Lost,
+            ran == 1 && end.outcome == RunOutcome::Completed || ran <= 1 && end.outcome == RunOutcome::Lost,
             "{ran} runs, {end:?}"
         );
     }

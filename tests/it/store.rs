@@ -63,7 +63,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         slots: Slots::one((Interval::new(Time(100), Time(160)), 2)),
         fixed: false,
         price: None,
-        leeway: bespeak::agreement::Leeway::default(),
+        leeway: bespeak::agreement::PlacementConstraints::default(),
         job: Some(Job {
             application: "sleep".into(),
             version: None,

@@ -6,7 +6,7 @@ use crate::negotiations::{self, NegotiationExtension, RenegotiationExtension};
 use crate::ns::{WSAG, WSAG_NEG};
 use crate::placement::Moved;
 use crate::reader::{Check, Sequence, fragments};
-use crate::terms::{self, Choice, Terms, token};
+use crate::terms::{self, CompositorChoice, Terms, token};
 use crate::time::DateTime;
 use crate::violation::ViolationKind;
 use crate::writer::Xml;
@@ -328,7 +328,11 @@ impl CreateInput {
 
 /// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party that moved
 /// to make room for it, and with the choices that were made where the offer left them.
-pub fn create_agreement_response(created: &EndpointReference, moved: &[Moved], choices: &[Choice]) -> String {
+pub fn create_agreement_response(
+    created: &EndpointReference,
+    moved: &[Moved],
+    choices: &[CompositorChoice],
+) -> String {
     let prefixes: &[&str] = if moved.is_empty() && choices.is_empty() {
         &["wsag", "wsa"]
     } else {

@@ -2,7 +2,7 @@
 
 use crate::job::write_double;
 use crate::scheduling::{Budget, write_budget};
-use crate::terms::Choice;
+use crate::terms::CompositorChoice;
 use crate::time::DateTime;
 use crate::writer::Xml;
 
@@ -86,7 +86,7 @@ impl Moved {
 }
 
 /// The choice of the service where an offer left one: `bsp:Choice`, in the answer to the offer.
-impl Choice {
+impl CompositorChoice {
     pub(crate) fn write(&self, xml: &mut Xml) {
         xml.start("bsp:Choice");
         xml.element("bsp:Path", &self.path);

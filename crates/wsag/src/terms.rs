@@ -2,7 +2,7 @@
 
 mod alternatives;
 
-pub use alternatives::{ALTERNATIVES_MAX, Alternative, Choice};
+pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
 use crate::allocation::{self, AllocationTimeConstraint};
 use crate::document::{Fragment, Node};

@@ -27,7 +27,7 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
             Message::CreatePendingAgreementInput(Box::new(input)),
         ));
         let created = make.endpoint();
-        let choice = wsag::terms::Choice {
+        let choice = wsag::terms::CompositorChoice {
             path: "/wsag:Terms/wsag:All/wsag:ExactlyOne".to_owned(),
             members: vec![1, 2],
         };

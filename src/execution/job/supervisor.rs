@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::agreement::{JobEnd, Limit, Outcome};
+use crate::agreement::{JobEnd, Limit, RunOutcome};
 use crate::catalogue::CheckpointSignal;
 use crate::clock::{Clock, Micros};
 use crate::execution::files::outputs::Stream;
@@ -91,21 +91,21 @@ enum Stop {
 }
 
 impl Stop {
-    fn outcome(self) -> Outcome {
+    fn outcome(self) -> RunOutcome {
         match self {
-            Self::Asked => Outcome::Terminated,
+            Self::Asked => RunOutcome::Terminated,
             // A program that had to be killed has not saved its work.
-            Self::SlotOver | Self::SaveWork => Outcome::Killed,
-            Self::Exceeded(Excess { limit, .. }) => Outcome::Exceeded { limit },
+            Self::SlotOver | Self::SaveWork => RunOutcome::Killed,
+            Self::Exceeded(Excess { limit, .. }) => RunOutcome::Exceeded { limit },
         }
     }
 
     /// The outcome of a job that ended by itself, with that status where it is known, after it was told.
-    fn outcome_after(self, status: Option<ExitStatus>) -> Outcome {
+    fn outcome_after(self, status: Option<ExitStatus>) -> RunOutcome {
         match (self, status) {
             // It is not known whether it saved its work.
-            (Self::SaveWork, None) => Outcome::Lost,
-            (Self::SaveWork, Some(status)) if status.success() => Outcome::Checkpointed,
+            (Self::SaveWork, None) => RunOutcome::Lost,
+            (Self::SaveWork, Some(status)) if status.success() => RunOutcome::Checkpointed,
             (Self::SaveWork, Some(status)) => outcome_of(status),
             (stop, _) => stop.outcome(),
         }
@@ -154,7 +154,7 @@ impl<'a> Supervisor<'a> {
                 Some(Claim::Abandoned) => {
                     let stop = patiently(|| self.ordered())?;
                     self.tell(stop);
-                    return Ok(self.end(stop.map_or(Outcome::Lost, Stop::outcome), None));
+                    return Ok(self.end(stop.map_or(RunOutcome::Lost, Stop::outcome), None));
                 }
                 // A launcher of an earlier supervisor may yet claim the job: the winner is known in the next round.
                 None if self.stop()?.is_some() => {
@@ -276,7 +276,7 @@ impl<'a> Supervisor<'a> {
         let ended = Moment::of(&self.clock);
         self.kill_what_is_left(&mut watch)?;
         let outcome = match stop {
-            None => Outcome::Lost,
+            None => RunOutcome::Lost,
             // Its status is lost with the supervisor before this one.
             Some((stop, Left::ByItself)) => stop.outcome_after(None),
             Some((stop, Left::Killed)) => stop.outcome(),
@@ -467,7 +467,7 @@ impl<'a> Supervisor<'a> {
         patiently(|| watch.kill().map_err(self.failed("kill the processes of")))
     }
 
-    fn end(&self, outcome: Outcome, started: Option<Micros>) -> JobEnd {
+    fn end(&self, outcome: RunOutcome, started: Option<Micros>) -> JobEnd {
         let input_bytes = self
             .job
             .inputs
@@ -505,11 +505,11 @@ fn signal_of(signal: CheckpointSignal) -> Signal {
 }
 
 /// How a process that ended by itself ended.
-fn outcome_of(status: ExitStatus) -> Outcome {
+fn outcome_of(status: ExitStatus) -> RunOutcome {
     match (status.code(), status.signal()) {
-        (Some(0), _) => Outcome::Completed,
-        (Some(exit), _) => Outcome::Failed { exit },
-        (None, signal) => Outcome::Failed {
+        (Some(0), _) => RunOutcome::Completed,
+        (Some(exit), _) => RunOutcome::Failed { exit },
+        (None, signal) => RunOutcome::Failed {
             exit: 128 + signal.unwrap_or(0),
         },
     }

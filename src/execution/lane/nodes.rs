@@ -189,7 +189,7 @@ impl Lane {
         };
         let mut tries = 1;
         loop {
-            match self.call(Some(agreement.work()), read).await {
+            match self.call(Some(agreement.execution_id()), read).await {
                 Err(Failure::NoAnswer(_)) if tries < TRIES => tries += 1,
                 answer => return answer,
             }

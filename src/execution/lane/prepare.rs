@@ -54,7 +54,7 @@ impl Lane {
         let planned = self.context.planner.planned_on(self.resource.clone()).await?;
         let (waiting, moved, replaced) = (planned.waiting, planned.moved, planned.replaced);
         let agreements = planned.agreements.iter();
-        let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.work(), of.id)).collect();
+        let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.execution_id(), of.id)).collect();
         let slots = planned.agreements.into_iter();
         let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
         for slot in &mut slots {

@@ -14,7 +14,7 @@ use crate::negotiation::negotiations::id_in;
 use crate::negotiation::request::offer::{Draft, wrong_name};
 use crate::negotiation::request::places_of_any;
 use crate::negotiation::views::documents::verbatim;
-use crate::negotiation::views::offer::{Negotiated, Said};
+use crate::negotiation::views::offer::{Negotiated, WordedOffer};
 use crate::negotiation::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
 use crate::planner::{self, Acceptance, Accepted, Lost, Proposal, Scaling};
 
@@ -170,7 +170,7 @@ impl Negotiation {
             let form = form(accepting.words.as_deref());
             return Err(self.lost_offer(lost, &row, &instance, form, again).await);
         }
-        let said = Said::read(row.clone(), &document)?;
+        let said = WordedOffer::read(row.clone(), &document)?;
         let of = party.to_owned();
         let replaced = self.replaced(&instance).await?;
         let Accepting { words, input, .. } = accepting;
@@ -193,7 +193,7 @@ impl Negotiation {
         if let Some(lost) = self.lost(&row, &instance) {
             return Err(Error::Conflict(lost.to_string()));
         }
-        let said = Said::read(row.clone(), &document)?;
+        let said = WordedOffer::read(row.clone(), &document)?;
         let of = party.to_owned();
         let replaced = self.replaced(&instance).await?;
         let draft = self
@@ -211,7 +211,7 @@ impl Negotiation {
     /// changed since. The words that accept it have to say the same, but for their name; without them its own are taken.
     fn draft_accepted(
         &self,
-        said: &Said,
+        said: &WordedOffer,
         words: Option<&str>,
         party: &str,
         replaced: Option<&Agreement>,

@@ -5,7 +5,7 @@ use wsag::agreements::{AgreementOffer, CreateInput};
 use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
 
 use super::accept::{Accepting, accepting};
-use super::pending::Decision;
+use super::pending::DecisionTime;
 use crate::agreement::Wording;
 use crate::negotiation::idempotency::{kept, repeated};
 use crate::negotiation::request::json::{At, Check, Json};
@@ -36,13 +36,15 @@ impl Negotiation {
         }
         let of = party.to_owned();
         let (offer, drafts, decision) = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
-            Asked::New(offer, drafts, decision) => (offer, drafts, decision),
-            Asked::Offered(accepting, Decision::Now) => return self.accept(party, accepting, key).await,
-            Asked::Offered(accepting, Decision::Later(acceptance)) => {
+            CreateRequest::New(offer, drafts, decision) => (offer, drafts, decision),
+            CreateRequest::Offered(accepting, DecisionTime::Now) => {
+                return self.accept(party, accepting, key).await;
+            }
+            CreateRequest::Offered(accepting, DecisionTime::Later(acceptance)) => {
                 return self.pend_offer(party, accepting, acceptance, key).await;
             }
         };
-        if let Decision::Later(acceptance) = decision {
+        if let DecisionTime::Later(acceptance) = decision {
             return self.pend(drafts, acceptance, key).await;
         }
         let hash = key.as_ref().map(RequestKey::hash);
@@ -76,25 +78,29 @@ impl Negotiation {
 
     /// The requests that an offer makes: one, or one for each way to read it, and the time of its decision; or the
     /// acceptance of a counter offer.
-    pub(in crate::negotiation) fn read_offer(&self, input: &Input, party: &str) -> Result<Asked, Error> {
+    pub(in crate::negotiation) fn read_offer(
+        &self,
+        input: &Input,
+        party: &str,
+    ) -> Result<CreateRequest, Error> {
         let body = match input {
             Input::Xml(body) => body,
             Input::Json(body) => return self.read_flat(&Json::parse(body)?, party),
         };
         let document = Document::parse(body).map_err(Error::Malformed)?;
-        let mut decision = Decision::Now;
+        let mut decision = DecisionTime::Now;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => offer,
             Message::CreateAgreementInput(input) => {
                 match accepting(&document, &input, "/wsag:CreateAgreementInput")? {
-                    Some(accepting) => return Ok(Asked::Offered(accepting, decision)),
+                    Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
                     None => Box::new(input.offer),
                 }
             }
             Message::CreatePendingAgreementInput(input) => {
-                decision = Decision::Later(self.acceptance(&document, &input)?);
+                decision = DecisionTime::Later(self.acceptance(&document, &input)?);
                 match accepting(&document, &input, "/wsag:CreatePendingAgreementInput")? {
-                    Some(accepting) => return Ok(Asked::Offered(accepting, decision)),
+                    Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
                     None => Box::new(input.offer),
                 }
             }
@@ -106,7 +112,7 @@ impl Negotiation {
         };
         let mut drafts = self.drafts(&document, &offer, party, None)?;
         worded(&mut drafts, &verbatim(&document)?.into());
-        Ok(Asked::New(offer, drafts, decision))
+        Ok(CreateRequest::New(offer, drafts, decision))
     }
 
     /// Where the decision is to be told.
@@ -125,19 +131,19 @@ impl Negotiation {
     }
 
     /// The requests of a flat request: it becomes an offer, which is checked as one that came as a document.
-    fn read_flat(&self, request: &Json, party: &str) -> Result<Asked, Error> {
+    fn read_flat(&self, request: &Json, party: &str) -> Result<CreateRequest, Error> {
         if let Some((offer, decision)) = self.accepted_offer(request)? {
-            return Ok(Asked::Offered(Accepting::as_it_stands(offer), decision));
+            return Ok(CreateRequest::Offered(Accepting::as_it_stands(offer), decision));
         }
         let (request, ()) = self.read_request(&At::root(request), &[], |_, _| ())?;
         let offer = Box::new(request.wish.offer(&request.offered.template));
         let mut drafts = self.drafts_of(&offer, &request.places, party, None)?;
         worded(&mut drafts, &wording::kept(&request.wish, &request.offered));
-        Ok(Asked::New(offer, drafts, request.decision))
+        Ok(CreateRequest::New(offer, drafts, request.decision))
     }
 
     /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
-    fn accepted_offer(&self, request: &Json) -> Result<Option<(Uuid, Decision)>, Error> {
+    fn accepted_offer(&self, request: &Json) -> Result<Option<(Uuid, DecisionTime)>, Error> {
         let Json::Object(members) = request else {
             return Ok(None);
         };
@@ -167,9 +173,9 @@ fn worded(drafts: &mut [Draft], wording: &Wording) {
 }
 
 /// The source of a new agreement.
-pub(in crate::negotiation) enum Asked {
+pub(in crate::negotiation) enum CreateRequest {
     /// An offer, with the request for each way to read it; and when it is to be decided.
-    New(Box<AgreementOffer>, Vec<Draft>, Decision),
+    New(Box<AgreementOffer>, Vec<Draft>, DecisionTime),
     /// A counter offer of ours; and when that is to be decided.
-    Offered(Accepting, Decision),
+    Offered(Accepting, DecisionTime),
 }

@@ -174,7 +174,7 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
         let agreement = self.stored(&scope, id).await?;
-        let folder = Folder::of(self.jobs.path(), Run::first(agreement.work()));
+        let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
         still_kept(&agreement, &folder)?;
         let written = blocking(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();
@@ -204,7 +204,7 @@ impl Negotiation {
                 "the agreement is {state}: the files of its job can be removed when it is over"
             )));
         }
-        let work = agreement.work();
+        let work = agreement.execution_id();
         if !self.store.is_over(work).await? {
             return Err(Error::Conflict(
                 "another agreement goes on with its work and its files".to_owned(),

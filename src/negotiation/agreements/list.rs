@@ -4,7 +4,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, NegotiationInstance};
-use crate::negotiation::views::offer::Said;
+use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::{AgreementPage, AgreementView, EventView, TimelineView};
 use crate::negotiation::{Error, Negotiation, NegotiationView, Scope};
 use crate::store::TrailLine;
@@ -125,7 +125,7 @@ impl Negotiation {
             view.penalties = self.penalties_about(&instance).await?;
             for (row, document) in self.store.offers_held(instance.id).await? {
                 if !row.is_expired(now) {
-                    view.offers.push(Said::read(row, &document)?.view());
+                    view.offers.push(WordedOffer::read(row, &document)?.view());
                 }
             }
             views.push(view);

@@ -13,7 +13,7 @@ use super::accept::{Acceptable, Accepting};
 use crate::negotiation::idempotency::{kept, repeated};
 use crate::negotiation::request::offer::Draft;
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey};
-use crate::planner::{self, Accepted, Proposal, Settlement, Telling, Ways};
+use crate::planner::{self, Accepted, CallBackTarget, Proposal, Settlement, Ways};
 use crate::store::{self, Undecided};
 
 /// Pending agreements that are read at a time.
@@ -46,7 +46,7 @@ impl Deciding {
 
 /// How an offer asks to be decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::negotiation) enum Decision {
+pub(in crate::negotiation) enum DecisionTime {
     /// Before it is answered.
     Now,
     /// Afterwards; told to this address, if there is one.
@@ -199,8 +199,8 @@ impl Negotiation {
     }
 }
 
-fn telling(address: String) -> Telling {
-    Telling {
+fn telling(address: String) -> CallBackTarget {
+    CallBackTarget {
         address,
         accepted: accept_agreement_input(),
         rejected: |why| reject_agreement_input(&[reason(why)]),

@@ -97,7 +97,7 @@ impl Negotiation {
         let handed = agreement.job.is_none()
             && !agreement.state.is_final()
             && self.planner.kind_of(&agreement.resource) == Some("slurm");
-        handed.then(|| name_of(&agreement.resource, Run::first(agreement.work())))
+        handed.then(|| name_of(&agreement.resource, Run::first(agreement.execution_id())))
     }
 
     /// The output of an agreement's job, from its beginning: to `stdout`, to `stderr`, or to a file of its working
@@ -108,7 +108,7 @@ impl Negotiation {
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
         let agreement = self.stored(&scope, id).await?;
         let (folder, name) = (
-            Folder::of(self.jobs.path(), Run::first(agreement.work())),
+            Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
             name.to_owned(),
         );
         super::files::still_kept(&agreement, &folder)?;

@@ -2,27 +2,27 @@
 
 use uuid::Uuid;
 use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
-    NegotiationRole, negotiate_output,
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
+    NegotiationOfferState, NegotiationRole, negotiate_output,
 };
 
 use super::counter::Counter;
 use crate::agreement::{NegotiationOffer, OfferCreator, OfferState};
 use crate::negotiation::Negotiation;
-use crate::negotiation::views::offer::Said;
+use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::rejection::Rejection;
-use crate::planner::{Candidate, Spoken as Put};
+use crate::planner::{Candidate, OfferWords};
 
 /// An answer to an offer, to be stored as a counter offer, with its document.
 pub(in crate::negotiation) struct Answer {
-    pub(in crate::negotiation) put: Put,
-    pub(in crate::negotiation) words: Spoken,
+    pub(in crate::negotiation) put: OfferWords,
+    pub(in crate::negotiation) words: OfferDocument,
 }
 
 impl Answer {
     /// The answer as it is sent without being stored.
-    pub(in crate::negotiation) fn said(self) -> Said {
-        Said {
+    pub(in crate::negotiation) fn said(self) -> WordedOffer {
+        WordedOffer {
             row: self.put.offer,
             words: self.words,
         }
@@ -35,13 +35,13 @@ impl Negotiation {
         &self,
         negotiation: Uuid,
         parent: Uuid,
-        asked: &Spoken,
+        asked: &OfferDocument,
         counter: Counter,
         candidate: Candidate,
         state: OfferState,
     ) -> Answer {
         let id = Uuid::now_v7();
-        let words = Spoken {
+        let words = OfferDocument {
             offer_id: id.to_string(),
             name: counter.offer.name,
             context: counter.offer.context,
@@ -59,7 +59,7 @@ impl Negotiation {
             },
             constraints: NegotiationConstraints::default(),
         };
-        let put = Put {
+        let put = OfferWords {
             offer: NegotiationOffer {
                 id,
                 negotiation,
@@ -85,7 +85,7 @@ impl Negotiation {
         &self,
         negotiation: Uuid,
         parent: Option<Uuid>,
-        asked: &Spoken,
+        asked: &OfferDocument,
         rejection: &Rejection,
     ) -> Answer {
         let id = Uuid::now_v7();
@@ -100,7 +100,7 @@ impl Negotiation {
             state_extensions: vec![rejection.fragment()],
             extensions: Vec::new(),
         };
-        let put = Put {
+        let put = OfferWords {
             offer: NegotiationOffer {
                 id,
                 negotiation,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationOffer as Spoken, advertise_output};
+use wsag::negotiations::{NegotiationOffer as OfferDocument, advertise_output};
 use wsag::{Document, Message, Places};
 
 use super::flat::AnswersView;
@@ -14,7 +14,7 @@ use super::offers::{Arrival, invalid, violation};
 use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{kept, repeated};
 use crate::negotiation::request::json::{Check, Json};
-use crate::negotiation::views::offer::{Negotiated, Said};
+use crate::negotiation::views::offer::{Negotiated, WordedOffer};
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Scope};
 use crate::planner::{self, Bargain};
 
@@ -23,7 +23,7 @@ const OFFERS_MAX: usize = 32;
 
 /// An answer in both representations, as it is kept for a repeated request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct StoredAnswer {
     /// As a flat value.
     pub json: String,
     /// As a document.
@@ -32,7 +32,7 @@ pub struct Told {
 
 /// The kinds of a message with offers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::negotiation) enum Asked {
+pub(in crate::negotiation) enum OfferMessage {
     Negotiate,
     Advertise,
 }
@@ -56,7 +56,7 @@ enum Given {
 
 /// An offer, and where its maker has it.
 pub(in crate::negotiation) struct Placed {
-    pub(in crate::negotiation) offer: Spoken,
+    pub(in crate::negotiation) offer: OfferDocument,
     pub(in crate::negotiation) places: Places,
 }
 
@@ -74,19 +74,19 @@ impl Negotiation {
         id: Uuid,
         input: Input,
         key: Option<RequestKey>,
-    ) -> Result<Told, Error> {
+    ) -> Result<StoredAnswer, Error> {
         let instance = self.instance(scope, id).await?;
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
         let (form, offers) = self
-            .reading(move |_| read_message(&input, Asked::Negotiate))
+            .reading(move |_| read_message(&input, OfferMessage::Negotiate))
             .await??;
         let mut all = Negotiated { said: Vec::new() };
         let mut answers = Vec::with_capacity(offers.len());
         for (number, given) in offers.into_iter().enumerate() {
             let step = key.as_ref().map(|key| key.step(number));
-            let said = match self.offer_of(&instance, given, Asked::Negotiate).await {
+            let said = match self.offer_of(&instance, given, OfferMessage::Negotiate).await {
                 Ok(placed) => {
                     let arrival = Arrival {
                         key: step,
@@ -103,7 +103,7 @@ impl Negotiation {
                     Err(why) => return Err(why),
                 },
             };
-            answers.push(AnswersView::of(said.iter().map(Said::view).collect()));
+            answers.push(AnswersView::of(said.iter().map(WordedOffer::view).collect()));
             all.said.extend(said);
         }
         let json = match form {
@@ -111,7 +111,7 @@ impl Negotiation {
             Form::Request => json!(answers.first()),
             Form::Requests => json!({ "answers": answers }),
         };
-        let told = Told {
+        let told = StoredAnswer {
             json: json.to_string(),
             document: all.document(),
         };
@@ -129,19 +129,19 @@ impl Negotiation {
         id: Uuid,
         input: Input,
         key: Option<RequestKey>,
-    ) -> Result<Told, Error> {
+    ) -> Result<StoredAnswer, Error> {
         let instance = self.instance(scope, id).await?;
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
         let (_, offers) = self
-            .reading(move |_| read_message(&input, Asked::Advertise))
+            .reading(move |_| read_message(&input, OfferMessage::Advertise))
             .await??;
         let mut understood = Vec::new();
         let mut names = BTreeSet::new();
         for (number, given) in offers.into_iter().enumerate() {
             let step = key.as_ref().map(|key| key.step(number));
-            let placed = match self.offer_of(&instance, given, Asked::Advertise).await {
+            let placed = match self.offer_of(&instance, given, OfferMessage::Advertise).await {
                 Ok(placed) => placed,
                 Err(why) => {
                     let before = self.put_before(step.as_ref(), why).await?;
@@ -181,10 +181,10 @@ impl Negotiation {
             };
             for id in taken {
                 let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
-                views.push(Said::read(row, &document)?.view());
+                views.push(WordedOffer::read(row, &document)?.view());
             }
         }
-        let told = Told {
+        let told = StoredAnswer {
             json: json!({ "offers": views }).to_string(),
             document: advertise_output(),
         };
@@ -225,7 +225,7 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         given: Given,
-        asked: Asked,
+        asked: OfferMessage,
     ) -> Result<Placed, Error> {
         match given {
             Given::Document(placed) => Ok(*placed),
@@ -235,7 +235,7 @@ impl Negotiation {
 }
 
 /// The offers of a message, and its form.
-fn read_message(input: &Input, asked: Asked) -> Result<(Form, Vec<Given>), Error> {
+fn read_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<Given>), Error> {
     let body = match input {
         Input::Xml(body) => {
             let offers = read_offers(body, asked)?;
@@ -261,15 +261,15 @@ fn read_message(input: &Input, asked: Asked) -> Result<(Form, Vec<Given>), Error
     let given = requests.into_iter().enumerate().map(|(number, request)| {
         // Each is answered on its own, or all are taken together.
         let pointer = match asked {
-            Asked::Negotiate => String::new(),
-            Asked::Advertise => format!("/{number}"),
+            OfferMessage::Negotiate => String::new(),
+            OfferMessage::Advertise => format!("/{number}"),
         };
         Given::Flat(request, pointer)
     });
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Placed>, Error> {
+fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>, Error> {
     let document = Document::parse(body).map_err(Error::Malformed)?;
     let (offers, message) = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
         (Message::NegotiationOffer(offer), _) => {
@@ -279,13 +279,13 @@ fn read_offers(body: &[u8], asked: Asked) -> Result<Vec<Placed>, Error> {
                 places,
             }]);
         }
-        (Message::NegotiateInput(offers), Asked::Negotiate) => (offers, "NegotiateInput"),
-        (Message::AdvertiseInput(offers), Asked::Advertise) => (offers, "AdvertiseInput"),
-        (_, Asked::Negotiate) => {
+        (Message::NegotiateInput(offers), OfferMessage::Negotiate) => (offers, "NegotiateInput"),
+        (Message::AdvertiseInput(offers), OfferMessage::Advertise) => (offers, "AdvertiseInput"),
+        (_, OfferMessage::Negotiate) => {
             let what = "wsag-neg:NegotiateInput or wsag-neg:NegotiationOffer is expected here";
             return Err(Error::not_offered(&document, "", what));
         }
-        (_, Asked::Advertise) => {
+        (_, OfferMessage::Advertise) => {
             let what = "wsag-neg:AdvertiseInput or wsag-neg:NegotiationOffer is expected here";
             return Err(Error::not_offered(&document, "", what));
         }

@@ -8,22 +8,22 @@ use serde_json::Value;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
-    NegotiationRole,
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
+    NegotiationOfferState, NegotiationRole,
 };
 use wsag::time::DateTime;
 use wsag::{Places, Violations};
 
 use super::demands;
-use super::exchange::{Asked, Placed};
+use super::exchange::{OfferMessage, Placed};
 use super::offers::Arrival;
 use crate::agreement::{Agreement, NegotiationInstance};
-use crate::negotiation::agreements::pending::Decision;
+use crate::negotiation::agreements::pending::DecisionTime;
 use crate::negotiation::idempotency::kept;
 use crate::negotiation::negotiations::{Opened, Opening, opening_document};
 use crate::negotiation::request::Request;
 use crate::negotiation::request::json::{At, Check, Json, Object};
-use crate::negotiation::views::offer::Said;
+use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
 use crate::planner::Initiation;
@@ -148,7 +148,7 @@ impl Negotiation {
         {
             instance = self.instance(&Scope::Party(party.to_owned()), first).await?;
         }
-        let AnswersView { offers, refusal } = AnswersView::of(said.iter().map(Said::view).collect());
+        let AnswersView { offers, refusal } = AnswersView::of(said.iter().map(WordedOffer::view).collect());
         let mut negotiation = NegotiationView::of(&instance, self.clock.now());
         negotiation.offers = offers;
         let opened = Opened {
@@ -165,7 +165,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         request: Json,
         pointer: String,
-        asked: Asked,
+        asked: OfferMessage,
     ) -> Result<Placed, Error> {
         let (request, of_itself) = self
             .reading(move |this| {
@@ -186,7 +186,7 @@ impl Negotiation {
                 let message = "the id of an offer of this negotiation is expected";
                 return refused("/counterOfferTo", message);
             };
-            let words = Said::read(row, &document)?.words;
+            let words = WordedOffer::read(row, &document)?.words;
             Base::Offer(Box::new(AgreementOffer {
                 name: words.name,
                 agreement_id: None,
@@ -199,8 +199,8 @@ impl Negotiation {
             Base::Template
         };
         let otherwise = match asked {
-            Asked::Negotiate => NegotiationOfferState::Solicited,
-            Asked::Advertise => NegotiationOfferState::Advisory,
+            OfferMessage::Negotiate => NegotiationOfferState::Solicited,
+            OfferMessage::Advertise => NegotiationOfferState::Advisory,
         };
         let replaced = self.replaced(instance).await?;
         let (offer, places) = self.asked(&instance.party, request, base, replaced).await?;
@@ -272,7 +272,7 @@ impl Negotiation {
         let party = party.to_owned();
         self.reading(move |this| {
             let Request { wish, places, .. } = request;
-            if request.decision != Decision::Now {
+            if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";
                 return refused(&places, "/pending", message);
             }
@@ -300,9 +300,9 @@ fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraint
 }
 
 /// An offer as it enters a negotiation, with the defaults of the members that it leaves out.
-fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> Spoken {
+fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> OfferDocument {
     let template = offer.context.template_id.clone().unwrap_or_default();
-    Spoken {
+    OfferDocument {
         offer_id: of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string()),
         name: offer.name,
         offer_context: NegotiationOfferContext {

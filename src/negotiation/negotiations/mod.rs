@@ -26,8 +26,8 @@ use super::{Error, Input, Negotiation, RequestKey, Scope};
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use crate::clock::second_of;
 use crate::negotiation::agreements::terminate::read_reason;
-use crate::negotiation::negotiations::exchange::Told;
-use crate::negotiation::views::offer::{OfferView, Said};
+use crate::negotiation::negotiations::exchange::StoredAnswer;
+use crate::negotiation::views::offer::{OfferView, WordedOffer};
 use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
@@ -253,17 +253,17 @@ impl Negotiation {
         self.reading(move |this| {
             let said = offers
                 .into_iter()
-                .map(|(row, document)| Said::read(row, &document));
+                .map(|(row, document)| WordedOffer::read(row, &document));
             let said = said.collect::<Result<Vec<_>, Error>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;
-            view.offers = said.iter().map(Said::view).collect();
+            view.offers = said.iter().map(WordedOffer::view).collect();
             let InitiateInput { mut context, .. } = opening_of(&document)?;
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
                 templates: this.templates.all().cloned().collect(),
-                offers: said.iter().map(Said::document).collect(),
+                offers: said.iter().map(WordedOffer::document).collect(),
             };
             Ok((view, properties.to_xml()))
         })
@@ -283,7 +283,7 @@ impl Negotiation {
         id: Uuid,
         input: Input,
         key: Option<RequestKey>,
-    ) -> Result<Told, Error> {
+    ) -> Result<StoredAnswer, Error> {
         self.instance(scope, id).await?;
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
@@ -391,9 +391,9 @@ fn read_end(input: &Input) -> Result<(), Error> {
 }
 
 /// The answer about a negotiation that was ended.
-fn told_of_end(ended: &NegotiationInstance) -> Told {
+fn told_of_end(ended: &NegotiationInstance) -> StoredAnswer {
     let at = ended.ended.unwrap_or(ended.created);
-    Told {
+    StoredAnswer {
         json: kept(&NegotiationView::of(ended, second_of(at))),
         document: terminate_negotiation_response(),
     }

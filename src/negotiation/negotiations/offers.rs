@@ -7,7 +7,7 @@ use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::guard;
 use wsag::negotiations::{
-    NegotiationOffer as Spoken, NegotiationOfferState, NegotiationRole, negotiate_input,
+    NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole, negotiate_input,
 };
 use wsag::{Places, Violation, ViolationKind, Violations};
 
@@ -21,10 +21,10 @@ use crate::agreement::{
 use crate::negotiation::agreements::accept::only;
 use crate::negotiation::idempotency::{kept, repeated};
 use crate::negotiation::request::json::TOKEN_MAX;
-use crate::negotiation::views::offer::{Negotiated, Said};
+use crate::negotiation::views::offer::{Negotiated, WordedOffer};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Scope};
-use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, Spoken as Put, Suggestion};
+use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Suggestion};
 
 /// How an offer comes to the table.
 pub(in crate::negotiation) struct Arrival {
@@ -62,7 +62,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         placed: Placed,
         arrival: Arrival,
-    ) -> Result<Vec<Said>, Error> {
+    ) -> Result<Vec<WordedOffer>, Error> {
         if let Some(before) = self.answered::<Vec<Uuid>>(arrival.key.as_ref()).await? {
             return self.said_before(&before).await;
         }
@@ -91,12 +91,12 @@ impl Negotiation {
     }
 
     /// The answers that an offer was given before.
-    pub(in crate::negotiation) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<Said>, Error> {
+    pub(in crate::negotiation) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<WordedOffer>, Error> {
         let mut said = Vec::with_capacity(ids.len());
         for id in ids {
             let (row, document) = self.store.offer(*id).await?.ok_or(Error::NotFound)?;
             if row.creator == OfferCreator::Responder {
-                said.push(Said::read(row, &document)?);
+                said.push(WordedOffer::read(row, &document)?);
             }
         }
         Ok(said)
@@ -117,9 +117,9 @@ impl Negotiation {
         }
         let now = self.clock.now();
         let offers = self.store.offers(instance.id).await?.into_iter();
-        let held: Result<Vec<Said>, Error> = offers
+        let held: Result<Vec<WordedOffer>, Error> = offers
             .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
-            .map(|(row, document)| Said::read(row, &document))
+            .map(|(row, document)| WordedOffer::read(row, &document))
             .collect();
         let said = held?;
         if !said.is_empty() {
@@ -127,7 +127,7 @@ impl Negotiation {
         }
         let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;
         let state = row.state;
-        let offer = Said::read(row, &document)?.words;
+        let offer = WordedOffer::read(row, &document)?.words;
         let (offer, demands) = self
             .reading(move |_| {
                 let demands = CompiledConstraints::compile(&offer.constraints);
@@ -285,13 +285,13 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         Placed { offer, places }: &Placed,
-        incoming: Option<Put>,
+        incoming: Option<OfferWords>,
         answers: Vec<Answer>,
         Arrival { key, opening }: Arrival,
-    ) -> Result<Vec<Said>, Error> {
+    ) -> Result<Vec<WordedOffer>, Error> {
         let is_opened = opening.is_none();
         let hash = key.as_ref().map(RequestKey::hash);
-        let (answers, words): (Vec<Put>, Vec<Spoken>) = answers
+        let (answers, words): (Vec<OfferWords>, Vec<OfferDocument>) = answers
             .into_iter()
             .map(|answer| (answer.put, answer.words))
             .unzip();
@@ -310,7 +310,7 @@ impl Negotiation {
         let rejection = match self.planner.bargain(bargain).await {
             Ok(answered) => {
                 let said = answered.into_iter().zip(words);
-                return Ok(said.map(|(row, words)| Said { row, words }).collect());
+                return Ok(said.map(|(row, words)| WordedOffer { row, words }).collect());
             }
             Err(planner::Error::NotFound) if is_opened => {
                 return Err(self
@@ -347,7 +347,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         Placed { offer, places }: &Placed,
         is_first: bool,
-    ) -> Result<Result<(Understood, Put), Vec<Violation>>, Error> {
+    ) -> Result<Result<(Understood, OfferWords), Vec<Violation>>, Error> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
         if offer.offer_id.len() > TOKEN_MAX {
@@ -379,7 +379,7 @@ impl Negotiation {
         let parent = match answered {
             Some((parent, document)) => {
                 let id = parent.id;
-                let words = Said::read(parent, &document)?.words;
+                let words = WordedOffer::read(parent, &document)?.words;
                 if words.context.template_id != offer.context.template_id {
                     let message = "the offer that it answers was made from another template";
                     wrong("CounterOfferTo", message.to_owned());
@@ -471,11 +471,11 @@ impl Negotiation {
         instance: &NegotiationInstance,
         parent: Option<Uuid>,
         state: OfferState,
-        offer: &Spoken,
+        offer: &OfferDocument,
         document: String,
-    ) -> Put {
+    ) -> OfferWords {
         let expires = offer.offer_context.expiration_time;
-        Put {
+        OfferWords {
             offer: NegotiationOffer {
                 id: Uuid::now_v7(),
                 negotiation: instance.id,
@@ -505,7 +505,7 @@ impl Negotiation {
 }
 
 /// Whether a first offer names its own template as the document that it answers, in one of the three forms.
-fn names_template(offer: &Spoken, to: &str) -> bool {
+fn names_template(offer: &OfferDocument, to: &str) -> bool {
     let id = offer.context.template_id.as_deref().unwrap_or_default();
     let name = offer.context.template_name.as_deref().unwrap_or_default();
     !to.is_empty() && (to == id || to == name || to == format!("{id}-{name}"))

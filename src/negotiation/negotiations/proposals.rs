@@ -13,8 +13,8 @@ use wsag::Places;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as Spoken, NegotiationOfferContext, NegotiationOfferState,
-    NegotiationRole, negotiate_output,
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
+    NegotiationOfferState, NegotiationRole, negotiate_output,
 };
 use wsag::time::DateTime;
 
@@ -26,10 +26,10 @@ use crate::agreement::{
     OfferState, OfferTerms, ProposalReason,
 };
 use crate::clock::MICROS_PER_SECOND;
-use crate::negotiation::request::wish::Wish;
+use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::{MoneyView, second};
 use crate::negotiation::{Error, Negotiation};
-use crate::planner::{Bargain, Proposed, Spoken as Put, Suggestion};
+use crate::planner::{Bargain, OfferWords, Proposed, Suggestion};
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
 const UNANSWERED_MAX: u32 = 1_000;
@@ -135,9 +135,9 @@ impl Negotiation {
         // The replacement of a slot that was to be over by now may end later.
         let late = agreement.deadline - agreement.placement().duration() < now + hold;
         let end = now + hold + agreement.placement().duration();
-        let wish = Wish {
+        let wish = FlatRequest {
             end: late.then(|| DateTime::from_seconds(end.seconds())),
-            ..Wish::default()
+            ..FlatRequest::default()
         };
         let instance = NegotiationInstance {
             id: Uuid::now_v7(),
@@ -159,7 +159,7 @@ impl Negotiation {
         let answers = self
             .counter_offers(&instance, root.offer.id, understood, &placed)
             .await?;
-        let answers: Vec<Put> = answers.into_iter().map(|answer| answer.put).collect();
+        let answers: Vec<OfferWords> = answers.into_iter().map(|answer| answer.put).collect();
         if answers.iter().all(|of| of.offer.state == OfferState::Rejected) {
             return Err(Error::Conflict("there is no other place".to_owned()));
         }
@@ -180,9 +180,13 @@ impl Negotiation {
     }
 
     /// The root of a proposal: the agreement in the provider's words.
-    fn as_agreed(&self, instance: &NegotiationInstance, agreed: AgreementOffer) -> (Put, Spoken) {
+    fn as_agreed(
+        &self,
+        instance: &NegotiationInstance,
+        agreed: AgreementOffer,
+    ) -> (OfferWords, OfferDocument) {
         let id = Uuid::now_v7();
-        let words = Spoken {
+        let words = OfferDocument {
             offer_id: id.to_string(),
             name: agreed.name,
             offer_context: NegotiationOfferContext {
@@ -197,7 +201,7 @@ impl Negotiation {
             terms: agreed.terms,
             constraints: NegotiationConstraints::default(),
         };
-        let put = Put {
+        let put = OfferWords {
             offer: NegotiationOffer {
                 id,
                 negotiation: instance.id,

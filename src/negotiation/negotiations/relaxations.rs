@@ -4,7 +4,7 @@ use wsag::agreements::AgreementOffer;
 use wsag::time::DateTime;
 use wsag::{Document, Places};
 
-use crate::negotiation::request::wish::Wish;
+use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::RelaxationView;
 use crate::negotiation::{Negotiation, RefusalView};
 
@@ -34,15 +34,15 @@ impl Negotiation {
 }
 
 /// The new values of a change.
-fn relaxed(relaxation: &RelaxationView) -> Wish {
+fn relaxed(relaxation: &RelaxationView) -> FlatRequest {
     let at = |time: scheduler::Time| DateTime::from_seconds(time.seconds());
-    Wish {
+    FlatRequest {
         nodes: relaxation.nodes.map(|nodes| (nodes, nodes)),
         start: relaxation.ready.map(at),
         end: relaxation.deadline.map(at),
         duration: relaxation
             .duration_seconds
             .and_then(|seconds| i32::try_from(seconds).ok()),
-        ..Wish::default()
+        ..FlatRequest::default()
     }
 }

@@ -3,11 +3,11 @@
 
 pub(super) mod cluster_policy;
 pub(super) mod filters;
+pub(super) mod flat_request;
 pub(super) mod guarantees;
 pub(super) mod json;
 pub(super) mod offer;
 pub(super) mod sizes;
-pub(super) mod wish;
 pub(super) mod wording;
 
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use super::idempotency::kept;
 use super::templates::Offered;
 use super::{Error, Negotiation};
-use crate::negotiation::agreements::pending::Decision;
+use crate::negotiation::agreements::pending::DecisionTime;
+use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Check, Json, Object};
-use crate::negotiation::request::wish::{Run, Wish};
 use crate::negotiation::views::scheduling::SchedulingView;
 
 /// The members of a request.
@@ -72,13 +72,13 @@ const ELEMENTS: [(&str, &[&str]); 18] = [
 
 /// A flat request, read into a wish.
 pub(super) struct Request {
-    pub(super) wish: Wish,
+    pub(super) wish: FlatRequest,
     /// Where each part of the wish stands in the request.
     pub(super) places: Places,
     /// The template that it is to become an offer of: the first one where it names none.
     pub(super) offered: Arc<Offered>,
     /// When it is to be decided.
-    pub(super) decision: Decision,
+    pub(super) decision: DecisionTime,
 }
 
 impl Negotiation {
@@ -123,12 +123,12 @@ impl Negotiation {
         })
     }
 
-    pub(super) fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> Decision {
+    pub(super) fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> DecisionTime {
         let pending = object.get("pending").and_then(|at| check.boolean(&at));
         let Some(at) = object.get("callback") else {
             return match pending {
-                Some(true) => Decision::Later(None),
-                _ => Decision::Now,
+                Some(true) => DecisionTime::Later(None),
+                _ => DecisionTime::Now,
             };
         };
         if pending != Some(true) {
@@ -138,13 +138,13 @@ impl Negotiation {
         if let Some(Err(why)) = address.as_deref().map(|address| self.call_backs.check(address)) {
             check.add(&at.pointer, why);
         }
-        Decision::Later(address)
+        DecisionTime::Later(address)
     }
 }
 
 /// The wish and its places.
-fn read_wish(check: &mut Check, object: &Object<'_>) -> (Wish, Places) {
-    let wish = Wish {
+fn read_wish(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
+    let wish = FlatRequest {
         name: object.get("name").and_then(|at| check.text(&at)),
         run: read_run(check, object),
         nodes: object.get("nodes").and_then(|at| read_nodes(check, &at)),
@@ -152,7 +152,7 @@ fn read_wish(check: &mut Check, object: &Object<'_>) -> (Wish, Places) {
             .get("durationSeconds")
             .and_then(|at| check.count(&at, i32::MAX)),
         scheduling: read_scheduling(check, object),
-        ..Wish::default()
+        ..FlatRequest::default()
     };
     (read_window(check, object, wish), places(object))
 }
@@ -216,7 +216,7 @@ struct KeptWindow {
     end: Option<String>,
 }
 
-impl Wish {
+impl FlatRequest {
     /// As a flat request that reads as the same wish.
     pub(super) fn to_json(&self) -> String {
         let run = self.run.as_ref();
@@ -241,7 +241,7 @@ impl Wish {
         })
     }
 
-    /// The text of [`Wish::to_json`], and its places.
+    /// The text of [`FlatRequest::to_json`], and its places.
     ///
     /// # Errors
     /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
@@ -305,12 +305,12 @@ fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
     Some((min, max))
 }
 
-fn read_window(check: &mut Check, object: &Object<'_>, wish: Wish) -> Wish {
+fn read_window(check: &mut Check, object: &Object<'_>, wish: FlatRequest) -> FlatRequest {
     let window = object.get("window");
     let Some(window) = window.and_then(|at| check.object(&at, &["start", "end"])) else {
         return wish;
     };
-    Wish {
+    FlatRequest {
         start: window.get("start").and_then(|at| check.date_time(&at)),
         end: window.get("end").and_then(|at| check.date_time(&at)),
         ..wish
@@ -498,7 +498,7 @@ mod tests {
                 version: named.then(|| texts[1].clone()),
                 arguments: if empty { Vec::new() } else { vec![texts[2].clone(), String::new()] },
             };
-            let wish = Wish {
+            let wish = FlatRequest {
                 name: named.then(|| texts[3].clone()),
                 run: runs.then_some(run),
                 nodes: nodes.map(|(least, more)| (least, least + more)),
@@ -514,7 +514,7 @@ mod tests {
                     preference: price.map(|price| Preference { price: Some(price), ..Preference::default() }),
                 },
             };
-            prop_assert_eq!(Wish::from_json(&wish.to_json()).unwrap().0, wish);
+            prop_assert_eq!(FlatRequest::from_json(&wish.to_json()).unwrap().0, wish);
         }
     }
 }

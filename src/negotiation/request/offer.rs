@@ -16,7 +16,7 @@ use super::{filters, sizes};
 use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{Error, Negotiation};
-use crate::planner::{Choice, Proposal, Scaling};
+use crate::planner::{CompositorChoice, Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;
@@ -558,8 +558,8 @@ pub(in crate::negotiation) fn wrong_name(document: &Document<'_>, name: Option<&
     })
 }
 
-fn choice(choice: &wsag::terms::Choice) -> Choice {
-    Choice {
+fn choice(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {
+    CompositorChoice {
         path: choice.path.clone(),
         members: choice.members.clone(),
     }

@@ -5,8 +5,8 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::{Document, Fragment, Message, Places};
 
+use super::flat_request::FlatRequest;
 use super::offer::Draft;
-use super::wish::Wish;
 use crate::agreement::Wording;
 use crate::negotiation::templates::{self, Offered};
 use crate::negotiation::{Error, Negotiation};
@@ -69,7 +69,7 @@ fn unreadable(why: impl std::fmt::Display) -> Error {
 }
 
 /// A wish about a template as it is kept.
-pub(in crate::negotiation) fn kept(wish: &Wish, offered: &Offered) -> Wording {
+pub(in crate::negotiation) fn kept(wish: &FlatRequest, offered: &Offered) -> Wording {
     Wording::Request {
         template: offered.version,
         request: wish.to_json(),
@@ -105,7 +105,7 @@ impl Negotiation {
             Wording::Document(text) => return Ok(Words::Document(text)),
             Wording::Request { template, request } => (template, request),
         };
-        let (wish, places) = Wish::from_json(&request).map_err(unreadable)?;
+        let (wish, places) = FlatRequest::from_json(&request).map_err(unreadable)?;
         if let Some(offered) = self.templates.version(version) {
             return Ok(Words::Offer(Box::new(wish.offer(&offered.template)), places));
         }

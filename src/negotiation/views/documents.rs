@@ -11,11 +11,11 @@ use wsag::placement::{self, Moved, Placement};
 use wsag::refusals::{self, Description, Direction, Fault};
 use wsag::scheduling::Budget;
 use wsag::states::{self, Activity, AgreementProperties, ServiceTermState, status};
-use wsag::terms::Choice;
+use wsag::terms::CompositorChoice;
 use wsag::time::DateTime;
 use wsag::{Document, Fragment};
 
-use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, Outcome, ServiceState, Slot};
+use crate::agreement::{Agreement, AgreementState, GuaranteeState, Money, RunOutcome, ServiceState, Slot};
 use crate::clock::Micros;
 use crate::negotiation::agreements::list::{NegotiationsView, Page, Timeline};
 use crate::negotiation::request::wording::Words;
@@ -106,7 +106,7 @@ fn placement(agreement: &Agreement) -> Placement {
         node_names: Vec::new(),
         started: agreement.started.map(instant),
         ended: agreement.ended.map(instant),
-        exit_status: agreement.outcome.and_then(Outcome::exit),
+        exit_status: agreement.outcome.and_then(RunOutcome::exit),
         outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
     }
 }
@@ -253,7 +253,7 @@ pub fn created(accepted: &AcceptedView, base: &str) -> String {
     let choices: Vec<_> = accepted
         .choices
         .iter()
-        .map(|of| Choice {
+        .map(|of| CompositorChoice {
             path: of.path.clone(),
             members: of.members.clone(),
         })

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::ProposalView;
 use crate::agreement::{Agreement, Compensation, Guarantee, Money, Slot};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::planner::{Accepted, Alternative, Choice, Refusal};
+use crate::planner::{Accepted, AlternativeSlot, CompositorChoice, Refusal};
 use crate::store::{Succession, TrailLine};
 
 /// A template, as far as one needs to know it to choose.
@@ -331,7 +331,7 @@ impl AgreementView {
                 .as_ref()
                 .map_or_else(Vec::new, |job| job.arguments.clone()),
             outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
-            exit_status: agreement.outcome.and_then(crate::agreement::Outcome::exit),
+            exit_status: agreement.outcome.and_then(crate::agreement::RunOutcome::exit),
             guarantees: agreement
                 .guarantees
                 .iter()
@@ -433,7 +433,7 @@ impl AcceptedView {
 }
 
 impl ChoiceView {
-    fn of(choice: &Choice) -> Self {
+    fn of(choice: &CompositorChoice) -> Self {
         Self {
             path: choice.path.clone(),
             members: choice.members.clone(),
@@ -496,7 +496,7 @@ impl RelaxationView {
 
 impl AlternativeView {
     /// The view of a slot outside a window, on the side that it reaches further beyond.
-    fn of(alternative: Alternative, window: Interval) -> Self {
+    fn of(alternative: AlternativeSlot, window: Interval) -> Self {
         let slot = alternative.slot;
         let (before, after) = (window.start - slot.start, slot.end - window.end);
         Self {

@@ -9,7 +9,7 @@ use super::instant;
 use crate::execution::slurm::expand_nodes;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::{Error, Negotiation};
-use crate::planner::{NodeState, Saying, Standing};
+use crate::planner::{NodeOverride, NodeState, NodeStatus};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
 const NODES_SHOWN_MAX: usize = 10_000;
@@ -175,7 +175,7 @@ impl Negotiation {
         let (state, reason) = read_saying(body)?;
         let words = nodes;
         let nodes = self.numbers_of(resource, nodes).ok_or(Error::NotFound)?;
-        let saying = Saying {
+        let saying = NodeOverride {
             id: Uuid::now_v7(),
             party: party.to_owned(),
             words: if words.len() > WORDS_MAX {
@@ -216,7 +216,7 @@ impl Negotiation {
 }
 
 impl NodeView {
-    fn of(standing: &Standing) -> Self {
+    fn of(standing: &NodeStatus) -> Self {
         let said = standing.said.iter().map(|(by, said)| SaidView {
             by: by.word().to_owned(),
             state: said.state.word().to_owned(),

@@ -5,7 +5,9 @@ use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationOffer as Spoken, NegotiationOfferState, fresh_offers, negotiate_output};
+use wsag::negotiations::{
+    NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
+};
 use wsag::quotation::Quotation;
 use wsag::refusals::Refusal;
 use wsag::scheduling::Budget;
@@ -98,14 +100,14 @@ pub struct FoundOfferView {
 }
 
 /// An offer, and how it is said.
-pub(in crate::negotiation) struct Said {
+pub(in crate::negotiation) struct WordedOffer {
     pub(in crate::negotiation) row: NegotiationOffer,
-    pub(in crate::negotiation) words: Spoken,
+    pub(in crate::negotiation) words: OfferDocument,
 }
 
 /// The answers to some offers.
 pub struct Negotiated {
-    pub(in crate::negotiation) said: Vec<Said>,
+    pub(in crate::negotiation) said: Vec<WordedOffer>,
 }
 
 impl Negotiation {
@@ -116,7 +118,7 @@ impl Negotiation {
     pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView, Error> {
         let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
         let negotiation = self.instance(scope, row.negotiation).await?.id;
-        let offer = Said::read(row, &document)?.view();
+        let offer = WordedOffer::read(row, &document)?.view();
         Ok(FoundOfferView { negotiation, offer })
     }
 }
@@ -124,23 +126,23 @@ impl Negotiation {
 impl Negotiated {
     /// As flat values, in order.
     pub fn views(&self) -> Vec<OfferView> {
-        self.said.iter().map(Said::view).collect()
+        self.said.iter().map(WordedOffer::view).collect()
     }
 
     /// As NegotiateOutput.
     pub fn document(&self) -> String {
-        let offers: Vec<Spoken> = self.said.iter().map(Said::document).collect();
+        let offers: Vec<OfferDocument> = self.said.iter().map(WordedOffer::document).collect();
         negotiate_output(&offers)
     }
 
     /// As `bsp:FreshOffers`, for a fault; none where there are none.
     pub(in crate::negotiation) fn fragment(&self) -> Option<Fragment> {
-        let offers: Vec<Spoken> = self.said.iter().map(Said::document).collect();
+        let offers: Vec<OfferDocument> = self.said.iter().map(WordedOffer::document).collect();
         (!offers.is_empty()).then(|| fresh_offers(&offers))
     }
 }
 
-impl Said {
+impl WordedOffer {
     /// An offer as it was stored, with its words.
     pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Error> {
         let unreadable = |why: String| Error::Internal(format!("a stored offer cannot be read: {why}"));
@@ -176,7 +178,7 @@ impl Said {
     }
 
     /// As a document's element, in the state that it has come to.
-    pub(in crate::negotiation) fn document(&self) -> Spoken {
+    pub(in crate::negotiation) fn document(&self) -> OfferDocument {
         let row = &self.row;
         let mut spoken = self.words.clone();
         let context = &mut spoken.offer_context;

@@ -14,7 +14,7 @@ use scheduler::{Interval, Reason, Request, Seconds, Time};
 use crate::agreement::{Barred, Filter, Money, Shape};
 use crate::planner::decide::Decider;
 use crate::planner::placement::admit::Wanted;
-use crate::planner::{Alternative, Proposal, Refusal};
+use crate::planner::{AlternativeSlot, Proposal, Refusal};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -192,7 +192,7 @@ impl Decider<'_> {
         wanted: &Wanted<'_>,
         requests: &[(usize, Request)],
         now: Time,
-    ) -> Vec<Alternative> {
+    ) -> Vec<AlternativeSlot> {
         let horizon = self.horizon(now);
         let told = &self.settings.refusals;
         if told.alternatives_phi.numerator == 0 {
@@ -238,7 +238,7 @@ impl Decider<'_> {
         found
             .into_iter()
             .take(ALTERNATIVES_MAX)
-            .map(|(_, start, duration, Reverse(nodes))| Alternative {
+            .map(|(_, start, duration, Reverse(nodes))| AlternativeSlot {
                 slot: Interval::of(start, duration),
                 nodes: (wanted.shapes.len() > 1).then_some(nodes),
             })

@@ -5,7 +5,7 @@ use scheduler::{Fraction, Request, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Outcome, Posting, PostingKind,
+    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, RunOutcome,
     Shape, assess, part,
 };
 use crate::clock::second_of;
@@ -64,15 +64,15 @@ impl Decider<'_> {
     /// where the provider has lost it.
     pub(in crate::planner) fn charge_price(&mut self, agreement: &Agreement) -> Option<Event> {
         match agreement.outcome {
-            None | Some(Outcome::Lost) => return None,
+            None | Some(RunOutcome::Lost) => return None,
             Some(_) if agreement.never_had_nodes() => return None,
             Some(
-                Outcome::Completed
-                | Outcome::Failed { .. }
-                | Outcome::Killed
-                | Outcome::Checkpointed
-                | Outcome::Terminated
-                | Outcome::Exceeded { .. },
+                RunOutcome::Completed
+                | RunOutcome::Failed { .. }
+                | RunOutcome::Killed
+                | RunOutcome::Checkpointed
+                | RunOutcome::Terminated
+                | RunOutcome::Exceeded { .. },
             ) => {}
         }
         self.charge(agreement, PostingKind::Price, agreement.price?, "price")

@@ -211,7 +211,7 @@ mod tests {
     use scheduler::Interval;
 
     use super::*;
-    use crate::agreement::{Job, Leeway, Slots};
+    use crate::agreement::{Job, PlacementConstraints, Slots};
 
     fn running(duration: Seconds) -> Agreement {
         Agreement {
@@ -226,7 +226,7 @@ mod tests {
             slots: Slots::one((Interval::of(Time(1_000), duration), 1)),
             fixed: false,
             price: None,
-            leeway: Leeway::default(),
+            leeway: PlacementConstraints::default(),
             job: Some(Job {
                 application: "count".into(),
                 version: None,

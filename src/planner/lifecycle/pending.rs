@@ -4,7 +4,9 @@
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, Event, EventKind, Leeway, ServiceState, Slots};
+use crate::agreement::{
+    Agreement, AgreementState, Event, EventKind, PlacementConstraints, ServiceState, Slots,
+};
 use crate::clock::second_of;
 use crate::planner::decide::Decider;
 use crate::planner::reserving::Step;
@@ -16,7 +18,7 @@ const PENDING_MAX: usize = 10_000;
 
 /// Where and how a decision is told.
 #[derive(Debug, Clone)]
-pub struct Telling {
+pub struct CallBackTarget {
     /// The address.
     pub address: String,
     /// The words for an acceptance.
@@ -52,7 +54,7 @@ pub struct Settlement {
     /// Its possible outcome, or the reason why it has none any more.
     pub ways: Result<Ways, String>,
     /// The receiver of the call-back, if there is one.
-    pub telling: Option<Telling>,
+    pub telling: Option<CallBackTarget>,
 }
 
 impl Planner {
@@ -116,7 +118,7 @@ impl Decider<'_> {
             slots: Slots::one((nowhere(ready), shape.nodes)),
             fixed: false,
             price: None,
-            leeway: Leeway::default(),
+            leeway: PlacementConstraints::default(),
             job: proposal.job.clone(),
             guarantees: proposal.guarantees.clone(),
             state: AgreementState::Pending,

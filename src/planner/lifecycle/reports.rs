@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use super::retry::NEVER_STARTED;
-use crate::agreement::{EventKind, JobEnd, Outcome, Run, ServiceState};
+use crate::agreement::{EventKind, JobEnd, Run, RunOutcome, ServiceState};
 use crate::clock::{Micros, STEP_MIN};
 use crate::planner::decide::Decider;
 use crate::planner::{Command, Error, Planner};
@@ -93,7 +93,7 @@ impl Decider<'_> {
         let of = run.agreement;
         let plan = &self.plan;
         let own = plan.stopping.get(&of).or_else(|| plan.get(of));
-        let own = own.filter(|agreement| agreement.work() == of);
+        let own = own.filter(|agreement| agreement.execution_id() == of);
         let all = || plan.stopping.values().chain(plan.live().iter());
         let agreement = own
             .or_else(|| all().find(|agreement| agreement.origin == Some(of)))
@@ -137,17 +137,19 @@ pub(in crate::planner) fn in_its_time(
 /// How a job ended, in words for its party.
 pub(in crate::planner) fn describe(end: &JobEnd) -> String {
     let how = match end.outcome {
-        Outcome::Completed => "exit status 0".to_owned(),
-        Outcome::Failed { exit } => format!("exit status {exit}"),
-        Outcome::Killed | Outcome::Checkpointed => "stopped at the end of its slot".to_owned(),
-        Outcome::Terminated => "stopped because the agreement was terminated".to_owned(),
-        Outcome::Exceeded { limit } if end.started.is_none() => format!(
+        RunOutcome::Completed => "exit status 0".to_owned(),
+        RunOutcome::Failed { exit } => format!("exit status {exit}"),
+        RunOutcome::Killed | RunOutcome::Checkpointed => "stopped at the end of its slot".to_owned(),
+        RunOutcome::Terminated => "stopped because the agreement was terminated".to_owned(),
+        RunOutcome::Exceeded { limit } if end.started.is_none() => format!(
             "not started because its party's jobs take more {} than they may",
             limit.words()
         ),
-        Outcome::Exceeded { limit } => format!("stopped because it took more {} than it may", limit.words()),
-        Outcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
-        Outcome::Lost => "gone without a trace of its end".to_owned(),
+        RunOutcome::Exceeded { limit } => {
+            format!("stopped because it took more {} than it may", limit.words())
+        }
+        RunOutcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
+        RunOutcome::Lost => "gone without a trace of its end".to_owned(),
     };
     if end.truncated {
         format!(
@@ -164,12 +166,12 @@ mod tests {
     use scheduler::preemptive::{Preemption, Rounding};
 
     use super::*;
-    use crate::agreement::{Job, Outcome};
+    use crate::agreement::{Job, RunOutcome};
     use crate::clock::MICROS_PER_SECOND;
     use crate::planner::tests::domain::{Domain, proposal};
     use crate::planner::{Proposal, Resource};
 
-    fn end(outcome: Outcome, at: i64) -> JobEnd {
+    fn end(outcome: RunOutcome, at: i64) -> JobEnd {
         JobEnd {
             outcome,
             started: Some((at - 1) * MICROS_PER_SECOND),
@@ -213,7 +215,7 @@ mod tests {
             Run::from(self.of(id))
         }
 
-        fn report(&mut self, run: Run, outcome: Outcome) -> Result<(), Error> {
+        fn report(&mut self, run: Run, outcome: RunOutcome) -> Result<(), Error> {
             self.now += 2;
             let end = end(outcome, self.now);
             self.decide(|decider| decider.report_ended(run, &end))
@@ -224,17 +226,17 @@ mod tests {
     fn a_report_that_comes_late_says_nothing_of_the_next_piece() {
         let (mut domain, id) = Domain::cut_in_two();
         let first = domain.begin_next(id);
-        domain.report(first, Outcome::Checkpointed).unwrap();
+        domain.report(first, RunOutcome::Checkpointed).unwrap();
         let second = domain.begin_next(id);
         let before = domain.of(id).clone();
         assert_eq!((first.slot, second.slot), (1, 2));
-        for outcome in [Outcome::Checkpointed, Outcome::Completed, Outcome::Lost] {
+        for outcome in [RunOutcome::Checkpointed, RunOutcome::Completed, RunOutcome::Lost] {
             assert_eq!(domain.report(first, outcome), Err(Error::NotFound));
         }
         let started = domain.decide(|decider| decider.report_started(first, 1));
         assert_eq!(started, Err(Error::NotFound));
         assert_eq!(domain.of(id), &before);
-        domain.report(second, Outcome::Completed).unwrap();
+        domain.report(second, RunOutcome::Completed).unwrap();
         assert!(!domain.known.contains_key(&id), "it is over");
     }
 
@@ -242,8 +244,8 @@ mod tests {
     fn a_report_that_comes_late_says_nothing_of_the_next_time() {
         let (mut domain, id) = Domain::cut_in_two();
         let first = domain.begin_next(id);
-        domain.report(first, Outcome::Lost).unwrap();
-        assert_eq!(domain.report(first, Outcome::Completed), Err(Error::NotFound));
+        domain.report(first, RunOutcome::Lost).unwrap();
+        assert_eq!(domain.report(first, RunOutcome::Completed), Err(Error::NotFound));
         assert_eq!(
             domain.plan.running().len(),
             1,
@@ -252,9 +254,9 @@ mod tests {
         let second = domain.begin_next(id);
         let before = domain.of(id).clone();
         assert_eq!((first.attempt, second.attempt), (0, 1));
-        assert_eq!(domain.report(first, Outcome::Terminated), Err(Error::NotFound));
+        assert_eq!(domain.report(first, RunOutcome::Terminated), Err(Error::NotFound));
         assert_eq!(domain.of(id), &before);
-        domain.report(second, Outcome::Checkpointed).unwrap();
+        domain.report(second, RunOutcome::Checkpointed).unwrap();
         assert_eq!(domain.of(id).slots_over(), 1);
     }
 

@@ -11,7 +11,9 @@ use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 use super::pieces::CLUSTER;
-use crate::agreement::{Agreement, AgreementState, EventKind, Execution, Job, JobEnd, Outcome, ServiceState};
+use crate::agreement::{
+    Agreement, AgreementState, EventKind, Execution, Job, JobEnd, RunOutcome, ServiceState,
+};
 use crate::clock::second_of;
 use crate::planner::decide::{Decider, execution};
 use crate::planner::placement::find::{Found, RESTART};
@@ -56,7 +58,7 @@ impl Decider<'_> {
         } else {
             self.may_restart(agreement)
         };
-        if end.outcome != Outcome::Lost || !may {
+        if end.outcome != RunOutcome::Lost || !may {
             return false;
         }
         self.vacate(agreement);
@@ -224,7 +226,7 @@ impl Decider<'_> {
     /// The end of work that was lost with its nodes.
     pub(in crate::planner) fn lost_now(&self, agreement: &Agreement) -> JobEnd {
         JobEnd {
-            outcome: Outcome::Lost,
+            outcome: RunOutcome::Lost,
             started: agreement.slot_started(),
             ended: self.now,
             input_bytes: 0,

@@ -149,7 +149,7 @@ impl Decider<'_> {
         let mut settled = Vec::new();
         if let Some(old) = old.as_mut().filter(|_| begun) {
             settled = self.settle_guarantees(old, &mut agreement);
-            agreement.origin = Some(old.work());
+            agreement.origin = Some(old.execution_id());
             agreement.job.clone_from(&old.job);
         }
         self.plan.insert(agreement.clone(), number);

@@ -3,7 +3,7 @@
 use scheduler::Reason;
 use uuid::Uuid;
 
-use super::open::Talks;
+use super::open::OpenNegotiation;
 use crate::agreement::{NegotiationOffer, OfferState};
 use crate::clock::second_of;
 use crate::planner::admission::quotas::exceeded;
@@ -14,7 +14,7 @@ use crate::store::Change;
 
 /// An offer with its words.
 #[derive(Debug, Clone)]
-pub struct Spoken {
+pub struct OfferWords {
     /// The offer.
     pub offer: NegotiationOffer,
     /// The document that says it.
@@ -29,9 +29,9 @@ pub struct Bargain {
     /// The opening of the negotiation, where the offer opens it.
     pub opening: Option<Initiation>,
     /// The requester's offer; none where one that is on the table is answered anew.
-    pub incoming: Option<Spoken>,
+    pub incoming: Option<OfferWords>,
     /// The answers, the best first.
-    pub answers: Vec<Spoken>,
+    pub answers: Vec<OfferWords>,
     /// The state of an answer that was to be Acceptable and cannot be kept.
     pub otherwise: OfferState,
     /// The key that came with the request. The ids of the answers are kept, or the offer's id where there are none.
@@ -54,7 +54,7 @@ impl Decider<'_> {
             return put;
         }
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
-        let rejects = |of: &Spoken| of.offer.state == OfferState::Rejected;
+        let rejects = |of: &OfferWords| of.offer.state == OfferState::Rejected;
         if !bargain.incoming.as_ref().is_some_and(rejects) {
             Self::may_ask_in(&talks.instance)?;
         }
@@ -77,14 +77,14 @@ impl Decider<'_> {
             let binding = format!("a negotiation may have {most} offers");
             return Err(Error::Refused(Box::new(exceeded(binding))));
         }
-        if let Some(Spoken { offer, .. }) = &bargain.incoming {
+        if let Some(OfferWords { offer, .. }) = &bargain.incoming {
             if talks.offers.values().any(|other| other.name == offer.name) {
                 return Err(Error::Stale("another offer of this negotiation has this OfferId"));
             }
             if let Some(parent) = offer.parent {
                 may_be_answered(talks, parent, now)?;
             }
-        } else if let Some(Spoken { offer, .. }) = bargain.answers.first()
+        } else if let Some(OfferWords { offer, .. }) = bargain.answers.first()
             && let Some(parent) = offer.parent
         {
             may_be_answered(talks, parent, now)?;
@@ -93,7 +93,7 @@ impl Decider<'_> {
                 return Err(Error::Stale("something is held for what it answers"));
             }
         }
-        if let Some(Spoken { offer, .. }) = &bargain.incoming
+        if let Some(OfferWords { offer, .. }) = &bargain.incoming
             && offer.state == OfferState::Rejected
         {
             self.reject(bargain.negotiation, offer.parent);
@@ -102,7 +102,7 @@ impl Decider<'_> {
         let begun = self.batch.len();
         let mut answered = Vec::with_capacity(bargain.answers.len());
         let put = bargain.incoming.as_ref().map(|of| of.offer.id);
-        for Spoken { mut offer, document } in bargain.answers {
+        for OfferWords { mut offer, document } in bargain.answers {
             if offer.state == OfferState::Acceptable {
                 self.keep_or_demote(party.as_deref(), &mut offer, bargain.otherwise);
             }
@@ -113,7 +113,7 @@ impl Decider<'_> {
             });
             answered.push(offer);
         }
-        if let Some(Spoken { mut offer, document }) = bargain.incoming {
+        if let Some(OfferWords { mut offer, document }) = bargain.incoming {
             let refused = !answered.is_empty() && answered.iter().all(|of| of.state == OfferState::Rejected);
             if refused {
                 offer.state = OfferState::Rejected;
@@ -179,7 +179,7 @@ impl Decider<'_> {
 
 /// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is
 /// not over.
-fn may_be_answered(talks: &Talks, id: Uuid, now: scheduler::Time) -> Result<(), Error> {
+fn may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<(), Error> {
     let Some(offer) = talks.offers.get(&id) else {
         return Err(Error::Stale("no offer of this negotiation has this OfferId"));
     };

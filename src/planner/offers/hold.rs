@@ -15,13 +15,13 @@ use crate::store::Change;
 
 /// A stretch that is kept, and the number by which the schedule of its resource knows it.
 #[derive(Debug, Clone)]
-pub(in crate::planner) struct Held {
+pub(in crate::planner) struct HeldStretch {
     resource: String,
     number: u64,
     stretch: Stretch,
 }
 
-impl Held {
+impl HeldStretch {
     /// As the schedule of its resource sees it.
     fn request(&self, submitted: Time) -> Request {
         let (interval, nodes) = self.stretch;
@@ -43,12 +43,12 @@ type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
 /// The nodes kept for the offers of one answer, by answer and by resource.
 #[derive(Default)]
 pub(in crate::planner) struct Holds {
-    by_answer: BTreeMap<Uuid, Vec<Held>>,
+    by_answer: BTreeMap<Uuid, Vec<HeldStretch>>,
     by_resource: BTreeMap<String, ByStart>,
 }
 
 impl Holds {
-    fn insert(&mut self, answer: Uuid, held: Held) {
+    fn insert(&mut self, answer: Uuid, held: HeldStretch) {
         let (slot, _) = held.stretch;
         let here = self.by_resource.entry(held.resource.clone()).or_default();
         here.insert((slot.start, held.number), (slot.end, answer));
@@ -56,7 +56,7 @@ impl Holds {
     }
 
     /// Lets go of the hold of an answer.
-    fn remove(&mut self, answer: Uuid) -> Vec<Held> {
+    fn remove(&mut self, answer: Uuid) -> Vec<HeldStretch> {
         let all = self.by_answer.remove(&answer).unwrap_or_default();
         for held in &all {
             if let Some(here) = self.by_resource.get_mut(&held.resource) {
@@ -67,7 +67,7 @@ impl Holds {
     }
 
     /// The hold of an answer.
-    fn of(&self, answer: Uuid) -> &[Held] {
+    fn of(&self, answer: Uuid) -> &[HeldStretch] {
         self.by_answer.get(&answer).map_or(&[], Vec::as_slice)
     }
 
@@ -102,7 +102,7 @@ impl Decider<'_> {
         negotiation: Uuid,
         answer: Uuid,
         terms: &OfferTerms,
-    ) -> Option<(Vec<Held>, Vec<Move>)> {
+    ) -> Option<(Vec<HeldStretch>, Vec<Move>)> {
         let now = second_of(self.now);
         let base = self.base(negotiation, &terms.resource);
         if !base.is_empty() {
@@ -119,7 +119,7 @@ impl Decider<'_> {
             if stretch.0.is_empty() {
                 continue;
             }
-            let held = Held {
+            let held = HeldStretch {
                 resource: terms.resource.clone(),
                 number: self.plan.table.next_hold(),
                 stretch,
@@ -323,7 +323,7 @@ impl crate::planner::Plan {
     pub(in crate::planner) fn held_area(&self, party: &str, resource: &str, window: Interval) -> u128 {
         let answers = self.table.answers_held(party);
         let held = answers.flat_map(|answer| self.table.holds.of(answer));
-        let area = |held: &Held| {
+        let area = |held: &HeldStretch| {
             let (of, nodes) = held.stretch;
             let (start, end) = (of.start.max(window.start), of.end.min(window.end));
             u128::from(nodes) * u128::from((end - start).max(0).unsigned_abs())
@@ -332,7 +332,7 @@ impl crate::planner::Plan {
     }
 
     /// Takes a hold out of the plan; all others stay where they are.
-    fn vacate(&mut self, held: &Held, now: Time) {
+    fn vacate(&mut self, held: &HeldStretch, now: Time) {
         if let Some(at) = self.resources.must_place(&held.resource) {
             self.resources.vacate(at, now, held.number);
         }
@@ -376,7 +376,7 @@ impl crate::planner::Plan {
     ) -> Result<(), String> {
         for (resource, stretches) in needed {
             for stretch in stretches.into_iter().filter(|(of, _)| of.end > now) {
-                let held = Held {
+                let held = HeldStretch {
                     resource: resource.clone(),
                     number: self.table.next_hold(),
                     stretch,

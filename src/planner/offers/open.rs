@@ -12,7 +12,7 @@ use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, Offe
 const HOLDS: u64 = 1 << 63;
 
 /// A negotiation that goes on, and its offers by id, which is the order in which they came.
-pub(in crate::planner) struct Talks {
+pub(in crate::planner) struct OpenNegotiation {
     pub(in crate::planner) instance: NegotiationInstance,
     pub(in crate::planner) offers: BTreeMap<Uuid, NegotiationOffer>,
     /// When something of it lapses next.
@@ -23,8 +23,8 @@ pub(in crate::planner) struct Talks {
 
 /// Every negotiation that goes on.
 #[derive(Default)]
-pub(in crate::planner) struct Table {
-    open: BTreeMap<Uuid, Talks>,
+pub(in crate::planner) struct OpenNegotiations {
+    open: BTreeMap<Uuid, OpenNegotiation>,
     due: BTreeSet<(Time, Uuid)>,
     /// The open negotiations of each party with their holds; none where it has none.
     parties: BTreeMap<String, Party>,
@@ -67,7 +67,7 @@ impl Party {
     }
 }
 
-impl Talks {
+impl OpenNegotiation {
     /// The terms of the held offers of one answer.
     pub(in crate::planner) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
         let of = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
@@ -97,7 +97,7 @@ impl Talks {
     }
 }
 
-impl Table {
+impl OpenNegotiations {
     /// Takes in a negotiation with its offers.
     pub(in crate::planner) fn open(
         &mut self,
@@ -116,7 +116,7 @@ impl Table {
         if let Some(agreement) = instance.agreement {
             self.about.insert((agreement, id));
         }
-        let talks = Talks {
+        let talks = OpenNegotiation {
             instance,
             offers: BTreeMap::new(),
             due,
@@ -130,12 +130,12 @@ impl Table {
     }
 
     /// A negotiation that goes on.
-    pub(in crate::planner) fn get(&self, id: Uuid) -> Option<&Talks> {
+    pub(in crate::planner) fn get(&self, id: Uuid) -> Option<&OpenNegotiation> {
         self.open.get(&id)
     }
 
     /// Every negotiation that goes on.
-    pub(in crate::planner) fn iter(&self) -> impl Iterator<Item = &Talks> {
+    pub(in crate::planner) fn iter(&self) -> impl Iterator<Item = &OpenNegotiation> {
         self.open.values()
     }
 
@@ -181,7 +181,7 @@ impl Table {
     }
 
     /// Lets a negotiation go.
-    pub(in crate::planner) fn close(&mut self, id: Uuid) -> Option<Talks> {
+    pub(in crate::planner) fn close(&mut self, id: Uuid) -> Option<OpenNegotiation> {
         let talks = self.open.remove(&id)?;
         self.due.remove(&(talks.due, id));
         if talks.instance.proposed == Some(ProposalReason::BetterFit) {
@@ -263,7 +263,7 @@ impl Table {
     }
 
     /// The negotiations that are about an agreement.
-    pub(in crate::planner) fn talks_about(&self, agreement: Uuid) -> impl Iterator<Item = &Talks> {
+    pub(in crate::planner) fn talks_about(&self, agreement: Uuid) -> impl Iterator<Item = &OpenNegotiation> {
         let ids = self
             .about
             .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));

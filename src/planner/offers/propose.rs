@@ -6,11 +6,11 @@ use scheduler::{Fraction, Interval, Reason, Request, Time};
 use tokio::sync::broadcast;
 
 use super::change_end::coarse;
-use super::quote::{Place, ratio};
+use super::quote::{CandidatePlacement, ratio};
 use super::replace::Lifted;
 use crate::agreement::{
-    Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, OfferKind, Outcome,
-    ProposalReason, part,
+    Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason,
+    RunOutcome, part,
 };
 use crate::clock::second_of;
 use crate::planner::decide::Decider;
@@ -143,7 +143,7 @@ impl Decider<'_> {
     /// out of use, or its work is gone. A party that has ended its agreement gets no proposal.
     pub(in crate::planner) fn suggest_if_lost(&mut self, agreement: &Agreement) {
         let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
-        let lost = agreement.state.is_final() && agreement.outcome == Some(Outcome::Lost);
+        let lost = agreement.state.is_final() && agreement.outcome == Some(RunOutcome::Lost);
         if lost && self.plan.get(agreement.id).is_some_and(was_in_force) {
             self.plan.suggest(Suggestion::instead_of(agreement.clone()));
         }
@@ -227,7 +227,7 @@ impl Decider<'_> {
                 before.contains(slot) && tree.min_free(slot) >= nodes
             }));
             let later = tree.earliest_fit(nodes, duration, after);
-            let later = later.map(|start| Place {
+            let later = later.map(|start| CandidatePlacement {
                 window: after,
                 ..beside(at, agreement, Interval::of(start, duration))
             });
@@ -388,13 +388,13 @@ fn outside(agreement: &Agreement, slot: Interval) -> i64 {
 }
 
 /// An agreement as it is, in another slot.
-fn beside(at: usize, agreement: &Agreement, slot: Interval) -> Place {
+fn beside(at: usize, agreement: &Agreement, slot: Interval) -> CandidatePlacement {
     let kind = match outside(agreement, slot) {
         0 => OfferKind::Exact,
         _ if slot.start < agreement.ready => OfferKind::Earlier,
         _ => OfferKind::Later,
     };
-    Place {
+    CandidatePlacement {
         resource: at,
         nodes: agreement.nodes(),
         duration: slot.duration(),

@@ -81,7 +81,7 @@ pub struct Candidate {
 }
 
 /// The data for the search for candidates.
-pub(in crate::planner) struct Search<'a> {
+pub(in crate::planner) struct QuoteContext<'a> {
     pub(in crate::planner) ask: &'a Ask,
     /// Its number in a schedule.
     pub(in crate::planner) number: u64,
@@ -94,7 +94,7 @@ pub(in crate::planner) struct Search<'a> {
     pub(in crate::planner) own: Option<OwnPrice>,
 }
 
-impl Search<'_> {
+impl QuoteContext<'_> {
     /// Whether a candidate lies near enough and costs little enough.
     pub(in crate::planner) fn allows(&self, candidate: &Candidate) -> bool {
         candidate.terms.deviation <= self.phi_max + PHI_EPSILON && affordable(self, candidate)
@@ -110,7 +110,7 @@ pub(in crate::planner) struct Charges {
 
 /// Where and how a candidate would lie.
 #[derive(Clone, Copy)]
-pub(in crate::planner) struct Place {
+pub(in crate::planner) struct CandidatePlacement {
     pub(in crate::planner) resource: usize,
     pub(in crate::planner) nodes: u32,
     pub(in crate::planner) duration: Seconds,
@@ -175,13 +175,13 @@ impl Decider<'_> {
         ask: &'a Ask,
         until: Time,
         replaced: Option<&'a Lifted>,
-    ) -> Search<'a> {
+    ) -> QuoteContext<'a> {
         let provider = self.settings.refusals.alternatives_phi;
         let most = ask
             .proposal
             .deviation_max
             .map_or(provider, |own| own.min(provider));
-        Search {
+        QuoteContext {
             ask,
             number: self.plan.next_number(),
             now: second_of(self.now),
@@ -193,7 +193,7 @@ impl Decider<'_> {
     }
 
     /// The possible offers for a request, or the reason why there are none.
-    pub(in crate::planner) fn found(&mut self, search: &Search) -> Result<Quote, Refusal> {
+    pub(in crate::planner) fn found(&mut self, search: &QuoteContext) -> Result<Quote, Refusal> {
         let now = search.now;
         self.plan.resources.cut_short = false;
         let asked = self.limited(search, search.ask.proposal.clone());
@@ -239,7 +239,7 @@ impl Decider<'_> {
     /// A proposal with those of its sizes that its party's quotas leave, and its window within the horizon.
     pub(in crate::planner) fn limited(
         &self,
-        search: &Search,
+        search: &QuoteContext,
         mut proposal: Proposal,
     ) -> Result<(Proposal, Interval), Refusal> {
         self.within_quota(&mut proposal, search.now, search.replaced)?;
@@ -248,7 +248,7 @@ impl Decider<'_> {
     }
 
     /// The sizes that are asked for at other times, and for less time in the window.
-    fn nearby(&mut self, search: &Search, wanted: &Wanted<'_>, why: Reason) -> Vec<Candidate> {
+    fn nearby(&mut self, search: &QuoteContext, wanted: &Wanted<'_>, why: Reason) -> Vec<Candidate> {
         if why != Reason::NoCapacityInWindow {
             return Vec::new();
         }
@@ -266,8 +266,8 @@ impl Decider<'_> {
 
     /// The request itself, with the size and on the resource that are best as the plans stand, of several sizes the one
     /// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
-    fn exact(&mut self, search: &Search, wanted: &Wanted<'_>) -> Result<Candidate, Reason> {
-        let place = |resource, nodes, slot: Interval| Place {
+    fn exact(&mut self, search: &QuoteContext, wanted: &Wanted<'_>) -> Result<Candidate, Reason> {
+        let place = |resource, nodes, slot: Interval| CandidatePlacement {
             resource,
             nodes,
             duration: slot.duration(),
@@ -316,7 +316,7 @@ impl Decider<'_> {
     /// The same nodes for as long before or after the window: the slots that a refusal would name.
     fn elsewhere(
         &mut self,
-        search: &Search,
+        search: &QuoteContext,
         wanted: &Wanted<'_>,
         requests: &[(usize, Request)],
     ) -> Vec<Candidate> {
@@ -331,7 +331,7 @@ impl Decider<'_> {
                 } else {
                     OfferKind::Later
                 };
-                let place = Place {
+                let place = CandidatePlacement {
                     resource: *resource,
                     nodes: request.nodes,
                     duration: request.duration,
@@ -347,7 +347,7 @@ impl Decider<'_> {
     }
 
     /// The same nodes in the same window for the longest that there is, where the provider tells that.
-    fn shorter(&mut self, search: &Search, requests: &[(usize, Request)]) -> Vec<Candidate> {
+    fn shorter(&mut self, search: &QuoteContext, requests: &[(usize, Request)]) -> Vec<Candidate> {
         let told = self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -374,7 +374,7 @@ impl Decider<'_> {
             let Some(start) = of.schedule.tree().earliest_fit(request.nodes, duration, window) else {
                 continue;
             };
-            let place = Place {
+            let place = CandidatePlacement {
                 resource: *resource,
                 nodes: request.nodes,
                 duration,
@@ -384,13 +384,18 @@ impl Decider<'_> {
                 deviation: ratio(request.duration - duration, request.duration),
             };
             let told = self.told_start(&place);
-            found.extend(told.and_then(|start| self.candidate(search, Place { start, ..place })));
+            found
+                .extend(told.and_then(|start| self.candidate(search, CandidatePlacement { start, ..place })));
         }
         found
     }
 
     /// The possible offer at a place: its expiry, its hold and its price.
-    pub(in crate::planner) fn candidate(&self, search: &Search, place: Place) -> Option<Candidate> {
+    pub(in crate::planner) fn candidate(
+        &self,
+        search: &QuoteContext,
+        place: CandidatePlacement,
+    ) -> Option<Candidate> {
         let (start, expires) = self.standing(search, &place)?;
         if place.kind != OfferKind::Exact && !self.is_told(search, &place, (start, expires)) {
             return None;
@@ -427,7 +432,7 @@ impl Decider<'_> {
     }
 
     /// The price for its party of a candidate with this price by the list.
-    pub(in crate::planner) fn charges(&self, search: &Search, price: Option<Money>) -> Charges {
+    pub(in crate::planner) fn charges(&self, search: &QuoteContext, price: Option<Money>) -> Charges {
         let replaced = search.replaced.map(|lifted| &lifted.agreement);
         let (price, before, fee) = match (&search.own, replaced) {
             // A change that its party has not asked for costs no fee.
@@ -448,14 +453,19 @@ impl Decider<'_> {
 
     /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
     /// than others would show where free time ends.
-    fn is_told(&self, search: &Search, place: &Place, (start, expires): (Time, Time)) -> bool {
+    fn is_told(
+        &self,
+        search: &QuoteContext,
+        place: &CandidatePlacement,
+        (start, expires): (Time, Time),
+    ) -> bool {
         let step = self.settings.refusals.coarsen;
         let full = search.until.min(place.window.end - place.duration);
         step == 1 || (start.seconds() % step == 0 && expires == full)
     }
 
     /// The first start from a free one on that may be told, where there is room.
-    pub(in crate::planner) fn told_start(&self, place: &Place) -> Option<Time> {
+    pub(in crate::planner) fn told_start(&self, place: &CandidatePlacement) -> Option<Time> {
         let step = self.settings.refusals.coarsen;
         let start = Time(
             place.start.seconds().div_euclid(step) * step
@@ -475,7 +485,7 @@ impl Decider<'_> {
     /// Where an offer would start and until when it can stand: a slot that begins before the offer lapses is kept for as
     /// long as it takes to begin it at the last moment. Where there is no room for that, it begins later, or stands
     /// shorter.
-    fn standing(&self, search: &Search, place: &Place) -> Option<(Time, Time)> {
+    fn standing(&self, search: &QuoteContext, place: &CandidatePlacement) -> Option<(Time, Time)> {
         let latest = search.until.min(place.window.end - place.duration);
         if latest - search.now < 1 {
             return None;
@@ -509,7 +519,7 @@ impl Decider<'_> {
     }
 }
 
-fn affordable(search: &Search, candidate: &Candidate) -> bool {
+fn affordable(search: &QuoteContext, candidate: &Candidate) -> bool {
     match (search.ask.proposal.budget, candidate.terms.price) {
         (Some(budget), Some(price)) => {
             budget.currency == price.currency && micros(candidate) <= budget.micros

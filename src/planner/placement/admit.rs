@@ -10,7 +10,7 @@ use crate::planner::admission::budget::Payer;
 use crate::planner::admission::pricing::Priced;
 use crate::planner::decide::Decider;
 use crate::planner::plan::revenue;
-use crate::planner::resources::{IN_THE_WAY_MAX, Wish};
+use crate::planner::resources::{IN_THE_WAY_MAX, Need};
 use crate::planner::{Proposal, Scaling};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
@@ -73,8 +73,8 @@ pub(in crate::planner) struct Transfer {
 }
 
 impl Wanted<'_> {
-    fn wish(&self, shape: Shape, window: Interval) -> Wish<'_> {
-        Wish {
+    fn wish(&self, shape: Shape, window: Interval) -> Need<'_> {
+        Need {
             shape,
             scaling: self.scaling,
             window,

@@ -16,7 +16,7 @@ use crate::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
 use crate::planner::decide::{Decider, piece_of};
 use crate::planner::lifecycle::pieces::{request_of_slot, request_of_stretch};
 use crate::planner::plan::request_of;
-use crate::planner::resources::Wish;
+use crate::planner::resources::Need;
 use crate::planner::resources::repair::by;
 use crate::planner::resources::resource::Resource;
 
@@ -249,10 +249,10 @@ impl Decider<'_> {
         if first > 0 {
             return None;
         }
-        let wish = Wish {
+        let wish = Need {
             except,
             is_new,
-            ..Wish::of(agreement, window)
+            ..Need::of(agreement, window)
         };
         if agreement.slots.is_split() {
             let mut others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
@@ -296,9 +296,9 @@ impl Decider<'_> {
         let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
         let mut others = Vec::new();
         if slot.is_none() {
-            let wish = Wish {
+            let wish = Need {
                 except: Some(at),
-                ..Wish::of(agreement, rest_of_window(agreement, now))
+                ..Need::of(agreement, rest_of_window(agreement, now))
             };
             others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
         }
@@ -336,9 +336,9 @@ impl Decider<'_> {
         let mut window = rest_of_window(agreement, now);
         let mut found: Option<(usize, Stretch)> = None;
         for shape in &agreement.leeway.shapes {
-            let wish = Wish {
+            let wish = Need {
                 shape: *shape,
-                ..Wish::of(agreement, window)
+                ..Need::of(agreement, window)
             };
             let best = self.plan.resources.best(&wish, self.settings.objective);
             if let Some((to, best)) = best.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {

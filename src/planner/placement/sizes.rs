@@ -5,7 +5,7 @@ use scheduler::Interval;
 use super::admit::Wanted;
 use crate::agreement::{OfferKind, Shape};
 use crate::planner::decide::Decider;
-use crate::planner::offers::quote::{Candidate, Place, Search, ratio};
+use crate::planner::offers::quote::{Candidate, CandidatePlacement, QuoteContext, ratio};
 
 /// Sizes tried on each side of the requested ones: each is a search among all resources.
 const SIDE_MAX: usize = 32;
@@ -23,7 +23,7 @@ struct Other {
 impl Decider<'_> {
     /// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
     /// ones also where others would move. Nothing where the provider does not show relaxations.
-    pub(in crate::planner) fn of_other_sizes(&mut self, search: &Search) -> Vec<Candidate> {
+    pub(in crate::planner) fn of_other_sizes(&mut self, search: &QuoteContext) -> Vec<Candidate> {
         let told = self.settings.refusals.relaxations;
         let Some(others) = search.ask.others.as_ref().filter(|_| told) else {
             return Vec::new();
@@ -43,7 +43,7 @@ impl Decider<'_> {
                     Err(_) => None,
                 };
                 let candidate = place.and_then(|(resource, slot)| {
-                    let place = Place {
+                    let place = CandidatePlacement {
                         resource,
                         nodes: other.shape.nodes,
                         duration: slot.duration(),
@@ -53,7 +53,7 @@ impl Decider<'_> {
                         deviation: other.deviation,
                     };
                     let start = self.told_start(&place)?;
-                    self.candidate(search, Place { start, ..place })
+                    self.candidate(search, CandidatePlacement { start, ..place })
                 });
                 found.extend(candidate);
             }
@@ -62,7 +62,7 @@ impl Decider<'_> {
     }
 
     /// Where others would make room for it, on the first of the most hopeful resources that has a place.
-    fn making_room(&mut self, search: &Search, wanted: &Wanted<'_>) -> Option<(usize, Interval)> {
+    fn making_room(&mut self, search: &QuoteContext, wanted: &Wanted<'_>) -> Option<(usize, Interval)> {
         let requests = self.requests(wanted);
         let mut places = requests.into_iter();
         places.find_map(|(resource, request)| {

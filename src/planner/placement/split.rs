@@ -17,7 +17,7 @@ use super::admit::{Admitted, Wanted, evenly};
 use crate::agreement::{OfferKind, OfferTerms, Shape, Slot, Slots, Stretch};
 use crate::planner::admission::pricing::Priced;
 use crate::planner::decide::Decider;
-use crate::planner::offers::quote::{Candidate, HOLD_MIN, Search};
+use crate::planner::offers::quote::{Candidate, HOLD_MIN, QuoteContext};
 use crate::planner::plan::revenue;
 use crate::planner::resources::resource::Resource;
 
@@ -201,7 +201,7 @@ impl Decider<'_> {
     /// acceptance.
     pub(in crate::planner) fn quote_in_pieces(
         &self,
-        search: &Search,
+        search: &QuoteContext,
         wanted: &Wanted<'_>,
         why: Reason,
     ) -> Option<Candidate> {

@@ -47,7 +47,7 @@ impl Decider<'_> {
         self.wait(agreement.clone(), admitted.clone(), Vec::new(), None);
         if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
             waiting.replaces = replaced.map(|of| Replaced {
-                work: of.work(),
+                work: of.execution_id(),
                 has_begun: of.is_being_carried_out(),
             });
         }

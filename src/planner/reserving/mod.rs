@@ -54,7 +54,7 @@ impl<T, C> Step<T, C> {
 
 /// The state of the nodes of a waiting command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum ReservationState {
     Unknown,
     Reserved,
     /// The cluster does not hold them, and its nodes were not reported since.
@@ -79,7 +79,7 @@ struct Waiting {
     /// The agreement on its resource that this one takes the place of, where it does.
     replaces: Option<Replaced>,
     tried: Tried,
-    outcome: Outcome,
+    outcome: ReservationState,
 }
 
 /// An agreement that stays as it is while the acceptance of its successor waits, which has its nodes then.
@@ -161,7 +161,7 @@ impl Reserving {
         let moved = self.waiting.values().flat_map(|of| &of.moved);
         moved
             .filter(move |of| of.resource == resource)
-            .map(Agreement::work)
+            .map(Agreement::execution_id)
     }
 
     /// The numbers under which slots are kept on a resource.
@@ -272,10 +272,10 @@ impl Decider<'_> {
             let is_refused = |(slot, _): &(Interval, u32)| refused.contains(&(of.agreement.id, slot.start));
             let is_its = of.agreement.resource == resource && of.agreement.loads().iter().any(is_refused);
             let is_moved = of.moved.iter().any(|moved| {
-                moved.resource == resource && refused.contains(&(moved.work(), moved.slot().start))
+                moved.resource == resource && refused.contains(&(moved.execution_id(), moved.slot().start))
             });
-            if (is_its || is_moved) && of.outcome == Outcome::Unknown {
-                of.outcome = Outcome::Refused;
+            if (is_its || is_moved) && of.outcome == ReservationState::Unknown {
+                of.outcome = ReservationState::Refused;
             }
         }
     }
@@ -308,8 +308,9 @@ impl Decider<'_> {
         for waiting in self.plan.reserving.waiting.values_mut() {
             let is_its = waiting.agreement.resource == resource && of.holds(&waiting.agreement, near, now);
             let is_missing = |moved: &Move| missing.contains(&moved.id);
-            if is_its && waiting.outcome == Outcome::Unknown && !waiting.moves.iter().any(is_missing) {
-                waiting.outcome = Outcome::Reserved;
+            if is_its && waiting.outcome == ReservationState::Unknown && !waiting.moves.iter().any(is_missing)
+            {
+                waiting.outcome = ReservationState::Reserved;
             }
         }
     }
@@ -317,8 +318,8 @@ impl Decider<'_> {
     /// Notes that the nodes of a resource were reported.
     pub(super) fn note_reported(&mut self, resource: &str) {
         for of in self.plan.reserving.waiting.values_mut() {
-            if of.agreement.resource == resource && of.outcome == Outcome::Refused {
-                of.outcome = Outcome::RefusedAndReported;
+            if of.agreement.resource == resource && of.outcome == ReservationState::Refused {
+                of.outcome = ReservationState::RefusedAndReported;
             }
         }
     }
@@ -418,7 +419,7 @@ impl Decider<'_> {
             numbers,
             replaces: None,
             tried,
-            outcome: Outcome::Unknown,
+            outcome: ReservationState::Unknown,
             agreement,
         };
         self.plan.reserving.has_changed = true;
@@ -462,7 +463,10 @@ impl Decider<'_> {
     pub(super) fn decidable(&mut self) -> Vec<Command> {
         let mut commands = Vec::new();
         for waiting in self.plan.reserving.waiting.values_mut() {
-            let is_settled = matches!(waiting.outcome, Outcome::Reserved | Outcome::RefusedAndReported);
+            let is_settled = matches!(
+                waiting.outcome,
+                ReservationState::Reserved | ReservationState::RefusedAndReported
+            );
             if is_settled || self.now - waiting.tried.since > PATIENCE {
                 commands.extend(waiting.command.take());
             }
@@ -478,7 +482,7 @@ impl Decider<'_> {
             return;
         };
         let at = waiting.admitted.resource;
-        self.plan.reserving.has_changed |= waiting.outcome != Outcome::Reserved;
+        self.plan.reserving.has_changed |= waiting.outcome != ReservationState::Reserved;
         // Nodes that were taken out of use took it with them.
         let is_kept = waiting
             .numbers
@@ -489,14 +493,14 @@ impl Decider<'_> {
         }
         let verdict = match waiting.outcome {
             // One that is reserved too late is tried again, later.
-            Outcome::Reserved if is_kept && !waiting.is_too_late(now) => {
+            ReservationState::Reserved if is_kept && !waiting.is_too_late(now) => {
                 Verdict::Reserved(Box::new(Reserved {
                     window: waiting.agreement.window(),
                     admitted: waiting.admitted,
                     moved: waiting.moved,
                 }))
             }
-            Outcome::Unknown if waiting.tried.slots == 0 => Verdict::NoAnswer,
+            ReservationState::Unknown if waiting.tried.slots == 0 => Verdict::NoAnswer,
             _ => Verdict::Refused(Tried {
                 since: waiting.tried.since,
                 slots: waiting.tried.slots + 1,

@@ -10,9 +10,9 @@ pub(super) mod repair;
 pub(super) mod resource;
 pub(super) mod unchecked;
 
+mod need;
 mod out_of_use;
 mod resource_plan;
-mod wish;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,15 +21,15 @@ use scheduler::admission::{Improved, TRIES};
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time};
 
+pub(super) use self::need::Need;
 use self::out_of_use::Looks;
 pub(super) use self::resource_plan::ResourcePlan;
-pub(super) use self::wish::Wish;
 use super::{Resource, Scaling, Settings};
 use crate::agreement::Filter;
 use crate::planner::invariant::Impossible;
 use crate::planner::placement::move_up::ToLookAt;
 use crate::planner::placement::transaction::{Undo, UndoLog};
-use crate::planner::resources::nodes::{Nodes, Reporter, Said};
+use crate::planner::resources::nodes::{Nodes, ReportedState, Reporter};
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
@@ -172,7 +172,7 @@ impl Resources {
     }
 
     /// The wish as a request to the domain.
-    fn task(&self, wish: &Wish<'_>) -> Task {
+    fn task(&self, wish: &Need<'_>) -> Task {
         let mut task = wish.task();
         let refusing = wish.refusing().filter_map(|name| self.place(name));
         task.except.extend(refusing.map(id));
@@ -183,7 +183,7 @@ impl Resources {
     }
 
     /// The best placement as the plans stand; ties go to the first configured.
-    pub(super) fn best(&self, wish: &Wish<'_>, objective: Objective) -> Result<(usize, Candidate), Reason> {
+    pub(super) fn best(&self, wish: &Need<'_>, objective: Objective) -> Result<(usize, Candidate), Reason> {
         let task = self.task(wish);
         let found = match wish.scaling {
             Scaling::Contract => self.domain.decide_contract(&task, objective),
@@ -215,7 +215,7 @@ impl Resources {
     }
 
     /// At most `most` of the resources that could ever take a wish, the ones with most free time in its window first.
-    pub(super) fn hopeful(&self, wish: &Wish<'_>, most: usize) -> Vec<usize> {
+    pub(super) fn hopeful(&self, wish: &Need<'_>, most: usize) -> Vec<usize> {
         let free = |id: u64| {
             let (_, of) = self.domain.get(id)?;
             let tree = of.schedule.tree();
@@ -478,7 +478,14 @@ impl Resources {
     }
 
     /// Takes back how a node stands.
-    pub(super) fn restore_node(&mut self, at: usize, node: u32, by: Reporter, said: Said, now: Time) {
+    pub(super) fn restore_node(
+        &mut self,
+        at: usize,
+        node: u32,
+        by: Reporter,
+        said: ReportedState,
+        now: Time,
+    ) {
         self.bindings(at, |of| of.nodes.restore(node, by, said));
         self.looks.set(at, Some(now));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::nodes::{NodeState, Reporter, Said};
+use super::nodes::{NodeState, ReportedState, Reporter};
 use crate::agreement::{Note, NoteKind};
 use crate::planner::decide::Decider;
 use crate::planner::{Command, Error, Planner, Repaired, Resource};
@@ -12,7 +12,7 @@ use crate::store::Change;
 
 /// How one node stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct NodeStatus {
     /// Its number in the resource, from 0.
     pub node: u32,
     /// Its name; its number where it has no name.
@@ -20,7 +20,7 @@ pub struct Standing {
     /// The worst that is said of it.
     pub state: NodeState,
     /// The reports that it is not up.
-    pub said: Vec<(Reporter, Said)>,
+    pub said: Vec<(Reporter, ReportedState)>,
 }
 
 /// How many nodes of a resource stand how.
@@ -36,7 +36,7 @@ pub struct NodeCounts {
 
 /// The word of an operator about nodes of a resource, from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saying {
+pub struct NodeOverride {
     /// Its own, in the audit trail.
     pub id: Uuid,
     /// The source of the report.
@@ -71,7 +71,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn nodes(&self, resource: String) -> Result<Vec<Standing>, Error> {
+    pub async fn nodes(&self, resource: String) -> Result<Vec<NodeStatus>, Error> {
         self.ask(|reply| Command::Nodes(resource, reply)).await
     }
 
@@ -80,14 +80,14 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
-    pub async fn say_nodes(&self, saying: Saying) -> Result<Repaired, Error> {
+    pub async fn say_nodes(&self, saying: NodeOverride) -> Result<Repaired, Error> {
         self.ask(|reply| Command::SayNodes(saying, reply)).await
     }
 }
 
 impl Decider<'_> {
     /// Takes the word of an operator about some nodes.
-    pub(in crate::planner) fn say_nodes(&mut self, saying: &Saying) -> Result<Repaired, Error> {
+    pub(in crate::planner) fn say_nodes(&mut self, saying: &NodeOverride) -> Result<Repaired, Error> {
         let at = self.plan.resources.place(&saying.resource);
         let of = at
             .and_then(|at| self.plan.resources.get(at))
@@ -131,7 +131,7 @@ impl Decider<'_> {
     }
 
     /// How the nodes of a resource stand.
-    pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<Standing>, Error> {
+    pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>, Error> {
         let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
         let of = self.plan.resources.get(at).ok_or(Error::NotFound)?;
         let said = |node| {
@@ -139,7 +139,7 @@ impl Decider<'_> {
                 .into_iter()
                 .filter_map(move |by| Some((by, of.nodes.said(node, by)?.clone())))
         };
-        let standing = |node| Standing {
+        let standing = |node| NodeStatus {
             node,
             name: of.resource.names_of(&[node]),
             state: of.nodes.state(node),

@@ -178,7 +178,7 @@ impl NodeReport {
 
 /// A report on a node that is not up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ReportedState {
     /// How it stands.
     pub state: NodeState,
     /// Since when.
@@ -191,7 +191,7 @@ pub struct Said {
 #[derive(Debug, Clone, Default)]
 pub(in crate::planner) struct Nodes {
     /// The nodes that are not up, by the source of the report.
-    said: BTreeMap<(u32, Reporter), Said>,
+    said: BTreeMap<(u32, Reporter), ReportedState>,
     /// Since when the nodes that an executor reports back are up.
     recovering: BTreeMap<u32, Time>,
     /// When each has failed lately.
@@ -212,7 +212,7 @@ impl Nodes {
     }
 
     /// Takes back the stored states.
-    pub(in crate::planner) fn restore(&mut self, node: u32, by: Reporter, said: Said) {
+    pub(in crate::planner) fn restore(&mut self, node: u32, by: Reporter, said: ReportedState) {
         self.said.insert((node, by), said);
     }
 
@@ -246,7 +246,7 @@ impl Nodes {
     }
 
     /// The report on a node; none where it says that the node is up.
-    pub(in crate::planner) fn said(&self, node: u32, by: Reporter) -> Option<&Said> {
+    pub(in crate::planner) fn said(&self, node: u32, by: Reporter) -> Option<&ReportedState> {
         self.said.get(&(node, by))
     }
 
@@ -318,7 +318,7 @@ impl Nodes {
     }
 
     /// Takes a report. Returns the states that are to be stored.
-    pub(in crate::planner) fn hear(
+    pub(in crate::planner) fn apply_report(
         &mut self,
         by: Reporter,
         report: &NodeReport,
@@ -361,7 +361,8 @@ impl Nodes {
                 NodeState::Up => self.said.remove(&(node, by)),
                 state => {
                     let reason = reason.cloned();
-                    self.said.insert((node, by), Said { state, since, reason })
+                    self.said
+                        .insert((node, by), ReportedState { state, since, reason })
                 }
             };
             changed.push((node, next));
@@ -520,7 +521,7 @@ mod tests {
                 interval: at(150, 250),
             },
         ];
-        let changed = nodes.hear(Reporter::Executor, &down, 4, Time(0), 5);
+        let changed = nodes.apply_report(Reporter::Executor, &down, 4, Time(0), 5);
         assert_eq!(changed, [(1, NodeState::Down)]);
         let out = nodes.out_of_use(4, Time(0), &FAILURES, |_| None);
         assert_eq!(out, [(at(0, 90), 1), (at(100, 200), 2), (at(200, 250), 1)]);
@@ -531,7 +532,7 @@ mod tests {
     fn a_drained_node_is_kept_by_what_runs_on_it() {
         let mut nodes = Nodes::default();
         let drained = report(&[NodeState::Drained]);
-        nodes.hear(Reporter::Operator, &drained, 2, Time(0), 5);
+        nodes.apply_report(Reporter::Operator, &drained, 2, Time(0), 5);
         let out = nodes.out_of_use(2, Time(0), &FAILURES, |_| Some(Time(30)));
         assert_eq!(out, [(at(30, 90), 1)]);
     }
@@ -541,18 +542,21 @@ mod tests {
         let mut nodes = Nodes::default();
         let (up, down) = (report(&[NodeState::Up]), report(&[NodeState::Down]));
         let mut trusted = |failures: i64, from: i64| {
-            nodes.hear(Reporter::Executor, &down, 1, Time(from), 5);
-            let back = (from + 1..from + 100)
-                .find(|at| !nodes.hear(Reporter::Executor, &up, 1, Time(*at), 5).is_empty());
+            nodes.apply_report(Reporter::Executor, &down, 1, Time(from), 5);
+            let back = (from + 1..from + 100).find(|at| {
+                !nodes
+                    .apply_report(Reporter::Executor, &up, 1, Time(*at), 5)
+                    .is_empty()
+            });
             assert_eq!(back, Some(from + 1 + 5 * failures));
         };
         trusted(1, 0);
         trusted(2, 100);
         trusted(3, 200);
         trusted(1, 200 + REMEMBERED + 1);
-        nodes.hear(Reporter::Operator, &down, 1, Time(9_000), 5);
+        nodes.apply_report(Reporter::Operator, &down, 1, Time(9_000), 5);
         assert_eq!(nodes.state(0), NodeState::Down);
-        let changed = nodes.hear(Reporter::Operator, &up, 1, Time(9_001), 5);
+        let changed = nodes.apply_report(Reporter::Operator, &up, 1, Time(9_001), 5);
         assert_eq!(
             (changed, nodes.state(0)),
             (vec![(0, NodeState::Up)], NodeState::Up)
@@ -562,8 +566,8 @@ mod tests {
     #[test]
     fn what_operators_say_and_what_is_planned_is_left_out_and_what_is_reported_is_not() {
         let mut nodes = Nodes::new(vec![(at(50, 60), 1)]);
-        nodes.hear(Reporter::Executor, &report(&[NodeState::Down]), 3, Time(0), 5);
-        nodes.hear(
+        nodes.apply_report(Reporter::Executor, &report(&[NodeState::Down]), 3, Time(0), 5);
+        nodes.apply_report(
             Reporter::Operator,
             &report(&[NodeState::Up, NodeState::Drained]),
             3,

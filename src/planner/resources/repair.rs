@@ -36,7 +36,8 @@ impl Decider<'_> {
         let now = second_of(self.now);
         let settle = self.settings.failures.settle;
         let hear = |of: &mut crate::planner::resources::ResourcePlan| {
-            of.nodes.hear(by, report, of.resource.capacity, now, settle)
+            of.nodes
+                .apply_report(by, report, of.resource.capacity, now, settle)
         };
         let changed = self.plan.resources.bindings(at, hear).unwrap_or_default();
         for (node, _) in changed {

@@ -18,7 +18,7 @@ async fn a_clock_that_is_set_back_does_not_stop_it() {
     assert!(placed.window().contains(placed.placement()), "{placed:?}");
     domain
         .planner
-        .report_ended(run, ended(Outcome::Completed, 5, 60))
+        .report_ended(run, ended(RunOutcome::Completed, 5, 60))
         .await
         .unwrap();
     let end = Termination::of(waiting, None);
@@ -71,7 +71,7 @@ async fn a_run_time_is_what_was_measured_also_where_the_clock_is_set_back_meanwh
     domain.planner.report_started(run, at).await.unwrap();
     // Set back by ten minutes, and it ends a minute after it began.
     domain.turn(60 - 600);
-    let end = ended(Outcome::Completed, 0, 60);
+    let end = ended(RunOutcome::Completed, 0, 60);
     domain.planner.report_ended(run, end).await.unwrap();
     let executions = domain.store.executions(id).await.unwrap();
     assert_eq!(executions[0].run_time, 60 * MICROS_PER_SECOND);

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::super::decide::{Decider, Remembered};
 use super::super::reserving::Step;
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Filter, JobEnd, Outcome, ServiceState, Shape};
+use crate::agreement::{Agreement, Filter, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::store::Change;
@@ -206,7 +206,7 @@ impl Domain {
         self.check();
     }
 
-    pub(in crate::planner) fn end(&mut self, id: Uuid, outcome: Outcome) {
+    pub(in crate::planner) fn end(&mut self, id: Uuid, outcome: RunOutcome) {
         let end = ended_at(outcome, self.now);
         self.decide(|decider| decider.ended(id, &end)).unwrap();
         self.check();
@@ -216,7 +216,7 @@ impl Domain {
     pub(in crate::planner) fn never_started(&mut self, id: Uuid) {
         let end = JobEnd {
             started: None,
-            ..ended_at(Outcome::Lost, self.now)
+            ..ended_at(RunOutcome::Lost, self.now)
         };
         self.decide(|decider| decider.ended(id, &end)).unwrap();
         self.check();
@@ -279,10 +279,10 @@ impl Domain {
 }
 
 /// The end of a job; one that is lost had begun.
-fn ended_at(outcome: Outcome, at: i64) -> JobEnd {
+fn ended_at(outcome: RunOutcome, at: i64) -> JobEnd {
     JobEnd {
         outcome,
-        started: (outcome == Outcome::Lost).then_some(at * MICROS_PER_SECOND),
+        started: (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
         ended: at * MICROS_PER_SECOND,
         input_bytes: 0,
         output_bytes: 0,

@@ -5,7 +5,12 @@ use super::*;
 use crate::agreement::{Barred, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
 
 /// Something that is said in a negotiation; its words are of no importance here.
-fn said(negotiation: Uuid, parent: Option<Uuid>, creator: OfferCreator, of: Option<&Candidate>) -> Spoken {
+fn said(
+    negotiation: Uuid,
+    parent: Option<Uuid>,
+    creator: OfferCreator,
+    of: Option<&Candidate>,
+) -> OfferWords {
     let id = Uuid::now_v7();
     let offer = NegotiationOffer {
         id,
@@ -25,7 +30,7 @@ fn said(negotiation: Uuid, parent: Option<Uuid>, creator: OfferCreator, of: Opti
         released: None,
         agreement: None,
     };
-    Spoken {
+    OfferWords {
         offer,
         document: "<offer/>".into(),
     }

@@ -67,7 +67,7 @@ async fn nodes_that_a_cluster_has_never_held_are_not_paid_for_and_violate_the_gu
     let over = domain.shown(id).await;
     assert_eq!(
         (over.state, over.outcome, over.started),
-        (AgreementState::Complete, Some(Outcome::Lost), None)
+        (AgreementState::Complete, Some(RunOutcome::Lost), None)
     );
     let states: Vec<_> = over.guarantees.iter().map(|of| of.state).collect();
     assert_eq!(states, [GuaranteeState::Violated; 2]);
@@ -122,7 +122,7 @@ async fn nodes_are_handed_over_once_their_cluster_holds_them_and_are_paid_for() 
     domain.planner.begin_due().await.unwrap();
     for id in [late, ahead] {
         let over = domain.shown(id).await;
-        assert_eq!(over.outcome, Some(Outcome::Completed));
+        assert_eq!(over.outcome, Some(RunOutcome::Completed));
         let states: Vec<_> = over.guarantees.iter().map(|of| of.state).collect();
         assert_eq!(states, [GuaranteeState::Fulfilled; 2]);
         let lines = domain.lines(id).await;
@@ -164,9 +164,9 @@ async fn work_whose_slot_is_over_is_not_lost_with_its_nodes() {
     let said = domain.planner.set_nodes("local".into(), Reporter::Executor, down);
     assert_eq!(said.await.unwrap().lost, 0);
     assert_eq!(domain.shown(id).await.state, AgreementState::Observed);
-    let end = ended(Outcome::Completed, 0, 99);
+    let end = ended(RunOutcome::Completed, 0, 99);
     domain.planner.report_ended(Run::first(id), end).await.unwrap();
-    assert_eq!(domain.shown(id).await.outcome, Some(Outcome::Completed));
+    assert_eq!(domain.shown(id).await.outcome, Some(RunOutcome::Completed));
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn work_that_never_started_leaves_its_nodes_at_the_end_of_its_slot_to_who_
     domain.turn(100);
     let never = JobEnd {
         started: None,
-        ..ended(Outcome::Lost, 0, 100)
+        ..ended(RunOutcome::Lost, 0, 100)
     };
     domain.planner.report_ended(Run::first(one), never).await.unwrap();
     domain.planner.begin_due().await.unwrap();
@@ -230,7 +230,7 @@ async fn what_has_begun_has_the_nodes_that_its_cluster_holds_for_it_and_is_lost_
         .planner
         .set_nodes("local".into(), Reporter::Operator, down(3));
     assert_eq!(said.await.unwrap().lost, 1);
-    assert_eq!(domain.shown(one).await.outcome, Some(Outcome::Lost));
+    assert_eq!(domain.shown(one).await.outcome, Some(RunOutcome::Lost));
     domain.keep(&[(other, &[3], 0)]).await;
     assert_eq!(domain.nodes_of(other).await, [0]);
     // The node that it left is free for another agreement.

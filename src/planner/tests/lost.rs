@@ -24,11 +24,11 @@ async fn what_may_be_left_of_lost_work_is_looked_after_though_the_service_is_kil
     assert_eq!(domain.running().await, [id], "there is nothing of {nothing}");
     let domain = domain.restart().await;
     assert_eq!(domain.running().await, [id]);
-    let end = ended(Outcome::Terminated, 0, 1);
+    let end = ended(RunOutcome::Terminated, 0, 1);
     domain.planner.report_ended(Run::first(id), end).await.unwrap();
     assert_eq!(domain.running().await, [] as [Uuid; 0]);
     let over = domain.store.agreement(id).await.unwrap().unwrap();
-    assert_eq!(over.outcome, Some(Outcome::Lost), "its end changes nothing");
+    assert_eq!(over.outcome, Some(RunOutcome::Lost), "its end changes nothing");
     // Also long after its slot: a cluster that was never asked has its records.
     domain.turn(10 * 86_400);
     let domain = domain.restart().await;

@@ -30,7 +30,7 @@ impl Domain {
         let end = JobEnd {
             started: None,
             ended: self.clock.micros(),
-            ..ended(Outcome::Lost, 0, 0)
+            ..ended(RunOutcome::Lost, 0, 0)
         };
         self.planner.report_ended(run, end).await
     }
@@ -76,13 +76,13 @@ async fn a_slot_that_passes_while_the_service_is_down_is_had_later_in_its_window
         assert!(told.contains(NEVER_STARTED), "{told}");
         domain.turn(20);
         if job {
-            let end = ended(Outcome::Completed, 17, 19);
+            let end = ended(RunOutcome::Completed, 17, 19);
             domain.planner.report_ended(Run::first(id), end).await.unwrap();
         } else {
             domain.begin().await;
         }
         let over = domain.of(id).await;
-        assert_eq!(over.outcome, Some(Outcome::Completed), "{over:?}");
+        assert_eq!(over.outcome, Some(RunOutcome::Completed), "{over:?}");
         assert_eq!(states(&over), [GuaranteeState::Fulfilled; 2], "{over:?}");
         assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
     }
@@ -122,7 +122,7 @@ async fn a_clock_that_jumps_ahead_loses_nothing_whose_window_has_room() {
     );
     let late = domain
         .planner
-        .report_ended(Run::first(begun), ended(Outcome::Completed, 0, 5));
+        .report_ended(Run::first(begun), ended(RunOutcome::Completed, 0, 5));
     assert_eq!(late.await, Err(Error::NotFound), "that was the job before");
     let told = domain.timeline(begun).await;
     assert!(
@@ -137,7 +137,7 @@ async fn a_clock_that_jumps_ahead_loses_nothing_whose_window_has_room() {
     assert!(both.contains(&begun), "{both:?}");
     domain.turn(3_650);
     let run = Run::from(&domain.of(begun).await);
-    let end = ended(Outcome::Completed, 3_602, 3_650);
+    let end = ended(RunOutcome::Completed, 3_602, 3_650);
     domain.planner.report_ended(run, end).await.unwrap();
     let over = domain.of(begun).await;
     assert_eq!(states(&over), [GuaranteeState::Fulfilled; 2], "{over:?}");
@@ -162,7 +162,7 @@ async fn what_has_no_other_place_is_lost_and_was_never_started() {
         let lost = domain.of(id).await;
         assert_eq!(
             (lost.state, lost.outcome),
-            (AgreementState::Complete, Some(Outcome::Lost)),
+            (AgreementState::Complete, Some(RunOutcome::Lost)),
             "{lost:?}"
         );
         assert_eq!(lost.guarantees[0].state, GuaranteeState::Violated);
@@ -217,7 +217,7 @@ async fn slots_that_were_missed_do_not_count_as_losses() {
         "as often as its window has room: {missed}"
     );
     let lost = domain.of(id).await;
-    assert_eq!(lost.outcome, Some(Outcome::Lost), "{lost:?}");
+    assert_eq!(lost.outcome, Some(RunOutcome::Lost), "{lost:?}");
     assert!(domain.timeline(id).await.contains(NEVER_STARTED));
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
 }

@@ -6,7 +6,7 @@ fn settlement(id: Uuid, ways: Result<Vec<Proposal>, String>) -> Settlement {
     Settlement {
         id,
         ways: ways.map(Ways::New),
-        telling: Some(Telling {
+        telling: Some(CallBackTarget {
             address: "http://example.org/".into(),
             accepted: "yes".into(),
             rejected: |why| format!("no: {why}"),

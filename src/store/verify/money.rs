@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Findings;
 use super::Invariant::I9;
 use crate::agreement::{
-    Account, Agreement, AgreementState, Entry, GuaranteeState, Money, Obligated, Outcome, PostingKind,
+    Account, Agreement, AgreementState, Entry, GuaranteeState, Money, Obligated, PostingKind, RunOutcome,
     ServiceState,
 };
 
@@ -72,7 +72,7 @@ pub(super) fn check(agreement: &Agreement, entries: &[Entry], found: &mut Findin
 /// Whether its slot has been its party's, so that its price is due.
 fn owes_price(agreement: &Agreement) -> bool {
     let over = agreement.service == ServiceState::Completed;
-    over && !agreement.never_had_nodes() && !matches!(agreement.outcome, None | Some(Outcome::Lost))
+    over && !agreement.never_had_nodes() && !matches!(agreement.outcome, None | Some(RunOutcome::Lost))
 }
 
 /// Every compensation that a guarantee says was paid is in the ledger, and no other.

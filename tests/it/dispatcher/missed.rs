@@ -44,7 +44,7 @@ fn work_whose_slot_passed_while_the_service_was_down_runs_once_where_its_window_
             let over = service.over(agreement.id).await;
             assert_eq!(
                 (over.outcome, over.restarts()),
-                (Some(Outcome::Completed), restarts),
+                (Some(RunOutcome::Completed), restarts),
                 "{over:?}"
             );
             assert!(over.window().contains(over.placement()), "{over:?}");
@@ -60,7 +60,7 @@ fn work_whose_slot_passed_while_the_service_was_down_runs_once_where_its_window_
             assert_eq!(runs.count(), 1, "{told}");
         }
         let lost = service.over(late.id).await;
-        assert_eq!(lost.outcome, Some(Outcome::Lost));
+        assert_eq!(lost.outcome, Some(RunOutcome::Lost));
         assert!(!service.file(&late, "runs").exists());
         let told = told(&service, late.id).await;
         assert!(

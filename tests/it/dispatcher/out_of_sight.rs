@@ -107,7 +107,7 @@ fn a_job_that_has_recorded_its_end_is_not_lost_with_its_node() {
         .await;
         sight.all_down.store(true, Ordering::SeqCst);
         let ended = service.over(one.id).await;
-        assert_eq!(ended.outcome, Some(Outcome::Completed), "{ended:?}");
+        assert_eq!(ended.outcome, Some(RunOutcome::Completed), "{ended:?}");
         service.stop().await;
     });
 }
@@ -133,7 +133,7 @@ fn a_node_that_is_down_after_an_outage_keeps_its_job_for_a_while() {
         assert!(states.iter().all(|of| of.state == "drained"), "{states:?}");
         fs::write(over(&folder), "").unwrap();
         let ended = service.over(one.id).await;
-        assert_eq!(ended.outcome, Some(Outcome::Completed), "{ended:?}");
+        assert_eq!(ended.outcome, Some(RunOutcome::Completed), "{ended:?}");
         service.stop().await;
     });
 }

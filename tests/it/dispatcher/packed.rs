@@ -21,7 +21,7 @@ fn folders_are_packed_when_their_agreements_are_over_and_say_what_they_said() {
         let writes = service.place("echo said; echo 42 > result", 0, 600).await;
         let runs = service.place("sleep 1000", 0, 600).await;
         for of in [&quiet, &writes] {
-            assert_eq!(service.over(of.id).await.outcome, Some(Outcome::Completed));
+            assert_eq!(service.over(of.id).await.outcome, Some(RunOutcome::Completed));
         }
         service.started(runs.id).await;
         let before = records(&folder, &quiet);
@@ -52,7 +52,7 @@ fn folders_are_packed_when_their_agreements_are_over_and_say_what_they_said() {
         folders.look().unwrap();
         assert_eq!(
             service.agreement(quiet.id).await.outcome,
-            Some(Outcome::Completed)
+            Some(RunOutcome::Completed)
         );
         let termination = Termination::of(runs.id, Some("physics".into()));
         service.planner.terminate(termination).await.unwrap();

@@ -65,11 +65,11 @@ async fn fail(service: &Service, node: usize) {
 async fn over(service: &Service, folder: &TempDir, id: Uuid) {
     fs::write(folder.path().join("log.over"), "").unwrap();
     let over = service.over(id).await;
-    assert_eq!(over.outcome, Some(Outcome::Completed));
+    assert_eq!(over.outcome, Some(RunOutcome::Completed));
     assert_eq!(over.job.unwrap().restarts, 1);
     let executions = service.store.executions(id).await.unwrap();
     let outcomes: Vec<_> = executions.iter().map(|of| of.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Lost, Outcome::Completed]);
+    assert_eq!(outcomes, [RunOutcome::Lost, RunOutcome::Completed]);
     let events = service.store.events(id).await.unwrap();
     assert!(
         events
@@ -163,7 +163,7 @@ fn a_job_of_an_application_that_is_no_longer_offered_is_lost_and_not_tried_again
         };
         let agreement = service.planner.place(proposal).await.unwrap().agreement;
         let over = service.over(agreement.id).await;
-        assert_eq!((over.outcome, over.restarts()), (Some(Outcome::Lost), 0));
+        assert_eq!((over.outcome, over.restarts()), (Some(RunOutcome::Lost), 0));
         let events = service.store.events(agreement.id).await.unwrap();
         let why = "its work cannot go on: its application is no longer offered";
         assert!(events.iter().any(|event| event.detail == why), "{events:?}");

@@ -14,14 +14,14 @@ fn limited(text: &str, limits: JobLimits) -> JobSpec {
 }
 
 /// Runs a job that takes too much, beside one that does not, and answers how it ended and the message that it got.
-fn excess(place: &Place, job: &JobSpec) -> (Outcome, String) {
+fn excess(place: &Place, job: &JobSpec) -> (RunOutcome, String) {
     let beside = script("while [ ! -e over ]; do sleep 0.05; done", 600);
     let executor = place.executor();
     executor.start(&beside).unwrap();
     let end = run(place, job);
     assert_eq!(processes(job), [] as [i32; 0], "nothing of it is left");
     fs::write(place.record(&beside, "work/over"), "").unwrap();
-    assert_eq!(super::end(&executor, &beside).outcome, Outcome::Completed);
+    assert_eq!(super::end(&executor, &beside).outcome, RunOutcome::Completed);
     (end.outcome, place.output(job, Stream::Err))
 }
 
@@ -36,7 +36,7 @@ fn a_job_that_eats_memory_is_stopped_and_told_so() {
     };
     let (outcome, told) = excess(&place, &limited(text, limits));
     let limit = Limit::Memory;
-    assert_eq!(outcome, Outcome::Exceeded { limit });
+    assert_eq!(outcome, RunOutcome::Exceeded { limit });
     assert!(
         told.contains("bespeak: stopped, because its processes had memory of")
             && told.contains("it may have 64 MiB"),
@@ -55,7 +55,7 @@ fn a_job_whose_processes_multiply_is_stopped_with_all_of_them() {
     };
     let (outcome, told) = excess(&place, &limited(text, limits));
     let limit = Limit::Processes;
-    assert_eq!(outcome, Outcome::Exceeded { limit });
+    assert_eq!(outcome, RunOutcome::Exceeded { limit });
     assert!(told.contains("its processes and their threads were"), "{told}");
 }
 
@@ -76,7 +76,7 @@ fn a_job_that_fills_the_disk_is_stopped_whether_with_one_file_or_many_or_names_a
         let job = limited(text, limits);
         let (outcome, told) = excess(&place, &job);
         let limit = Limit::Files;
-        assert_eq!(outcome, Outcome::Exceeded { limit }, "{text}");
+        assert_eq!(outcome, RunOutcome::Exceeded { limit }, "{text}");
         assert!(told.contains("it may have 8 MiB"), "{text}: {told}");
         let clear = || (!place.record(&job, "tmp").exists()).then_some(());
         wait_for("clearing up", clear);
@@ -96,7 +96,7 @@ fn what_a_job_reads_is_not_held_against_it() {
         limits,
     );
     job.inputs.push(place.path("large"));
-    assert_eq!(run(&place, &job).outcome, Outcome::Failed { exit: 7 });
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Failed { exit: 7 });
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_job_is_still_limited_when_its_first_supervisor_is_gone() {
     kill_process(supervisor, Signal::KILL).unwrap();
     fs::write(place.record(&job, "work/go"), "").unwrap();
     let limit = Limit::Processes;
-    assert_eq!(end(&executor, &job).outcome, Outcome::Exceeded { limit });
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Exceeded { limit });
     assert_eq!(processes(&job), [] as [i32; 0]);
 }
 
@@ -131,7 +131,7 @@ fn each_process_of_a_job_has_limits_that_the_system_watches_over() {
     };
     let text = "ulimit -c; ulimit -n; ulimit -f; ulimit -d; cat /proc/self/oom_score_adj; : > $TMPDIR/x";
     let job = limited(text, limits);
-    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     // Blocks of 512 bytes, and kibibytes.
     let expected = format!("0\n40\n{}\n{}\n500\n", 8 * 2048, (64 + 1024) * 1024);
     assert_eq!(place.output(&job, Stream::Out), expected);
@@ -148,7 +148,7 @@ fn a_program_that_itself_ends_with_the_status_of_a_refused_file_keeps_it() {
         ..JobLimits::default()
     };
     let job = limited("echo x > small; exit 153", limits);
-    assert_eq!(run(&place, &job).outcome, Outcome::Failed { exit: 153 });
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Failed { exit: 153 });
 }
 
 /// Goes down so far that no path reaches where it then is.
@@ -164,12 +164,12 @@ fn folders_deeper_than_any_path_take_neither_the_supervisor_nor_the_limit_away()
     };
     // Long enough for many a look.
     let harmless = limited(&format!("{GO_DEEP}; sleep 2; echo done"), limits);
-    assert_eq!(run(&place, &harmless).outcome, Outcome::Completed);
+    assert_eq!(run(&place, &harmless).outcome, RunOutcome::Completed);
     assert_eq!(place.output(&harmless, Stream::Out), "done\n");
     let fill = "for i in 1 2 3; do head -c 4000000 /dev/zero > file$i; done; sleep 1000";
     let (outcome, told) = excess(&place, &limited(&format!("{GO_DEEP}; {fill}"), limits));
     let limit = Limit::Files;
-    assert_eq!(outcome, Outcome::Exceeded { limit });
+    assert_eq!(outcome, RunOutcome::Exceeded { limit });
     assert!(told.contains("it may have 8 MiB"), "{told}");
 }
 
@@ -180,7 +180,7 @@ fn a_leader_that_hides_its_mark_is_limited_and_so_is_what_it_starts_without_one(
         memory: Some(64 * MIB),
         ..JobLimits::default()
     };
-    let memory = Outcome::Exceeded { limit: Limit::Memory };
+    let memory = RunOutcome::Exceeded { limit: Limit::Memory };
     // The leader itself keeps all of one line, and waits.
     let text = r"exec env -i sh -c 'a=$(head -c 100000000 /dev/zero | tr \\0 a); sleep 1000'";
     assert_eq!(run(&place, &limited(text, limits)).outcome, memory);
@@ -214,7 +214,11 @@ fn what_stands_at_an_inputs_name_and_what_an_input_grows_count_as_written() {
         fs::write(place.path("data"), "in").unwrap();
         let mut job = limited(text, limits);
         job.inputs.push(place.path("data"));
-        assert_eq!(run(&place, &job).outcome, Outcome::Exceeded { limit }, "{text}");
+        assert_eq!(
+            run(&place, &job).outcome,
+            RunOutcome::Exceeded { limit },
+            "{text}"
+        );
     }
 }
 
@@ -238,7 +242,7 @@ fn the_end_of_a_job_is_told_before_what_it_leaves_is_cleared_up_however_deep_tha
     let executor = place.executor_with(&place.path("few"));
     let job = script("cd $TMPDIR; mkdir -p $(seq -s / 500)", 600);
     executor.start(&job).unwrap();
-    assert_eq!(end(&executor, &job).outcome, Outcome::Completed);
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Completed);
     let left = || -> Vec<_> {
         let entries = fs::read_dir(place.record(&job, "")).unwrap().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -5,7 +5,7 @@ use bespeak::execution::files::retention::{JobFolders, Removal};
 
 use super::*;
 
-const EXCEEDED: Outcome = Outcome::Exceeded { limit: Limit::Files };
+const EXCEEDED: RunOutcome = RunOutcome::Exceeded { limit: Limit::Files };
 
 #[test]
 fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing() {
@@ -35,12 +35,12 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
         ..script("true", 600)
     };
     executor.start(&anothers).unwrap();
-    assert_eq!(end(&executor, &anothers).outcome, Outcome::Completed);
+    assert_eq!(end(&executor, &anothers).outcome, RunOutcome::Completed);
     assert_eq!(folders.remove_ended(quiet.agreement).unwrap(), Removal::Running);
     fs::write(place.record(&quiet, "work/go"), "").unwrap();
     assert_eq!(
         end(&executor, &quiet).outcome,
-        Outcome::Completed,
+        RunOutcome::Completed,
         "it wrote nothing"
     );
 

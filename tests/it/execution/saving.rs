@@ -43,7 +43,7 @@ fn a_job_that_has_saved_its_work_says_so_by_its_status_and_is_lost_where_nobody_
     // The shell's message about the signal would go into a pipe that is not read any more.
     let text = "exec 2> /dev/null; trap 'touch told; while [ ! -e go ]; do sleep 0.05; done; exit 0' USR1; \
         touch ready; while :; do sleep 0.05; done";
-    for (seen, outcome) in [(true, Outcome::Checkpointed), (false, Outcome::Lost)] {
+    for (seen, outcome) in [(true, RunOutcome::Checkpointed), (false, RunOutcome::Lost)] {
         let place = Place::new();
         let job = saving(text);
         let executor = ready(&place, &job);
@@ -63,7 +63,7 @@ fn a_job_that_has_saved_its_work_says_so_by_its_status_and_is_lost_where_nobody_
 #[test]
 fn a_job_that_was_started_as_the_last_piece_is_told_to_save_its_work_where_that_is_decided_later_and_not_taken_back()
  {
-    for (taken_back, outcome) in [(false, Outcome::Checkpointed), (true, Outcome::Killed)] {
+    for (taken_back, outcome) in [(false, RunOutcome::Checkpointed), (true, RunOutcome::Killed)] {
         let place = Place::new();
         let SaveWork { signal, grace } = saving("").piece.and_then(|piece| piece.save).unwrap();
         let job = script(
@@ -99,7 +99,7 @@ fn a_job_keeps_its_limits_while_it_saves_its_work() {
     let executor = ready(&place, &job);
     tell(&executor, &job);
     let limit = bespeak::agreement::Limit::Memory;
-    assert_eq!(end(&executor, &job).outcome, Outcome::Exceeded { limit });
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Exceeded { limit });
     assert_eq!(processes(&job), [] as [i32; 0], "nothing of it is left");
 }
 
@@ -113,7 +113,7 @@ fn a_job_that_is_to_stop_while_it_saves_its_work_is_terminated() {
         place.record(&job, "work/told").exists().then_some(())
     });
     executor.stop(job.run()).unwrap();
-    assert_eq!(end(&executor, &job).outcome, Outcome::Terminated);
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Terminated);
 }
 
 #[test]
@@ -130,9 +130,9 @@ fn a_supervisor_killed_between_the_end_of_the_program_and_its_record_leaves_a_lo
     wait_for("end of the program", || processes(&job).is_empty().then_some(()));
     assert!(!place.record(&job, "end.json").exists());
     kill_process(supervisor, Signal::KILL).unwrap();
-    assert_eq!(end(&executor, &job).outcome, Outcome::Lost);
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Lost);
     executor.start(&job).unwrap();
-    assert_eq!(end(&executor, &job).outcome, Outcome::Lost);
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Lost);
     assert_eq!(
         fs::read_to_string(place.record(&job, "work/runs")).unwrap(),
         "x\n"

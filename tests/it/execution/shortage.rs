@@ -41,7 +41,7 @@ fn a_supervisor_without_descriptors_launches_its_job_once_it_has_some() {
     });
     let supervisor = wait_for("supervisor", || place.supervisor(&job));
     limit_open_files(supervisor, 100);
-    assert_eq!(end(&executor, &job).outcome, Outcome::Completed);
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Completed);
     assert_eq!(place.output(&job, Stream::Out), "done\n");
     assert_eq!(place.supervisor(&job), Some(supervisor), "one did it all");
 }
@@ -66,7 +66,7 @@ fn a_job_whose_supervisor_has_no_descriptor_when_it_ends_is_not_lost() {
         thread::sleep(Duration::from_millis(10));
     }
     limit_open_files(supervisor, 100);
-    assert_eq!(end(&executor, &job).outcome, Outcome::Failed { exit: 3 });
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Failed { exit: 3 });
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_job_that_ends_on_a_full_disk_is_not_lost() {
     let status = executor.poll(job.run()).unwrap();
     assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
     fs::remove_file(place.record(&job, "work/fill")).unwrap();
-    assert_eq!(end(&executor, &job).outcome, Outcome::Failed { exit: 5 });
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Failed { exit: 5 });
     assert_eq!(place.supervisor(&job), Some(supervisor), "one did it all");
 }
 
@@ -124,7 +124,7 @@ impl Drop for Disk {
 fn a_job_for_which_no_limit_of_files_is_said_has_one_that_breaks_no_program() {
     let place = Place::new();
     let job = script("ulimit -S -n", 60);
-    assert_eq!(run(&place, &job).outcome, Outcome::Completed);
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     let files: u64 = place.output(&job, Stream::Out).trim().parse().unwrap();
     assert!(files <= 1_024, "{files}");
 }

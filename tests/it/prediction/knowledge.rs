@@ -1,6 +1,6 @@
 //! The knowledge from executions alone.
 
-use bespeak::agreement::{Agreement, Outcome, Slots};
+use bespeak::agreement::{Agreement, RunOutcome, Slots};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::{Given, Knowledge, Work};
 use bespeak::store::PastExecution;
@@ -9,7 +9,7 @@ use scheduler::{Interval, Time};
 use super::execution;
 use crate::store::{RESOURCE, agreement};
 
-fn past(run: i64, agreed: i64, ended: i64, outcome: Outcome) -> PastExecution {
+fn past(run: i64, agreed: i64, ended: i64, outcome: RunOutcome) -> PastExecution {
     PastExecution {
         execution: execution(&agreement("a"), run, ended, outcome),
         party: "a".into(),
@@ -32,11 +32,11 @@ fn slots_are_sized_as_if_stopped_work_needed_twice_as_long_and_what_was_ended_fr
         let past: Vec<_> = (0..20).map(|at| past(100, at, 1_000 + at, outcome)).collect();
         Knowledge::of(&past, &[], [].into()).slot(&SOLVE, 0.5)
     };
-    assert_eq!(of(Outcome::Completed), Some(100));
-    assert_eq!(of(Outcome::Failed { exit: 1 }), Some(100));
-    assert_eq!(of(Outcome::Killed), Some(200));
-    assert_eq!(of(Outcome::Terminated), None);
-    assert_eq!(of(Outcome::Lost), None);
+    assert_eq!(of(RunOutcome::Completed), Some(100));
+    assert_eq!(of(RunOutcome::Failed { exit: 1 }), Some(100));
+    assert_eq!(of(RunOutcome::Killed), Some(200));
+    assert_eq!(of(RunOutcome::Terminated), None);
+    assert_eq!(of(RunOutcome::Lost), None);
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
     let mut runs: Vec<_> = [100, 200, 300]
         .into_iter()
         .zip(0..)
-        .map(|(run, at)| past(run, at, 5_000 + at, Outcome::Completed))
+        .map(|(run, at)| past(run, at, 5_000 + at, RunOutcome::Completed))
         .collect();
-    runs.push(past(150, 3, 5_003, Outcome::Killed));
+    runs.push(past(150, 3, 5_003, RunOutcome::Killed));
     let steps = told(&runs);
     assert_eq!(
         steps[0],
@@ -65,7 +65,7 @@ fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
         "+ 0 s: the last 4 estimates on this resource were long by 600.0 s"
     );
     // The error of a run that goes far beyond its estimate is known to be this large, and not larger.
-    runs.push(past(3_000, 4, 5_004, Outcome::Killed));
+    runs.push(past(3_000, 4, 5_004, RunOutcome::Killed));
     assert_eq!(
         told(&runs)[2],
         "+ 0 s: the last 5 estimates on this resource were long by 80.0 s"
@@ -75,7 +75,7 @@ fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
 #[test]
 fn the_probability_of_a_slot_is_that_which_it_was_sized_for() {
     let past: Vec<_> = (0..60)
-        .map(|at| past(100 + at * 7 % 60, at, 1_000 + at, Outcome::Completed))
+        .map(|at| past(100 + at * 7 % 60, at, 1_000 + at, RunOutcome::Completed))
         .collect();
     let known = Knowledge::of(&past, &[], [].into());
     for p in [0.5, 0.8, 0.95] {
@@ -89,12 +89,12 @@ fn the_probability_of_a_slot_is_that_which_it_was_sized_for() {
 fn what_is_stated_is_held_against_what_came_only_where_it_was_known_before() {
     // All agreed before the first ended: nothing could have been stated.
     let at_once: Vec<_> = (0..20)
-        .map(|at| past(100, 0, 1_000 + at, Outcome::Completed))
+        .map(|at| past(100, 0, 1_000 + at, RunOutcome::Completed))
         .collect();
     let known = Knowledge::of(&at_once, &[], [].into());
     assert_eq!(known.reliability().outcomes(), 0);
     let one_by_one: Vec<_> = (0..20)
-        .map(|at| past(100, 1_000 * at, 1_000 * at + 500, Outcome::Completed))
+        .map(|at| past(100, 1_000 * at, 1_000 * at + 500, RunOutcome::Completed))
         .collect();
     let known = Knowledge::of(&one_by_one, &[], [].into());
     assert_eq!(known.reliability().outcomes(), 19);
@@ -104,7 +104,7 @@ fn what_is_stated_is_held_against_what_came_only_where_it_was_known_before() {
 fn what_a_fast_resource_did_is_work_for_a_slow_one() {
     let fast = scheduler::Rate::from_millionths(2_000_000).expect("a rate");
     let past: Vec<_> = (0..20)
-        .map(|at| past(100, at, 1_000 + at, Outcome::Completed))
+        .map(|at| past(100, at, 1_000 + at, RunOutcome::Completed))
         .collect();
     let known = Knowledge::of(&past, &[], [(RESOURCE.to_owned(), fast)].into());
     let seconds = known.slot(&SOLVE, 0.5).expect("it is known");
@@ -120,7 +120,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
                 10 + at * 17 % 50,
                 1_000 * at,
                 1_000 * at + 500,
-                Outcome::Completed,
+                RunOutcome::Completed,
             )
         })
         .collect();

@@ -7,7 +7,7 @@ use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, Offer
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
     About, Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, NodeReport, NodeState,
-    Proposal, Proposed, Reporter, Spoken, Suggestion, Termination, Weights, best_of,
+    OfferWords, Proposal, Proposed, Reporter, Suggestion, Termination, Weights, best_of,
 };
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
@@ -181,7 +181,7 @@ async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &
         let id = negotiation.id;
         let root = offer(clock, id, None, OfferCreator::Responder, OfferState::Advisory);
         let parent = Some(root.id);
-        let answers = candidates.into_iter().map(|candidate| Spoken {
+        let answers = candidates.into_iter().map(|candidate| OfferWords {
             offer: NegotiationOffer {
                 expires: Some(candidate.expires),
                 terms: Some(candidate.terms),
@@ -194,7 +194,7 @@ async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &
                 opening: None,
                 negotiation: id,
                 answers: answers.collect(),
-                incoming: Some(Spoken {
+                incoming: Some(OfferWords {
                     offer: root,
                     document: "<offer/>".into(),
                 }),
@@ -314,7 +314,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
     let offer = |parent, creator, state| offer(clock, negotiation.id, parent, creator, state);
     let incoming = offer(parent, OfferCreator::Initiator, OfferState::Solicited);
     let answers = best_of(&quote.candidates, Weights::default());
-    let answers = answers.into_iter().map(|candidate| Spoken {
+    let answers = answers.into_iter().map(|candidate| OfferWords {
         offer: NegotiationOffer {
             expires: Some(candidate.expires),
             terms: Some(candidate.terms),
@@ -326,7 +326,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         opening: None,
         negotiation: negotiation.id,
         answers: answers.collect(),
-        incoming: Some(Spoken {
+        incoming: Some(OfferWords {
             offer: incoming,
             document: "<offer/>".into(),
         }),
@@ -435,7 +435,7 @@ async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
     let bargain = Bargain {
         opening: None,
         negotiation: offer.negotiation,
-        incoming: Some(Spoken {
+        incoming: Some(OfferWords {
             offer: no,
             document: "<no/>".into(),
         }),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bespeak::agreement::{Outcome, Run};
+use bespeak::agreement::{Run, RunOutcome};
 use bespeak::clock::Clock;
 use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, name_of};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
@@ -33,7 +33,7 @@ fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
     let until = Clock::system().micros();
     site.executor.keep_until(job.run(), until).unwrap();
     let end = site.end_of(job.agreement);
-    assert_eq!((end.outcome, end.started), (Outcome::Lost, None), "{end:?}");
+    assert_eq!((end.outcome, end.started), (RunOutcome::Lost, None), "{end:?}");
     assert_eq!(site.cluster.jobs()[0][2], "CANCELLED");
 }
 
@@ -41,7 +41,7 @@ fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
 fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an_administrator_holds_is_lost()
 {
     let site = Site::start();
-    for (hold, outcome) in [("uhold", Outcome::Terminated), ("hold", Outcome::Lost)] {
+    for (hold, outcome) in [("uhold", RunOutcome::Terminated), ("hold", RunOutcome::Lost)] {
         let job = site.job("sleep 600", 600);
         let held = site
             .cluster
@@ -80,7 +80,11 @@ fn a_job_that_is_cancelled_while_it_waits_is_ended_by_its_party_and_not_lost() {
         &["--name", &name_of("cluster", Run::first(job.agreement))],
     );
     let end = site.end_of(job.agreement);
-    assert_eq!((end.outcome, end.started), (Outcome::Terminated, None), "{end:?}");
+    assert_eq!(
+        (end.outcome, end.started),
+        (RunOutcome::Terminated, None),
+        "{end:?}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Outcome, Run};
+use bespeak::agreement::{Run, RunOutcome};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::files::retention::JobFolders;
 use bespeak::execution::slurm::{Settings, SlurmExecutor, name_of};
@@ -57,7 +57,11 @@ fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_los
     let until = Clock::system().micros();
     site.executor.keep_until(job.run(), until).unwrap();
     let end = site.end_of(job.agreement);
-    assert_eq!((end.outcome, end.started), (Outcome::Terminated, None), "{end:?}");
+    assert_eq!(
+        (end.outcome, end.started),
+        (RunOutcome::Terminated, None),
+        "{end:?}"
+    );
 }
 
 #[test]
@@ -66,7 +70,7 @@ fn a_job_whose_user_takes_away_its_claim_and_its_end_has_run_all_the_same() {
     let job = site.job("sleep 4; rmdir ../claim; mkdir ../.ended; chmod 500 ..", 600);
     site.executor.start(&job).unwrap();
     let end = site.end_of(job.agreement);
-    assert_eq!(end.outcome, Outcome::Completed, "{end:?}");
+    assert_eq!(end.outcome, RunOutcome::Completed, "{end:?}");
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn a_job_whose_user_forges_its_end_runs_on_until_slurm_says_that_it_has_ended() 
     fs::write(&stop, "").unwrap();
     let end = site.end_of(id);
     // Its script says at last how it really ended.
-    assert_eq!(end.outcome, Outcome::Failed { exit: 3 });
+    assert_eq!(end.outcome, RunOutcome::Failed { exit: 3 });
     assert!(end.ended > started && end.started == Some(started), "{end:?}");
 }
 
@@ -138,7 +142,7 @@ fn a_record_tells_the_end_where_slurm_cannot_be_asked_and_nothing_where_its_disk
         end = site.executor.recorded_end(Run::first(id)).unwrap();
         end.is_some()
     });
-    assert_eq!(end.expect("it has ended").outcome, Outcome::Failed { exit: 3 });
+    assert_eq!(end.expect("it has ended").outcome, RunOutcome::Failed { exit: 3 });
 }
 
 #[test]
@@ -147,7 +151,7 @@ fn a_late_start_that_a_user_forges_is_cut_to_what_slurm_leaves_room_for() {
     let job = site.job("rm ../started; sleep 6; date +%s%6N >../started; sleep 1", 600);
     site.executor.start(&job).unwrap();
     let end = site.end_of(job.agreement);
-    assert_eq!(end.outcome, Outcome::Completed);
+    assert_eq!(end.outcome, RunOutcome::Completed);
     let started = end.started.expect("it ran");
     assert!(
         end.ended - started > 3 * MICROS_PER_SECOND,
@@ -310,7 +314,7 @@ fn the_folder_that_a_job_has_on_the_clusters_disk_goes_with_its_own_and_nothing_
         600,
     );
     site.executor.start(&job).unwrap();
-    assert_eq!(site.end_of(job.agreement).outcome, Outcome::Completed);
+    assert_eq!(site.end_of(job.agreement).outcome, RunOutcome::Completed);
     let shared = site.shared_folder(job.agreement);
     assert!(shared.join("work").exists());
     let folders = JobFolders::new(site.data.path(), None).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use bespeak::agreement::{Outcome, Run};
+use bespeak::agreement::{Run, RunOutcome};
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::execution::files::retention::JobFolders;
@@ -79,7 +79,7 @@ pub(super) fn prepare(site: &Site, job: &JobSpec) {
 }
 
 /// The outcome and the end of a job.
-pub(super) fn end_of(site: &Site, job: &JobSpec) -> (Outcome, Micros) {
+pub(super) fn end_of(site: &Site, job: &JobSpec) -> (RunOutcome, Micros) {
     let mut end = None;
     poll_until(PATIENCE, || {
         end = match site.executor.poll(job.run()) {
@@ -116,12 +116,12 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     site.cluster.start_controller();
     site.restart();
     let (outcome, ended) = end_of(&site, &first);
-    assert_eq!(outcome, Outcome::Checkpointed);
+    assert_eq!(outcome, RunOutcome::Checkpointed);
     assert!((told_at..first.slot_end).contains(&ended), "{ended} of {first:?}");
 
     let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, 20);
     site.executor.start(&second).unwrap();
-    assert_eq!(end_of(&site, &second).0, Outcome::Checkpointed);
+    assert_eq!(end_of(&site, &second).0, RunOutcome::Checkpointed);
     let last = piece(
         &site,
         Some(&second),
@@ -131,7 +131,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     );
     site.executor.start(&last).unwrap();
     site.executor.start(&last).unwrap();
-    assert_eq!(end_of(&site, &last).0, Outcome::Completed);
+    assert_eq!(end_of(&site, &last).0, RunOutcome::Completed);
     assert_eq!(
         site.output(first.agreement, "stdout"),
         "saved 1 of 3\n1\nsaved 2 of 3\n2\ndone\n",
@@ -179,17 +179,17 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
     );
     site.executor.start(&deaf).unwrap();
     let (outcome, ended) = end_of(&site, &deaf);
-    assert_eq!(outcome, Outcome::Killed);
+    assert_eq!(outcome, RunOutcome::Killed);
     assert!(ended >= deaf.slot_end, "it had all of its time");
     let fails = "trap 'exit 7' HUP; while :; do sleep 0.1; done";
     let fails = piece(&site, None, fails, CheckpointSignal::Hup, 16);
     site.executor.start(&fails).unwrap();
-    assert_eq!(end_of(&site, &fails).0, Outcome::Failed { exit: 7 });
+    assert_eq!(end_of(&site, &fails).0, RunOutcome::Failed { exit: 7 });
     let quick = piece(&site, None, "exit 0", CheckpointSignal::Usr1, 600);
     site.executor.start(&quick).unwrap();
     assert_eq!(
         end_of(&site, &quick).0,
-        Outcome::Completed,
+        RunOutcome::Completed,
         "it had done all of its work"
     );
     let stopped = "trap 'exit 0' USR2; while :; do sleep 0.1; done";
@@ -197,7 +197,7 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
     site.executor.start(&stopped).unwrap();
     site.until_started(stopped.agreement);
     site.executor.stop(stopped.run()).unwrap();
-    assert_eq!(end_of(&site, &stopped).0, Outcome::Terminated);
+    assert_eq!(end_of(&site, &stopped).0, RunOutcome::Terminated);
 }
 
 #[test]

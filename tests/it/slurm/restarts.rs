@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Outcome, Run};
+use bespeak::agreement::{Run, RunOutcome};
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::execution::slurm::name_of;
@@ -66,7 +66,7 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
         .prepare(std::slice::from_ref(&slot))
         .is_ok()));
     site.executor.start(&again).unwrap();
-    assert_eq!(site.end_of(again.agreement).outcome, Outcome::Completed);
+    assert_eq!(site.end_of(again.agreement).outcome, RunOutcome::Completed);
     assert_eq!(
         site.output(again.agreement, "stdout"),
         "again\n",
@@ -88,7 +88,7 @@ fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     let site = Site::start();
     let first = piece(&site, None, "echo one >log", CheckpointSignal::Usr1, 600);
     site.executor.start(&first).unwrap();
-    assert_eq!(end_of(&site, &first).0, Outcome::Completed);
+    assert_eq!(end_of(&site, &first).0, RunOutcome::Completed);
     let script = "echo two >>log; cat log; [ $(wc -l <log) -gt 2 ] || sleep 600";
     let second = piece(&site, Some(&first), script, CheckpointSignal::Usr1, 600);
     site.executor.start(&second).unwrap();
@@ -103,7 +103,7 @@ fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     // Slurm says so also of a node that it does not reach, where all goes on.
     site.cluster
         .run("scontrol", &["update", &nodename, "state=down", "reason=test"]);
-    assert_eq!(end_of(&site, &second).0, Outcome::Lost);
+    assert_eq!(end_of(&site, &second).0, RunOutcome::Lost);
     let lost = Instant::now();
     let cleared = || {
         site.executor
@@ -125,7 +125,7 @@ fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     };
     prepare(&site, &again);
     site.executor.start(&again).unwrap();
-    assert_eq!(end_of(&site, &again).0, Outcome::Completed);
+    assert_eq!(end_of(&site, &again).0, RunOutcome::Completed);
     assert_eq!(lines(), 3, "it ran twice, and never at once");
     assert_eq!(
         site.output(first.agreement, "stdout"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bespeak::access::{Access, Role};
 use bespeak::agreement::{
-    Agreement, AgreementState, EventKind, Execution, Limit, Outcome, ServiceState, Slots,
+    Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
 use bespeak::clock::Clock;
 use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, ResourceRow, Store};
@@ -66,14 +66,14 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
     );
 
     let outcomes = [
-        Outcome::Completed,
-        Outcome::Failed { exit: 137 },
-        Outcome::Failed { exit: -1 },
-        Outcome::Killed,
-        Outcome::Terminated,
-        Outcome::Exceeded { limit: Limit::Memory },
-        Outcome::Exceeded { limit: Limit::Files },
-        Outcome::Lost,
+        RunOutcome::Completed,
+        RunOutcome::Failed { exit: 137 },
+        RunOutcome::Failed { exit: -1 },
+        RunOutcome::Killed,
+        RunOutcome::Terminated,
+        RunOutcome::Exceeded { limit: Limit::Memory },
+        RunOutcome::Exceeded { limit: Limit::Files },
+        RunOutcome::Lost,
     ];
     let mut kept = vec![];
     for (at, outcome) in (1..).zip(outcomes) {

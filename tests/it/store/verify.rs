@@ -1,6 +1,6 @@
 //! The check of the invariants finds nothing in a right history, and each kind of wrong one.
 
-use bespeak::agreement::{Agreement, AgreementState, EventKind, Outcome, ServiceState};
+use bespeak::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::store::{Change, Engine, Error, Finding, Invariant, ResourceRow, Store};
 use scheduler::{Interval, Time};
@@ -62,7 +62,7 @@ fn over(agreement: &Agreement, state: AgreementState, at: i64) -> Agreement {
         state,
         service: ServiceState::Completed,
         ended: Some(at),
-        outcome: agreement.started.map(|_| Outcome::Completed),
+        outcome: agreement.started.map(|_| RunOutcome::Completed),
         version: agreement.version + 1,
         ..over
     }

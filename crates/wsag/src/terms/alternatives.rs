@@ -11,12 +11,12 @@ pub struct Alternative<'t> {
     /// The terms that hold, in document order.
     pub terms: Vec<&'t Term>,
     /// The choices that were made, in document order.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<CompositorChoice>,
 }
 
 /// The member that was chosen of a compositor with several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct CompositorChoice {
     /// Path of the compositor.
     pub path: String,
     /// Which of its members hold, counted from 1.
@@ -46,7 +46,7 @@ impl<'t> Alternative<'t> {
 
     fn chosen(mut self, path: &str, members: Vec<u32>) -> Self {
         let path = path.to_owned();
-        self.choices.insert(0, Choice { path, members });
+        self.choices.insert(0, CompositorChoice { path, members });
         self
     }
 
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(names(tree.clone()).unwrap(), ["abe", "abf", "acde", "acdf"]);
         let terms = Terms { all: Some(tree) };
         let last = terms.alternatives().unwrap().pop().unwrap();
-        let choice = |path: &str| Choice {
+        let choice = |path: &str| CompositorChoice {
             path: path.to_owned(),
             members: vec![2],
         };

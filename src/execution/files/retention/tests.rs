@@ -1,7 +1,7 @@
 //! Which folders are packed, and when.
 
 use super::*;
-use crate::agreement::{JobEnd, Outcome};
+use crate::agreement::{JobEnd, RunOutcome};
 use crate::catalogue::JobLimits;
 use crate::execution::JobSpec;
 use crate::execution::PieceSpec;
@@ -32,7 +32,7 @@ fn create(folders: &JobFolders, agreement: Uuid, number: u32) -> Folder {
 
 fn end(folder: &Folder) {
     let end = JobEnd {
-        outcome: Outcome::Completed,
+        outcome: RunOutcome::Completed,
         started: Some(1),
         ended: 2,
         input_bytes: 0,

@@ -1,6 +1,6 @@
 //! The user that cancelled a job: its own user ended it, an administrator took its nodes away. Only Slurm's accounting knows.
 
-use crate::agreement::Outcome;
+use crate::agreement::RunOutcome;
 use crate::clock::Clock;
 use crate::execution::slurm::SlurmExecutor;
 use crate::execution::slurm::commands::{Error, Slurm, not_understood};
@@ -29,7 +29,7 @@ impl SlurmExecutor {
         &self,
         row: &JobRow,
         job: &JobSpec,
-    ) -> Result<Option<Outcome>, ExecutionError> {
+    ) -> Result<Option<RunOutcome>, ExecutionError> {
         if !self.may_try(job.run(), TRY_EVERY) {
             return Ok(None);
         }
@@ -37,10 +37,10 @@ impl SlurmExecutor {
         let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
         let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
         match self.slurm.cancelled(&row.id, &row.name) {
-            Ok(Cancelled::By(user)) if user != row.user => Ok(Some(Outcome::Lost)),
+            Ok(Cancelled::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
             Ok(Cancelled::NotYet) if !is_long_over => Ok(None),
             Err(why) if !is_long_over => Err(why.into()),
-            Ok(_) | Err(_) => Ok(Some(Outcome::Terminated)),
+            Ok(_) | Err(_) => Ok(Some(RunOutcome::Terminated)),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::geteuid;
 use tracing::warn;
 
-use crate::agreement::{JobEnd, Outcome, Run};
+use crate::agreement::{JobEnd, Run, RunOutcome};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::folder::Folder;
@@ -221,7 +221,7 @@ impl SlurmExecutor {
         if work.is_claimed()? {
             // Slurm has forgotten it. It may run on, and must not be run again; its script writes down its end.
             return if now > job.slot_end + ORPHAN_WAIT {
-                self.conclude(folder, job, Outcome::Lost, now, None)
+                self.conclude(folder, job, RunOutcome::Lost, now, None)
             } else {
                 Ok(JobStatus::Running {
                     started: work.started(),
@@ -229,12 +229,12 @@ impl SlurmExecutor {
             };
         }
         if folder.stop_asked() {
-            return self.conclude(folder, job, Outcome::Terminated, now, None);
+            return self.conclude(folder, job, RunOutcome::Terminated, now, None);
         }
         // It would do nothing but save its work.
         let save = folder.save(job)?;
         if now >= job.slot_end - save.map_or(0, |save| save.grace + WORTH_STARTING) {
-            return self.conclude(folder, job, Outcome::Lost, now, None);
+            return self.conclude(folder, job, RunOutcome::Lost, now, None);
         }
         // Without its nodes Slurm would only refuse it.
         if self.may_be_kept(job) && self.may_try(job.run(), TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX)) {
@@ -375,7 +375,7 @@ impl SlurmExecutor {
         row: &JobRow,
         job: &JobSpec,
         folder: &Folder,
-    ) -> Result<Option<Outcome>, ExecutionError> {
+    ) -> Result<Option<RunOutcome>, ExecutionError> {
         let stop_asked = folder.stop_asked();
         let cut = row.end.is_some_and(|end| end >= second_of(job.slot_end));
         let claimed = self.shared_folder_of(job)?.is_claimed()?;
@@ -393,29 +393,29 @@ impl SlurmExecutor {
                 {
                     saved(stop_asked)
                 }
-                _ => Outcome::Completed,
+                _ => RunOutcome::Completed,
             }),
-            JobState::TimedOut => Some(Outcome::Killed),
-            JobState::Cancelled if stop_asked => Some(Outcome::Terminated),
+            JobState::TimedOut => Some(RunOutcome::Killed),
+            JobState::Cancelled if stop_asked => Some(RunOutcome::Terminated),
             // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it, unless
             // its user had put it off, or given them to something else.
             JobState::Cancelled if cut && !had_nodes => {
                 let by_its_user = folder.was_put_off() || self.was_ousted(row, job)?;
                 Some(if by_its_user {
-                    Outcome::Terminated
+                    RunOutcome::Terminated
                 } else {
-                    Outcome::Lost
+                    RunOutcome::Lost
                 })
             }
-            JobState::Cancelled if cut => Some(Outcome::Killed),
+            JobState::Cancelled if cut => Some(RunOutcome::Killed),
             JobState::Cancelled => self.outcome_of_cancelled(row, job)?,
-            JobState::Lost => Some(Outcome::Lost),
+            JobState::Lost => Some(RunOutcome::Lost),
             JobState::Failed => match self.slurm.exit_of(&row.id)? {
                 exit if TURNED_AWAY.contains(&exit) => None,
                 // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
                 // One that ran has removed its claim.
                 _ if !claimed && row.lasted() < RAN => None,
-                exit => Some(Outcome::Failed { exit }),
+                exit => Some(RunOutcome::Failed { exit }),
             },
         })
     }
@@ -449,7 +449,7 @@ impl SlurmExecutor {
         &self,
         folder: &Folder,
         job: &JobSpec,
-        outcome: Outcome,
+        outcome: RunOutcome,
         ended: Micros,
         row: Option<&JobRow>,
     ) -> Result<JobStatus, ExecutionError> {
@@ -480,7 +480,7 @@ impl SlurmExecutor {
             }
         };
         // The next slot waits for the end of this one.
-        let later = if outcome == Outcome::Checkpointed {
+        let later = if outcome == RunOutcome::Checkpointed {
             Some(fetch)
         } else {
             fetch();
@@ -488,7 +488,7 @@ impl SlurmExecutor {
         };
         let bytes = |path| std::fs::metadata(path).map_or(0, |meta| meta.len());
         let outcome = match folder.why_stopped()? {
-            Some(excess) if outcome == Outcome::Terminated => Outcome::Exceeded { limit: excess.limit },
+            Some(excess) if outcome == RunOutcome::Terminated => RunOutcome::Exceeded { limit: excess.limit },
             _ => outcome,
         };
         let given_at = row
@@ -562,22 +562,22 @@ fn started_of(work: &SharedFolder, row: Option<&JobRow>, now: Micros) -> Option<
 }
 
 /// How a program ended, from its job's record.
-fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> Outcome {
+fn outcome_of(ended: Ended, job: &JobSpec, stop_asked: bool) -> RunOutcome {
     match ended.status {
         0 if ended.told => saved(stop_asked),
-        0 => Outcome::Completed,
-        status if STOPPED.contains(&status) && ended.at >= job.slot_end => Outcome::Killed,
-        _ if stop_asked => Outcome::Terminated,
-        exit => Outcome::Failed { exit },
+        0 => RunOutcome::Completed,
+        status if STOPPED.contains(&status) && ended.at >= job.slot_end => RunOutcome::Killed,
+        _ if stop_asked => RunOutcome::Terminated,
+        exit => RunOutcome::Failed { exit },
     }
 }
 
 /// How a job ended that ended well after it was told to save its work.
-fn saved(stop_asked: bool) -> Outcome {
+fn saved(stop_asked: bool) -> RunOutcome {
     if stop_asked {
-        Outcome::Terminated
+        RunOutcome::Terminated
     } else {
-        Outcome::Checkpointed
+        RunOutcome::Checkpointed
     }
 }
 

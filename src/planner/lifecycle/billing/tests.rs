@@ -8,7 +8,7 @@ use super::*;
 use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
 use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal, wish};
 use crate::planner::{
-    About, Ask, Bargain, Plan, Pricing, Proposal, Quote, Resource, Settings, Spoken, Weights,
+    About, Ask, Bargain, OfferWords, Plan, Pricing, Proposal, Quote, Resource, Settings, Weights,
 };
 
 proptest! {
@@ -136,7 +136,7 @@ fn hold(domain: &mut Domain, quote: &Quote) {
             agreement: None,
         };
         let document = String::new();
-        Spoken { offer, document }
+        OfferWords { offer, document }
     };
     let bargain = Bargain {
         opening: None,

@@ -5,7 +5,7 @@ use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use super::super::pieces::request_of_stretch;
 use super::{Last, at_most_for};
-use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, Outcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decide::{Decider, execution};
 use crate::store::Change;
 
@@ -129,13 +129,13 @@ impl Decider<'_> {
             return;
         }
         let mut over = agreement.clone();
-        over.outcome = Some(Outcome::Killed);
+        over.outcome = Some(RunOutcome::Killed);
         // Between two pieces it may always be closed.
         if let Ok(closing) = self.must_close(&mut over, AgreementState::Complete, self.now) {
             events.extend(closing);
             let over = self.update(over, events);
             let end = JobEnd {
-                outcome: Outcome::Killed,
+                outcome: RunOutcome::Killed,
                 ..self.lost_now(&over)
             };
             let record = execution(&over, &end);

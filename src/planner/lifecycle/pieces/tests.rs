@@ -6,7 +6,7 @@ use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Job, Outcome, Shape, Slot};
+use crate::agreement::{Job, RunOutcome, Shape, Slot};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
@@ -164,7 +164,7 @@ fn a_piece_that_ends_early_gives_back_its_time_and_an_early_end_of_the_work_all_
     domain.begin(0);
     assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
     domain.now = 6;
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     let between = domain.of(agreement.id).clone();
     assert_eq!((between.service, between.slots_over()), (ServiceState::Idle, 1));
     assert_eq!(between.state, AgreementState::Observed);
@@ -174,7 +174,7 @@ fn a_piece_that_ends_early_gives_back_its_time_and_an_early_end_of_the_work_all_
     domain.begin(30);
     assert_eq!(domain.of(agreement.id).service, ServiceState::Processing);
     domain.now = 35;
-    domain.end(agreement.id, Outcome::Completed);
+    domain.end(agreement.id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&agreement.id), "complete");
     assert_eq!(
         domain
@@ -194,13 +194,13 @@ fn terminated_between_two_pieces_it_frees_those_to_come() {
     let agreement = domain.place(cut(4, 30, (3, 100), (0, 80))).unwrap().agreement;
     domain.begin(0);
     domain.now = 9;
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.now = 12;
     let ended = domain.decide(|decider| decider.terminate(Termination::of(agreement.id, None)));
     let ended = ended.unwrap();
     assert_eq!(
         (ended.state, ended.outcome),
-        (AgreementState::Terminated, Some(Outcome::Terminated))
+        (AgreementState::Terminated, Some(RunOutcome::Terminated))
     );
     assert_eq!(ended.loads(), [(Interval::new(Time(0), Time(9)), 4)]);
     domain.place(proposal(4, 21, (30, 51))).unwrap();
@@ -216,14 +216,14 @@ fn a_piece_that_loses_its_nodes_goes_elsewhere_between_its_neighbours_or_ends_it
     assert_eq!(slots(&agreement), [(0, 9), (30, 51)]);
     domain.begin(0);
     domain.now = 9;
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.begin(30);
     domain.now = 31;
     let moved = domain.place(cut(2, 30, (3, 100), (31, 200))).unwrap().agreement;
     assert_eq!(slots(&moved), [(31, 40), (50, 71)], "two nodes beside the others");
     domain.begin(31);
     domain.now = 40;
-    domain.end(moved.id, Outcome::Checkpointed);
+    domain.end(moved.id, RunOutcome::Checkpointed);
     domain.begin(40);
     // Nodes 0 and 1 are the first one's, and one node is left.
     domain.now = 45;
@@ -249,7 +249,7 @@ fn a_piece_that_loses_its_nodes_waits_until_others_are_free() {
     domain.now = 5;
     domain.begin(5);
     domain.now = 9;
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     // The highest nodes: the running work is on the lowest.
     let report = NodeReport {
         states: vec![NodeState::Up, NodeState::Up, NodeState::Up, NodeState::Drained],
@@ -275,7 +275,7 @@ fn a_piece_whose_time_has_passed_gets_another_before_the_next() {
     let agreement = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement;
     domain.begin(0);
     domain.now = 9;
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.begin(60);
     assert_eq!(slots(domain.of(agreement.id)), [(0, 9), (60, 81)]);
     domain.begin(60);
@@ -301,7 +301,7 @@ fn a_lost_piece_is_run_again_from_what_was_saved_and_those_after_it_follow() {
     assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
     domain.begin(0);
     domain.now = 3;
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     assert_eq!(
         slots(domain.of(id)),
         [(30, 39), (39, 60)],
@@ -314,10 +314,10 @@ fn a_lost_piece_is_run_again_from_what_was_saved_and_those_after_it_follow() {
     domain.check_rebuilt();
     domain.begin(30);
     domain.now = 39;
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     domain.begin(39);
     domain.now = 45;
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     let again = domain.of(id);
     assert_eq!(slots(again), [(30, 39), (46, 67)], "what is saved stays");
     assert_eq!(
@@ -334,7 +334,7 @@ fn a_lost_piece_is_run_again_from_what_was_saved_and_those_after_it_follow() {
     domain.check_rebuilt();
     domain.begin(46);
     domain.now = 67;
-    domain.end(id, Outcome::Completed);
+    domain.end(id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&id), "complete");
 }
 
@@ -346,7 +346,7 @@ fn a_lost_piece_that_has_room_before_the_next_leaves_that_where_it_is() {
     assert_eq!(slots(domain.of(id)), [(0, 3), (25, 52)]);
     domain.begin(0);
     domain.now = 1;
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     assert_eq!(slots(domain.of(id)), [(2, 5), (25, 52)]);
     domain.check_rebuilt();
 }
@@ -364,7 +364,7 @@ fn a_piece_that_nobody_could_start_in_its_time_gets_another_whatever_its_templat
         .decide(|decider| decider.started(id, 30 * MICROS_PER_SECOND))
         .unwrap();
     domain.now = 33;
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     assert!(!domain.known.contains_key(&id), "what has run is not run again");
 }
 
@@ -376,7 +376,7 @@ fn a_lost_piece_without_a_place_in_its_window_ends_its_agreement_and_frees_all_t
     assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
     domain.begin(0);
     domain.now = 3;
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     assert!(!domain.known.contains_key(&id));
     domain.place(proposal(4, 25, (30, 55))).unwrap();
     domain.check_rebuilt();
@@ -480,7 +480,7 @@ proptest! {
                             .map(|of| (of.id, of.has_more_slots()))
                             .collect();
                         for (id, more) in over {
-                            domain.end(id, if more { Outcome::Checkpointed } else { Outcome::Completed });
+                            domain.end(id, if more { RunOutcome::Checkpointed } else { RunOutcome::Completed });
                         }
                     }
                 }
@@ -488,14 +488,14 @@ proptest! {
                     let running: Vec<_> = domain.known.values()
                         .filter(|of| of.service == ServiceState::Processing).map(|of| of.id).collect();
                     if let Some(id) = running.get(which % running.len().max(1)) {
-                        domain.end(*id, if all { Outcome::Completed } else { Outcome::Checkpointed });
+                        domain.end(*id, if all { RunOutcome::Completed } else { RunOutcome::Checkpointed });
                     }
                 }
                 Step::Lose(which) => {
                     let running: Vec<_> = domain.known.values()
                         .filter(|of| of.service == ServiceState::Processing).map(|of| of.id).collect();
                     if let Some(id) = running.get(which % running.len().max(1)) {
-                        domain.end(*id, Outcome::Lost);
+                        domain.end(*id, RunOutcome::Lost);
                     }
                 }
                 Step::Terminate(which) => {

@@ -4,7 +4,8 @@ use super::super::failures::Failures;
 use super::super::nodes::NodeState;
 use super::*;
 use crate::agreement::{
-    AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, Outcome, ServiceState, Shape, Values,
+    AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, RunOutcome, ServiceState, Shape,
+    Values,
 };
 use crate::planner::tests::domain::{Domain, proposal};
 use crate::planner::{Plan, Proposal, Resource, Scaling};
@@ -176,7 +177,7 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
     let stopping = running.iter().find(|agreement| agreement.id == first.id).unwrap();
     assert_eq!(
         (stopping.state, stopping.outcome),
-        (AgreementState::Complete, Some(Outcome::Lost))
+        (AgreementState::Complete, Some(RunOutcome::Lost))
     );
 }
 
@@ -324,7 +325,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         decider.ended(
             other.id,
             &crate::agreement::JobEnd {
-                outcome: Outcome::Completed,
+                outcome: RunOutcome::Completed,
                 started: Some(10_000_000),
                 ended: 110_000_000,
                 input_bytes: 0,

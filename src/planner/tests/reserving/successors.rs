@@ -10,7 +10,7 @@ async fn hold_all(domain: &Domain, held: &[(Uuid, u32)]) {
     let kept = held.iter().map(|(id, nodes)| {
         let of = planned.agreements.iter().find(|(of, _)| of.id == *id).unwrap();
         KeptNodes {
-            run: Run::first(of.0.work()),
+            run: Run::first(of.0.execution_id()),
             nodes: (0..*nodes).collect(),
             since: of.0.slot().start,
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::agreement::{JobEnd, Outcome};
+use crate::agreement::{JobEnd, RunOutcome};
 use crate::catalogue::CheckpointSignal;
 use crate::clock::Clock;
 use crate::execution::SaveWork;
@@ -14,7 +14,7 @@ use crate::execution::job::process::ProcessIdentity;
 use crate::execution::job::start_time::StartTime;
 
 const END_OF_JOB: JobEnd = JobEnd {
-    outcome: Outcome::Failed { exit: 3 },
+    outcome: RunOutcome::Failed { exit: 3 },
     started: Some(1_000),
     ended: 2_000,
     input_bytes: 1,

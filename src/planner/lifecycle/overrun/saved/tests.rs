@@ -88,13 +88,13 @@ fn the_rest_of_work_that_is_not_over_goes_on_after_those_who_have_its_nodes() {
     assert_eq!(domain.lines(id).last(), Some(&line));
     domain.check_rebuilt();
     domain.pass_until(39);
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     assert_eq!(domain.of(id).service, ServiceState::Idle);
     domain.check_rebuilt();
     domain.pass_until(60);
     assert_eq!(domain.of(id).service, ServiceState::Processing);
     domain.pass_until(70);
-    domain.end(id, Outcome::Completed);
+    domain.end(id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&id), "complete");
     domain.place_one(proposal(4, 10, (70, 80)));
 }
@@ -184,7 +184,7 @@ fn the_rest_is_shorter_where_there_is_no_more_room_in_its_window_and_saved_again
     domain.pass_until(33);
     assert_eq!(slots(domain.of(id)), [(0, 40), (50, 60)]);
     domain.pass_until(40);
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     domain.pass_until(59);
     // First as long as there is room, then beyond its window: it is owed no less for that.
     let agreement = domain.of(id);
@@ -193,7 +193,7 @@ fn the_rest_is_shorter_where_there_is_no_more_room_in_its_window_and_saved_again
     assert_eq!(agreement.overrun(), 20, "and no more than is allowed");
     domain.check_rebuilt();
     domain.pass_until(62);
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     domain.pass_until(87);
     assert_eq!(slots(domain.of(id)).len(), 3);
     assert!(
@@ -261,7 +261,7 @@ fn work_is_saved_on_a_cluster_too_and_ends_with_its_slot_where_its_application_c
 
 #[test]
 fn work_that_ends_before_it_saves_itself_gives_the_place_of_the_rest_back() {
-    for outcome in [Outcome::Completed, Outcome::Killed] {
+    for outcome in [RunOutcome::Completed, RunOutcome::Killed] {
         let (mut domain, id) = saved(200);
         domain.pass_until(36);
         domain.end(id, outcome);
@@ -291,7 +291,7 @@ fn the_last_piece_of_work_that_was_cut_is_made_longer_or_gets_one_more() {
             [(0, 20), (40, 60)],
             "the first ends as it was planned"
         );
-        domain.end(id, Outcome::Checkpointed);
+        domain.end(id, RunOutcome::Checkpointed);
         domain.pass_until(53);
         let expected: &[(i64, i64)] = if taken {
             &[(0, 20), (40, 60), (70, 90)]
@@ -312,7 +312,7 @@ fn lost_before_it_was_saved_it_is_run_again_as_it_was_agreed() {
     domain.begin(0);
     domain.pass_until(35);
     assert_eq!(slots(domain.of(id)), [(0, 40), (60, 80)]);
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     let again = domain.of(id);
     assert_eq!(
         (slots(again), again.placement()),
@@ -337,9 +337,9 @@ fn a_lost_rest_is_run_again_from_what_was_saved_also_beyond_its_deadline() {
             .ends_with("its deadline moves along")
     );
     domain.pass_until(40);
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     domain.pass_until(65);
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     assert_eq!(slots(domain.of(id)), [(0, 40), (66, 86)]);
     assert_eq!(domain.of(id).deadline, Time(86));
     domain.check_rebuilt();
@@ -361,7 +361,7 @@ fn a_rest_that_loses_its_nodes_goes_elsewhere_or_leaves_it_at_what_was_agreed() 
         domain.place_one(proposal(2, horizon - 60, (60, horizon)));
         if between {
             domain.pass_until(40);
-            domain.end(id, Outcome::Checkpointed);
+            domain.end(id, RunOutcome::Checkpointed);
         }
         // Half of the nodes fail: the ones that it does not have.
         domain.nodes_up(2);
@@ -424,13 +424,13 @@ enum Step {
     Place(u32, Seconds, i64, Seconds, bool),
     Cut(u32, Seconds, i64, Seconds),
     Wait(i64),
-    End(usize, Outcome),
+    End(usize, RunOutcome),
     Terminate(usize),
     Down(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let outcomes = vec![Outcome::Completed, Outcome::Killed, Outcome::Lost];
+    let outcomes = vec![RunOutcome::Completed, RunOutcome::Killed, RunOutcome::Lost];
     prop_oneof![
         6 => (1..5_u32, 1..40_i64, 0..40_i64, 0..80_i64, any::<bool>())
             .prop_map(|(n, d, s, w, saves)| Step::Place(n, d, s, w, saves)),
@@ -487,7 +487,7 @@ proptest! {
                             let of = domain.of(id);
                             if of.slot().end <= Time(domain.now) {
                                 let more = of.has_more_slots();
-                                domain.end(id, if more { Outcome::Checkpointed } else { Outcome::Killed });
+                                domain.end(id, if more { RunOutcome::Checkpointed } else { RunOutcome::Killed });
                             }
                         }
                     }
@@ -523,17 +523,20 @@ proptest! {
 fn a_rest_that_is_lost_leaves_what_was_agreed_as_it_was_had() {
     let (mut domain, id) = saved(200);
     domain.pass_until(39);
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     domain.pass_until(60);
     domain.pass_until(70);
     assert_eq!(domain.of(id).service, ServiceState::Processing);
     let mut rest = domain.of(id).clone();
     let mut first = rest.clone();
     first.slots[0].ended = None;
-    assert_eq!((rest.lose(), first.lose()), (Outcome::Killed, Outcome::Lost));
+    assert_eq!(
+        (rest.lose(), first.lose()),
+        (RunOutcome::Killed, RunOutcome::Lost)
+    );
     rest.end_slot(70_000_000);
     assert_eq!(rest.used_overrun(), 0, "what was lost is not paid");
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     assert!(!domain.known.contains_key(&id), "over");
     assert!(
         domain

@@ -35,7 +35,7 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
     domain.decide(|decider| decider.keep_nodes("cluster", all));
     domain.begin(0);
     assert_eq!(domain.plan.bound[&agreement.id], [0, 2]);
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.begin(30);
     assert_eq!(domain.plan.bound[&agreement.id], [1, 3]);
     // Of a time before, and of another piece.
@@ -60,7 +60,7 @@ fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it()
     let begun = domain.decide(|decider| decider.started(id, 4 * MICROS_PER_SECOND));
     begun.unwrap();
     domain.now = 6;
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     let again = domain.of(id);
     assert_eq!(
         (again.resource.as_str(), again.placement().start, again.ready),

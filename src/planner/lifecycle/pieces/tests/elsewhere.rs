@@ -38,11 +38,11 @@ fn where_its_resource_fails_before_it_has_begun_all_of_it_goes_to_another() {
     // It is carried out there, piece by piece.
     domain.begin(60);
     domain.now = 69;
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.begin(69);
     assert_eq!(domain.of(agreement.id).slot_number(), 2);
     domain.now = 80;
-    domain.end(agreement.id, Outcome::Completed);
+    domain.end(agreement.id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&agreement.id));
     domain.check();
 }
@@ -52,7 +52,7 @@ fn it_stays_where_its_work_is_saved_and_where_others_may_not_have_it() {
     let (mut domain, agreement, _) = in_two(cut(3, 30, (3, 100), (0, 200)));
     domain.begin(0);
     domain.now = 9;
-    domain.end(agreement.id, Outcome::Checkpointed);
+    domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.nodes_down(6);
     assert!(
         !domain.known.contains_key(&agreement.id),

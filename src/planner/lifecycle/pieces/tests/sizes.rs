@@ -75,11 +75,11 @@ fn each_piece_has_a_size_of_its_own_where_they_may_differ_and_all_have_one_where
     domain.begin(0);
     assert_eq!(domain.plan.bound[&each.id].len(), 2);
     domain.now = 10;
-    domain.end(each.id, Outcome::Checkpointed);
+    domain.end(each.id, RunOutcome::Checkpointed);
     domain.begin(10);
     assert_eq!(domain.plan.bound[&each.id].len(), 4);
     domain.now = 15;
-    domain.end(each.id, Outcome::Completed);
+    domain.end(each.id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&each.id), "complete");
 }
 
@@ -93,7 +93,7 @@ fn a_piece_that_loses_its_nodes_goes_on_fewer_for_longer_where_pieces_may_differ
         assert_eq!(sized(domain.of(id)), [(0, 8, 4), (18, 26, 4)]);
         domain.begin(0);
         domain.now = 8;
-        domain.end(id, Outcome::Checkpointed);
+        domain.end(id, RunOutcome::Checkpointed);
         let report = NodeReport {
             states: vec![NodeState::Up, NodeState::Up, NodeState::Up, NodeState::Drained],
             ..NodeReport::default()

@@ -67,7 +67,7 @@ fn pieces_that_have_not_begun_move_for_others_and_keep_their_order() {
     // Running work does not move, and nor do the pieces before it.
     domain.place(proposal(4, 5, (4, 9))).unwrap_err();
     domain.now = 8;
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     domain.check_rebuilt();
     domain
         .decide(|decider| decider.terminate(Termination::of(other, None)))
@@ -82,7 +82,7 @@ fn pieces_that_have_not_begun_move_for_others_and_keep_their_order() {
     domain.check_rebuilt();
     domain.begin(30);
     domain.now = 40;
-    domain.end(id, Outcome::Completed);
+    domain.end(id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&id), "complete");
 }
 
@@ -110,7 +110,7 @@ fn a_piece_moves_up_into_what_the_one_before_has_left_of_its_time() {
     assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
     domain.begin(0);
     domain.now = 4;
-    domain.end(id, Outcome::Checkpointed);
+    domain.end(id, RunOutcome::Checkpointed);
     domain
         .decide(|decider| decider.terminate(Termination::of(between, None)))
         .unwrap();
@@ -131,7 +131,7 @@ fn others_move_for_a_lost_piece_that_has_no_place_else() {
     assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
     domain.begin(0);
     domain.now = 3;
-    domain.end(id, Outcome::Lost);
+    domain.end(id, RunOutcome::Lost);
     assert_eq!(slots(domain.of(id)), [(4, 13), (30, 51)]);
     assert_eq!(domain.of(moves).placement().start, Time(90));
     assert!(said(&domain, moves, "to let one in whose slot was lost"));

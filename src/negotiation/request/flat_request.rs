@@ -14,7 +14,7 @@ const SCHEDULING_TERM: &str = "SCHEDULING";
 
 /// The wish. The template gives the members that it leaves out.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Wish {
+pub struct FlatRequest {
     /// For the requester's own list.
     pub name: Option<String>,
     /// The job to run; none where only nodes are reserved.
@@ -42,7 +42,7 @@ pub struct Run {
     pub arguments: Vec<String>,
 }
 
-impl Wish {
+impl FlatRequest {
     /// The offer from a template that asks for it.
     pub fn offer(&self, template: &Template) -> AgreementOffer {
         let name = template.name.clone().unwrap_or_default();

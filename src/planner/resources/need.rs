@@ -9,7 +9,7 @@ use crate::agreement::{Agreement, Barred, Filter, Shape};
 use crate::planner::placement::admit::shape_of;
 
 /// Work or nodes to be placed on one of the resources.
-pub(in crate::planner) struct Wish<'a> {
+pub(in crate::planner) struct Need<'a> {
     pub(in crate::planner) shape: Shape,
     pub(in crate::planner) scaling: Scaling,
     pub(in crate::planner) window: Interval,
@@ -22,7 +22,7 @@ pub(in crate::planner) struct Wish<'a> {
     pub(in crate::planner) is_new: bool,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> Need<'a> {
     /// That of an agreement for as much as it has, in a window.
     pub(in crate::planner) fn of(agreement: &'a Agreement, window: Interval) -> Self {
         let (shape, scaling) = shape_of(agreement);
@@ -38,7 +38,7 @@ impl<'a> Wish<'a> {
     }
 }
 
-impl Wish<'_> {
+impl Need<'_> {
     pub(super) fn task(&self) -> Task {
         Task {
             nodes: self.shape.nodes,

@@ -16,7 +16,7 @@ pub struct Shape {
 /// The other places and sizes that an agreement may have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Leeway {
+pub struct PlacementConstraints {
     /// The sizes that it may have, from most nodes to fewest, with the durations at the reference rate: a resource divides them
     /// by its own. Empty where size and duration are contracted as they are, on every resource.
     pub shapes: Vec<Shape>,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_reads_back_and_what_is_missing_is_empty() {
-        let leeway = Leeway {
+        let leeway = PlacementConstraints {
             shapes: vec![Shape {
                 nodes: 4,
                 duration: 60,
@@ -176,7 +176,13 @@ mod tests {
             fix_at_ppm: Some(250_000),
         };
         let text = serde_json::to_string(&leeway).unwrap();
-        assert_eq!(serde_json::from_str::<Leeway>(&text).unwrap(), leeway);
-        assert_eq!(serde_json::from_str::<Leeway>("{}").unwrap(), Leeway::default());
+        assert_eq!(
+            serde_json::from_str::<PlacementConstraints>(&text).unwrap(),
+            leeway
+        );
+        assert_eq!(
+            serde_json::from_str::<PlacementConstraints>("{}").unwrap(),
+            PlacementConstraints::default()
+        );
     }
 }
