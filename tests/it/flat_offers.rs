@@ -3,6 +3,7 @@
 
 use reqwest::StatusCode;
 use serde_json::json;
+use wsag::guard::BYTES_MAX;
 
 use crate::support::negotiation::{Said, counters, message, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
@@ -16,6 +17,10 @@ on_both_engines!(
 );
 
 const HOUR: i64 = 3_600;
+
+/// Four nodes at a euro an hour.
+const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+    [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n";
 
 async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
     let server = Server::start(&url);
@@ -401,4 +406,102 @@ async fn several_requests_are_answered_each_on_its_own(url: String) {
     let opened = client.post_json("/negotiations", &opened.into()).await.json();
     assert_eq!(opened["offers"][0]["kind"], "later", "{opened}");
     server.assert_verified();
+}
+
+/// Under both templates that are offered out of the box, which propose a duration.
+#[test]
+fn a_law_of_scaling_needs_no_duration() {
+    run(async {
+        let server = Server::configured(None, PRICED);
+        let client = server.client();
+        for template in ["advance-reservation", "guaranteed-reservation"] {
+            let work = json!({"template": template, "nodes": {"min": 1, "max": 4},
+                "moldability": {"constantWork": 120}});
+            let made = client.post_json("/agreements", &work).await;
+            assert_eq!(made.status, StatusCode::CREATED, "{template}: {made:?}");
+            let opened = client.post_json("/negotiations", &work).await.json();
+            assert_ne!(opened["offers"], json!([]), "{template}: {opened}");
+        }
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_change_says_what_its_base_has_no_term_for() {
+    run(async {
+        let server = Server::configured(None, PRICED);
+        let client = server.client();
+        let start = hours_ahead(3);
+        let plain = Offer::reserve(2, HOUR).within(start, start + 2 * HOUR);
+        let agreement = client.post("/agreements", plain.xml()).await.created();
+        let costs = |amount: &str| {
+            json!({"agreement": agreement, "nodes": 1,
+                "budget": {"amount": amount, "currency": "EUR"}})
+        };
+        let dear = client.post_json("/negotiations", &costs("0.5")).await.json();
+        assert_eq!(dear["offers"], json!([]), "an hour costs more: {dear}");
+        let opened = client.post_json("/negotiations", &costs("5")).await;
+        let (id, first) = (opened.created(), opened.json()["offers"][0]["id"].clone());
+        let path = format!("/negotiations/{id}");
+        let tree = client.get(&path).await;
+        assert!(tree.texts("Amount").contains(&"5"), "{tree:?}");
+        let again = client
+            .post_json("/negotiations", &json!({"agreement": agreement}))
+            .await;
+        let (id, unbound) = (again.created(), again.json()["offers"][0]["id"].clone());
+        let other = format!("/negotiations/{id}");
+        let free = json!({"counterOfferTo": unbound, "maxDeviation": 0.25, "state": "Advisory"});
+        let answer = client.post_json(&format!("{other}/offers"), &free).await.json();
+        assert_ne!(answer["offers"], json!([]), "{answer}");
+        let tree = client.get(&other).await;
+        assert!(!tree.texts("MaxDeviation").is_empty(), "{tree:?}");
+        // What was made from a template stays of it.
+        for (path, mut request) in [
+            ("/negotiations".to_owned(), json!({"agreement": agreement})),
+            (format!("{path}/offers"), json!({"counterOfferTo": first})),
+        ] {
+            request["template"] = json!("guaranteed-reservation");
+            let refused = client.post_json(&path, &request).await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+            assert_eq!(refused.json()["violations"][0]["path"], "/template");
+            request["template"] = json!("advance-reservation");
+            let taken = client.post_json(&path, &request).await;
+            assert!(taken.status.is_success(), "{taken:?}");
+        }
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_request_that_no_document_can_carry_fails_alone() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let offers = format!("/negotiations/{id}/offers");
+        let long = "<".repeat(BYTES_MAX / 4);
+        let requests = json!([
+            {"id": "a", "nodes": 1},
+            {"id": "b", "application": "sleep", "arguments": [long]},
+            {"id": "c", "nodes": 1},
+        ]);
+        let answers = client.post_json(&offers, &requests).await.json();
+        for answered in [0, 2] {
+            let state = &answers["answers"][answered]["offers"][0]["state"];
+            assert_eq!(state, "Acceptable", "{answers}");
+        }
+        let refusal = &answers["answers"][1]["refusal"];
+        assert_eq!(refusal["violations"][0]["path"], "", "{refusal}");
+        let said = refusal["violations"][0]["message"].as_str().unwrap_or_default();
+        assert!(said.contains("at most 262144"), "{said}");
+        // Lines and quotation marks grow in no text.
+        let script = "\"a\"\n".repeat(12_500);
+        let fits = json!({"application": "sleep", "arguments": ["1", script]});
+        let answer = client.post_json(&offers, &fits).await.json();
+        assert_eq!(
+            answer["refusal"]["violations"][0]["path"], "/arguments/1",
+            "{answer}"
+        );
+        server.assert_verified();
+    });
 }

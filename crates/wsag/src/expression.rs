@@ -13,6 +13,7 @@ use crate::datatypes::Decimal;
 use crate::guarantees;
 use crate::terms::Terms;
 use crate::time::{DateTime, Duration};
+use crate::violation::{listed, shortened};
 
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";
@@ -43,7 +44,7 @@ pub enum ExpressionError {
     UnknownVariable {
         /// The name.
         name: String,
-        /// Names that would be known.
+        /// Names that would be known; of many the first.
         known: String,
     },
     /// A variable with a metric that is no type that can be compared.
@@ -191,16 +192,13 @@ impl Variables {
         match self.known.iter().find(|(known, _)| known == name) {
             Some((_, Ok(kind))) => Ok(*kind),
             Some((_, Err(metric))) => Err(ExpressionError::Metric {
-                name: name.to_owned(),
-                metric: metric.clone(),
+                name: shortened(name).into_owned(),
+                metric: shortened(metric).into_owned(),
             }),
-            None => {
-                let known: Vec<&str> = self.known.iter().map(|(name, _)| name.as_str()).collect();
-                Err(ExpressionError::UnknownVariable {
-                    name: name.to_owned(),
-                    known: known.join(", "),
-                })
-            }
+            None => Err(ExpressionError::UnknownVariable {
+                name: shortened(name).into_owned(),
+                known: listed(self.known.iter().map(|(name, _)| name.as_str()), ", "),
+            }),
         }
     }
 }
@@ -241,7 +239,9 @@ impl Parsed {
     /// Why it cannot be evaluated.
     pub fn of(expression: &guarantees::Expression, variables: &Variables) -> Result<Parsed, ExpressionError> {
         match &expression.dialect {
-            Some(dialect) if dialect != DIALECT => Err(ExpressionError::Dialect(dialect.clone())),
+            Some(dialect) if dialect != DIALECT => {
+                Err(ExpressionError::Dialect(shortened(dialect).into_owned()))
+            }
             _ => Parsed::parse(&expression.text, variables),
         }
     }

@@ -1,5 +1,6 @@
 //! The violations of a document, with their places.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The subject of a violation; a server answers some of them differently.
@@ -65,3 +66,27 @@ impl fmt::Display for Violations {
 }
 
 impl std::error::Error for Violations {}
+
+/// Most names that a message lists.
+const NAMES_MAX: usize = 20;
+/// Most characters that a message shows of one name or value.
+const SHOWN_MAX: usize = 100;
+
+/// A name or value of a stranger's as a message shows it: whole where it is short, or else its beginning.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_MAX) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
+/// Names as a message lists them: the first [`NAMES_MAX`], and how many more there are.
+pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>, separator: &str) -> String {
+    let mut names = names.into_iter();
+    let mut list: Vec<_> = names.by_ref().take(NAMES_MAX).map(shortened).collect();
+    let more = names.count();
+    if more > 0 {
+        list.push(format!("{more} more").into());
+    }
+    list.join(separator)
+}

@@ -25,16 +25,14 @@ pub(crate) enum Piece {
 impl Piece {
     /// Bytes that it takes at most in a text.
     pub(crate) fn bytes(&self) -> usize {
-        // A character that is escaped takes six bytes at most.
-        let escaped =
-            |text: &str| text.len() + 5 * text.matches(['<', '>', '&', '"', '\t', '\n', '\r']).count();
         match self {
             Piece::Start(name, prefixes, attributes) => {
-                let attribute = |(name, value): &(&str, String)| name.len() + escaped(value) + 4;
+                let attribute =
+                    |(name, value): &(&str, String)| name.len() + escape_attribute(value).len() + 4;
                 let attributes: usize = attributes.iter().map(attribute).sum();
                 2 * name.len() + 5 + 100 * prefixes.len() + attributes
             }
-            Piece::Text(text) => escaped(text),
+            Piece::Text(text) => partial_escape(text.as_str()).len(),
             Piece::Insert(fragment) => fragment.len(),
             Piece::End => 0,
         }

@@ -501,4 +501,17 @@ fn negotiation_constraints_of_strangers_are_held_to_the_subset() {
         1
     );
     assert_eq!(negotiated(&item("//jsdl:Exact").repeat(101)).problems().len(), 1);
+    // Of several each has its position among those of its name.
+    let wrong = "<wsag-neg:Constraint>nodes le</wsag-neg:Constraint>";
+    let right = "<wsag-neg:Constraint>nodes le 9</wsag-neg:Constraint>";
+    let several = format!("{}{}{right}{wrong}", item("//jsdl:Exact"), item("id('x')"));
+    let found = negotiated(&several);
+    let paths: Vec<_> = found.problems().iter().map(|of| of.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "/wsag-neg:NegotiationConstraints/wsag-neg:Item[2]",
+            "/wsag-neg:NegotiationConstraints/wsag-neg:Constraint[2]"
+        ]
+    );
 }

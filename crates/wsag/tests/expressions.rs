@@ -145,3 +145,19 @@ fn what_holds_of_ranges_holds_of_every_value_in_them() {
     }
     assert!(decided > 30, "only {decided} were decided");
 }
+
+/// The names come from a stranger, as many and as long as a document carries, and each violation would show all of them.
+#[test]
+fn what_is_said_of_an_unknown_variable_is_bounded() {
+    let mut variables = Variables::predefined();
+    for number in 0..1_500 {
+        variables.add(&format!("{number}{}", "n".repeat(1_000)), "xs:int");
+    }
+    variables.add("odd", &"m".repeat(100_000));
+    let said = |text: &str| Parsed::parse(text, &variables).expect_err(text).to_string();
+    let unknown = said(&format!("x{} eq 1", "x".repeat(1_500)));
+    assert!(unknown.contains("known are submitted, ready, ") && unknown.ends_with(", 1491 more"));
+    assert!(unknown.len() < 20 * 110, "{unknown}");
+    let odd = said("odd eq 1");
+    assert!(odd.contains("mmm") && odd.len() < 300, "{odd}");
+}

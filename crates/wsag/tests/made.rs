@@ -135,8 +135,18 @@ fn what_no_document_can_carry_is_refused() {
     let refused = |arguments| Document::made(&offer(arguments).make(), &places).err();
     assert_eq!(refused(vec!["x".into()]), None);
     // Escaped it would be larger than a document may be.
-    let long = "<".repeat(BYTES_MAX / 5);
+    let long = "<".repeat(BYTES_MAX / 4);
     assert!(matches!(refused(vec![long]), Some(GuardError::TooLarge { .. })));
+    // In a text these stay as they are.
+    let lines = "a \"b\"\n\t".repeat(BYTES_MAX / 8);
+    assert_eq!(refused(vec![lines.clone()]), None);
+    assert!(offer(vec![lines]).to_xml().len() < BYTES_MAX);
+    // In an attribute they do not.
+    let mut named = offer(Vec::new());
+    let time = ServiceDescription::AllocationTime(AllocationTimeConstraint::default());
+    named.terms.all.get_or_insert_default()[1] = term(&"\n".repeat(BYTES_MAX / 5), time);
+    let made = Document::made(&named.make(), &places).err();
+    assert!(matches!(made, Some(GuardError::TooLarge { .. })));
     let many = vec![String::new(); 2_000];
     assert!(matches!(refused(many), Some(GuardError::Refused { .. })));
 }

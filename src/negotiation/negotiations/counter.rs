@@ -12,6 +12,7 @@ use wsag::time::DateTime;
 use wsag::{Document, Places, Violation};
 
 use crate::agreement::{OfferKind, OfferTerms, Shape};
+use crate::negotiation::request::offer::unwritable;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::Offered;
 use crate::planner::{Candidate, Weights, best_of};
@@ -130,10 +131,8 @@ pub(in crate::negotiation) fn counter(
 ) -> Result<Counter, Vec<Violation>> {
     let offer = worded(asked, &offered.template, candidate);
     let made = offer.make();
-    let Ok(document) = Document::made(&made, places) else {
-        // A document that was read can be written; but the requester's words may have grown by escaping.
-        return Err(Vec::new());
-    };
+    // A document that was read can be written; but the requester's words may have grown by escaping.
+    let document = Document::made(&made, places).map_err(|why| vec![unwritable(places, &why)])?;
     let mut broken = wsag::rules::check(&document);
     broken.extend(offered.compiled.check(&document));
     let mut unmet: i64 = 0;

@@ -278,7 +278,16 @@ impl Negotiation {
             }
             let offer = match base {
                 Base::Template => wish.offer(&request.offered.template),
-                Base::Offer(offer) => wish.change(&offer),
+                Base::Offer(offer) => {
+                    let of = offer.context.template_id.as_deref().unwrap_or_default();
+                    if let Some(named) = &request.named
+                        && named != of
+                    {
+                        let message = format!("what it changes was made from the template {of:?}");
+                        return refused(&places, "/template", &message);
+                    }
+                    wish.change(&offer, this.templates.get(of).map(|of| &of.template))
+                }
             };
             this.drafts_of(&offer, &places, &party, replaced.as_ref())?;
             Ok((offer, places))

@@ -149,7 +149,9 @@ impl Negotiation {
             ended: None,
             proposed: Some(*reason),
         };
-        let (root, words) = self.as_agreed(&instance, wish.change(&offer));
+        let offered = self.templates.get(&agreement.template);
+        let agreed = wish.change(&offer, offered.map(|of| &of.template));
+        let (root, words) = self.as_agreed(&instance, agreed);
         let demands = Arc::new(CompiledConstraints::compile(&words.constraints));
         let understood = Understood::of_provider(suggestion, demands);
         let placed = Placed {

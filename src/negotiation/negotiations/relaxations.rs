@@ -22,7 +22,7 @@ impl Negotiation {
         };
         let places = Places::document("");
         let keeps = |relaxation: &RelaxationView| {
-            let made = relaxed(relaxation).change(offer).make();
+            let made = relaxed(relaxation).change(offer, Some(&offered.template)).make();
             let document = Document::made(&made, &places);
             document.is_ok_and(|document| offered.compiled.check(&document).is_empty())
         };

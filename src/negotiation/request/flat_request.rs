@@ -9,7 +9,9 @@ use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-/// Name of the term that says how a request may be planned, where the template has none.
+/// Names of the terms that say what is to run, when, and how it may be planned, where the template has none.
+const JOB_TERM: &str = "JOB";
+const TIME_TERM: &str = "TIME";
 const SCHEDULING_TERM: &str = "SCHEDULING";
 
 /// The wish. The template gives the members that it leaves out.
@@ -46,94 +48,86 @@ impl FlatRequest {
     /// The offer from a template that asks for it.
     pub fn offer(&self, template: &Template) -> AgreementOffer {
         let name = template.name.clone().unwrap_or_default();
-        let mut members: Vec<_> = template
-            .terms
-            .all
-            .iter()
-            .flatten()
-            .map(|tree| self.filled(tree))
-            .collect();
-        let plans = |term: &ServiceDescriptionTerm| matches!(term.content, ServiceDescription::Scheduling(_));
-        if self.scheduling != Scheduling::default() && !template.terms.descriptions().any(plans) {
-            let service = template.terms.descriptions().next();
-            let term = ServiceDescriptionTerm {
-                name: SCHEDULING_TERM.to_owned(),
-                service_name: service.map_or_else(String::new, |of| of.service_name.clone()),
-                content: ServiceDescription::Scheduling(Box::new(self.scheduling.clone())),
-            };
-            members.push(TermTree::Term(Box::new(Term::ServiceDescription(term))));
-        }
+        let mut members = template.terms.all.clone().unwrap_or_default();
+        // These are the requester's alone to say.
+        each(&mut members, &mut |content| match content {
+            ServiceDescription::JobDefinition(definition) => definition.application = None,
+            ServiceDescription::AllocationTime(window) => (window.start, window.end) = (None, None),
+            ServiceDescription::Scheduling(_) => {}
+        });
         AgreementOffer {
             name: self.name.clone(),
             agreement_id: None,
             context: Context::for_template(template.template_id.clone(), name),
-            terms: Terms { all: Some(members) },
+            terms: self.said_in(members, &template.terms),
         }
     }
 
-    /// An offer with the values of this wish in place of its own. Its other values stay.
-    pub fn change(&self, offer: &AgreementOffer) -> AgreementOffer {
-        let mut wish = self.clone();
-        for term in offer.terms.descriptions() {
-            match &term.content {
-                ServiceDescription::JobDefinition(job) => {
-                    let run = job.application.as_ref().map(|of| Run {
-                        name: of.name.clone(),
-                        version: of.version.clone(),
-                        arguments: of
-                            .posix
-                            .as_ref()
-                            .map_or_else(Vec::new, |posix| posix.arguments.clone()),
-                    });
-                    wish.run = wish.run.or(run);
-                }
-                ServiceDescription::AllocationTime(time) => {
-                    wish.start = wish.start.or(time.start);
-                    wish.end = wish.end.or(time.end);
-                }
-                ServiceDescription::Scheduling(_) => {}
-            }
-        }
-        let members = offer.terms.all.iter().flatten().map(|tree| wish.filled(tree));
+    /// An offer with the values of this wish in place of its own. Its other values stay. A term that it left to its template
+    /// is named as there.
+    pub fn change(&self, offer: &AgreementOffer, template: Option<&Template>) -> AgreementOffer {
+        let members = offer.terms.all.clone().unwrap_or_default();
         AgreementOffer {
-            name: wish.name.clone().or_else(|| offer.name.clone()),
+            name: self.name.clone().or_else(|| offer.name.clone()),
             agreement_id: None,
             context: offer.context.clone(),
-            terms: Terms {
-                all: Some(members.collect()),
-            },
+            terms: self.said_in(members, template.map_or(&offer.terms, |of| &of.terms)),
         }
     }
 
-    fn filled(&self, tree: &TermTree) -> TermTree {
-        let all = |members: &[TermTree]| members.iter().map(|tree| self.filled(tree)).collect();
-        match tree {
-            TermTree::All(members) => TermTree::All(all(members)),
-            TermTree::ExactlyOne(members) => TermTree::ExactlyOne(all(members)),
-            TermTree::OneOrMore(members) => TermTree::OneOrMore(all(members)),
-            TermTree::Term(term) => {
-                let mut term = term.clone();
-                if let Term::ServiceDescription(description) = &mut *term {
-                    match &mut description.content {
-                        ServiceDescription::JobDefinition(definition) => self.job(definition),
-                        ServiceDescription::AllocationTime(window) => self.time(window),
-                        ServiceDescription::Scheduling(scheduling) => self.plan(scheduling),
-                    }
-                }
-                TermTree::Term(term)
-            }
+    /// The members of an `All` with this in them, and with the terms that it needs besides, named as the template's.
+    fn said_in(&self, mut members: Vec<TermTree>, template: &Terms) -> Terms {
+        each(&mut members, &mut |content| match content {
+            ServiceDescription::JobDefinition(definition) => self.job(definition),
+            ServiceDescription::AllocationTime(window) => self.time(window),
+            ServiceDescription::Scheduling(scheduling) => self.plan(scheduling),
+        });
+        for (name, content) in self.contents() {
+            let known = template
+                .descriptions()
+                .find(|of| is_same_kind(&of.content, &content));
+            let first = known.or_else(|| template.descriptions().next());
+            let term = ServiceDescriptionTerm {
+                name: known.map_or(name, |of| &of.name).to_owned(),
+                service_name: first.map_or_else(String::new, |of| of.service_name.clone()),
+                content,
+            };
+            add(&mut members, &term);
         }
+        Terms { all: Some(members) }
+    }
+
+    /// The contents of terms that say this and nothing else, with the names of the terms where the template has none.
+    fn contents(&self) -> Vec<(&'static str, ServiceDescription)> {
+        let mut contents = Vec::new();
+        if self.run.is_some() || self.nodes.is_some() {
+            let mut definition = JobDefinition::default();
+            self.job(&mut definition);
+            contents.push((JOB_TERM, ServiceDescription::JobDefinition(Box::new(definition))));
+        }
+        let mut window = AllocationTimeConstraint::default();
+        self.time(&mut window);
+        if window != AllocationTimeConstraint::default() {
+            contents.push((TIME_TERM, ServiceDescription::AllocationTime(window)));
+        }
+        if self.scheduling != Scheduling::default() {
+            let scheduling = Box::new(self.scheduling.clone());
+            contents.push((SCHEDULING_TERM, ServiceDescription::Scheduling(scheduling)));
+        }
+        contents
     }
 
     fn job(&self, definition: &mut JobDefinition) {
-        definition.application = self.run.as_ref().map(|run| Application {
-            name: run.name.clone(),
-            version: run.version.clone(),
-            posix: Some(PosixApplication {
-                arguments: run.arguments.clone(),
-                ..PosixApplication::default()
-            }),
-        });
+        if let Some(run) = &self.run {
+            definition.application = Some(Application {
+                name: run.name.clone(),
+                version: run.version.clone(),
+                posix: Some(PosixApplication {
+                    arguments: run.arguments.clone(),
+                    ..PosixApplication::default()
+                }),
+            });
+        }
         match self.nodes {
             None => {}
             Some((least, greatest)) if least == greatest => {
@@ -146,9 +140,11 @@ impl FlatRequest {
     }
 
     fn time(&self, window: &mut AllocationTimeConstraint) {
-        window.start = self.start;
-        window.end = self.end;
-        window.duration = self.duration.or(window.duration);
+        window.start = self.start.or(window.start);
+        window.end = self.end.or(window.end);
+        // From a law of scaling the duration follows.
+        let follows = self.scheduling.moldability.is_some();
+        window.duration = self.duration.or(window.duration.filter(|_| !follows));
     }
 
     fn plan(&self, scheduling: &mut Scheduling) {
@@ -161,5 +157,232 @@ impl FlatRequest {
             fix_at: wish.fix_at.or(scheduling.fix_at),
             preference: wish.preference.or(scheduling.preference),
         };
+    }
+}
+
+/// Changes every service description in these trees.
+fn each(trees: &mut [TermTree], change: &mut impl FnMut(&mut ServiceDescription)) {
+    for tree in trees {
+        match tree {
+            TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
+                each(members, change);
+            }
+            TermTree::Term(term) => {
+                if let Term::ServiceDescription(description) = &mut **term {
+                    change(&mut description.content);
+                }
+            }
+        }
+    }
+}
+
+/// Adds a term to the members of an `All` where they have none of its kind; where only some ways to read them have one, to the
+/// others.
+fn add(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
+    match members.iter_mut().find(|member| says(member, &term.content)) {
+        None => members.push(TermTree::Term(Box::new(Term::ServiceDescription(term.clone())))),
+        Some(TermTree::Term(_)) => {}
+        Some(TermTree::All(members)) => add(members, term),
+        Some(TermTree::ExactlyOne(ways) | TermTree::OneOrMore(ways)) => {
+            for way in ways {
+                let mut both = vec![std::mem::replace(way, TermTree::All(Vec::new()))];
+                add(&mut both, term);
+                *way = if both.len() == 1 {
+                    both.remove(0)
+                } else {
+                    TermTree::All(both)
+                };
+            }
+        }
+    }
+}
+
+/// Whether a tree has a term of this kind.
+fn says(tree: &TermTree, content: &ServiceDescription) -> bool {
+    match tree {
+        TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
+            members.iter().any(|member| says(member, content))
+        }
+        TermTree::Term(term) => {
+            matches!(&**term, Term::ServiceDescription(of) if is_same_kind(&of.content, content))
+        }
+    }
+}
+
+fn is_same_kind(one: &ServiceDescription, other: &ServiceDescription) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use wsag::scheduling::Moldability;
+    use wsag::templates::ADVANCE_RESERVATION;
+
+    use super::*;
+    use crate::negotiation::templates;
+
+    fn at(seconds: i64) -> DateTime {
+        DateTime::from_seconds(seconds)
+    }
+
+    fn tree(name: &str, content: ServiceDescription) -> TermTree {
+        TermTree::Term(Box::new(Term::ServiceDescription(ServiceDescriptionTerm {
+            name: name.to_owned(),
+            service_name: "S".to_owned(),
+            content,
+        })))
+    }
+
+    fn window(name: &str, start: i64) -> TermTree {
+        let window = AllocationTimeConstraint {
+            start: Some(at(start)),
+            end: Some(at(start + 100)),
+            duration: Some(60),
+        };
+        tree(name, ServiceDescription::AllocationTime(window))
+    }
+
+    fn job(name: &str, application: &str) -> TermTree {
+        let definition = JobDefinition {
+            application: Some(Application {
+                name: application.to_owned(),
+                ..Application::default()
+            }),
+            ..JobDefinition::default()
+        };
+        tree(name, ServiceDescription::JobDefinition(Box::new(definition)))
+    }
+
+    fn offer(members: Vec<TermTree>) -> AgreementOffer {
+        AgreementOffer {
+            name: None,
+            agreement_id: None,
+            context: Context::for_template("t", "T"),
+            terms: Terms { all: Some(members) },
+        }
+    }
+
+    fn deviation() -> FlatRequest {
+        FlatRequest {
+            scheduling: Scheduling {
+                max_deviation: Some(0.2),
+                ..Scheduling::default()
+            },
+            ..FlatRequest::default()
+        }
+    }
+
+    /// What each way to read an offer says for a kind of term.
+    fn said<T>(offer: &AgreementOffer, of: impl Fn(&ServiceDescription) -> Option<T>) -> Vec<Vec<T>> {
+        let ways = offer.terms.alternatives().expect("few ways");
+        let said = ways.iter().map(|way| {
+            let descriptions = way.terms.iter().filter_map(|term| match term {
+                Term::ServiceDescription(description) => of(&description.content),
+                _ => None,
+            });
+            descriptions.collect()
+        });
+        said.collect()
+    }
+
+    #[test]
+    fn alternatives_keep_what_a_change_does_not_say() {
+        let early_or_late = TermTree::ExactlyOne(vec![
+            TermTree::All(vec![job("JOB", "sleep"), window("TIME", 1_000)]),
+            TermTree::All(vec![job("JOB", "crunch"), window("TIME", 2_000)]),
+        ]);
+        let wish = FlatRequest {
+            nodes: Some((4, 4)),
+            end: Some(at(9_000)),
+            ..FlatRequest::default()
+        };
+        let changed = wish.change(&offer(vec![early_or_late]), None);
+        let windows = said(&changed, |content| match content {
+            ServiceDescription::AllocationTime(window) => Some((window.start, window.end)),
+            _ => None,
+        });
+        assert_eq!(
+            windows,
+            [
+                vec![(Some(at(1_000)), Some(at(9_000)))],
+                vec![(Some(at(2_000)), Some(at(9_000)))]
+            ]
+        );
+        let jobs = said(&changed, |content| match content {
+            ServiceDescription::JobDefinition(job) => {
+                let name = job.application.as_ref().map(|of| of.name.clone());
+                Some((name.unwrap_or_default(), job.resources.nodes.clone()))
+            }
+            _ => None,
+        });
+        let four = Some(RangeValue::exactly(4.0));
+        assert_eq!(
+            jobs,
+            [
+                vec![("sleep".to_owned(), four.clone())],
+                vec![("crunch".to_owned(), four)]
+            ]
+        );
+    }
+
+    #[test]
+    fn every_way_to_read_a_changed_offer_says_what_the_change_says() {
+        let plans = |content: &ServiceDescription| match content {
+            ServiceDescription::Scheduling(scheduling) => Some(scheduling.max_deviation),
+            _ => None,
+        };
+        let none = offer(vec![job("JOB", "sleep")]);
+        assert_eq!(said(&deviation().change(&none, None), plans), [[Some(0.2)]]);
+        // One way has the term already, one has it among others, and one has none.
+        let has = || tree("HOW", ServiceDescription::Scheduling(Box::default()));
+        let some = offer(vec![
+            job("JOB", "sleep"),
+            TermTree::ExactlyOne(vec![
+                has(),
+                TermTree::All(vec![has(), window("A", 1)]),
+                window("B", 2),
+                TermTree::ExactlyOne(vec![has(), window("C", 3)]),
+            ]),
+        ]);
+        assert_eq!(said(&deviation().change(&some, None), plans), [[Some(0.2)]; 5]);
+        // A window beside a job alone is named as the template does.
+        let built_in = templates::read(ADVANCE_RESERVATION.as_bytes()).expect("a template");
+        let template = Template {
+            terms: offer(vec![job("WHAT", "sleep"), window("WHEN", 1)]).terms,
+            ..built_in
+        };
+        let wish = FlatRequest {
+            start: Some(at(5)),
+            ..FlatRequest::default()
+        };
+        let changed = wish.change(&none, Some(&template));
+        let names: Vec<_> = changed.terms.descriptions().map(|of| of.name.as_str()).collect();
+        assert_eq!(names, ["JOB", "WHEN"]);
+        let windows = said(&changed, |content| match content {
+            ServiceDescription::AllocationTime(window) => Some(*window),
+            _ => None,
+        });
+        let only_the_start = AllocationTimeConstraint {
+            start: Some(at(5)),
+            ..AllocationTimeConstraint::default()
+        };
+        assert_eq!(windows, [[only_the_start]]);
+    }
+
+    #[test]
+    fn a_law_of_scaling_takes_the_place_of_a_duration() {
+        let wish = FlatRequest {
+            scheduling: Scheduling {
+                moldability: Some(Moldability::ConstantWork(120.0)),
+                ..Scheduling::default()
+            },
+            ..FlatRequest::default()
+        };
+        let changed = wish.change(&offer(vec![window("TIME", 1_000)]), None);
+        let durations = said(&changed, |content| match content {
+            ServiceDescription::AllocationTime(window) => Some(window.duration),
+            _ => None,
+        });
+        assert_eq!(durations, [[None]]);
     }
 }

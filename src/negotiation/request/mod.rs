@@ -75,6 +75,8 @@ pub(super) struct Request {
     pub(super) wish: FlatRequest,
     /// Where each part of the wish stands in the request.
     pub(super) places: Places,
+    /// The id of the template that it names.
+    pub(super) named: Option<String>,
     /// The template that it is to become an offer of: the first one where it names none.
     pub(super) offered: Arc<Offered>,
     /// When it is to be decided.
@@ -101,16 +103,15 @@ impl Negotiation {
     fn read_members(&self, check: &mut Check, object: &Object<'_>) -> Option<Request> {
         let decision = self.read_decision(check, object);
         let (wish, places) = read_wish(check, object);
-        let template = object.get("template").map(|at| (check.text(&at), at.pointer));
-        let offered = match template {
+        let named = object.get("template").and_then(|at| check.text(&at));
+        let offered = match &named {
             None => self.templates.first(),
-            Some((None, _)) => None,
-            Some((Some(id), pointer)) => {
-                let found = self.templates.get(&id);
+            Some(id) => {
+                let found = self.templates.get(id);
                 if found.is_none() {
                     let known: Vec<_> = self.templates().into_iter().map(|of| of.id).collect();
                     let message = format!("there is no template {id:?}; offered are {}", known.join(", "));
-                    check.add(&pointer, message);
+                    check.add(&format!("{}/template", object.pointer()), message);
                 }
                 found
             }
@@ -119,6 +120,7 @@ impl Negotiation {
             wish,
             places,
             offered: Arc::clone(offered?),
+            named,
             decision,
         })
     }

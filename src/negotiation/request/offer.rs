@@ -7,6 +7,7 @@ use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
 use wsag::allocation::AllocationTimeConstraint;
+use wsag::guard::GuardError;
 use wsag::job::{JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
@@ -119,12 +120,8 @@ impl Negotiation {
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>, Error> {
         let made = offer.make();
-        let document = Document::made(&made, places).map_err(|why| {
-            if places.is_document() {
-                return Error::Malformed(why);
-            }
-            Error::MalformedJson(format!("it cannot be written into an offer: {why}"))
-        })?;
+        let document = Document::made(&made, places)
+            .map_err(|why| Error::Invalid(Violations(vec![unwritable(places, &why)])))?;
         self.drafts(&document, offer, party, replaced)
     }
 
@@ -541,6 +538,15 @@ impl<'a> Check<'a> {
             self.violation(ns::BSP, "Currency", 0, message);
         }
         Some(Money::new(budget.amount_micros, currency))
+    }
+}
+
+/// The fault of an offer that no document can carry.
+pub(in crate::negotiation) fn unwritable(places: &Places, why: &GuardError) -> Violation {
+    Violation {
+        path: places.root().to_owned(),
+        kind: ViolationKind::Value,
+        message: format!("it cannot be written into a document: {why}"),
     }
 }
 

@@ -28,7 +28,7 @@ use crate::rules;
 use crate::templates::Template;
 use crate::terms::{self, Alternative, ServiceDescription, Term, Terms, token};
 use crate::time::Duration;
-use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind};
+use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind, shortened};
 
 pub use negotiation::{CompiledConstraints, Outcome};
 
@@ -165,7 +165,12 @@ impl CompiledTemplate {
             },
             variables,
         )
-        .map_err(|error| format!("the Constraint {text:?} cannot be evaluated: {error}"))?;
+        .map_err(|error| {
+            format!(
+                "the Constraint {:?} cannot be evaluated: {error}",
+                shortened(&text)
+            )
+        })?;
         self.constraints.push((text, parsed));
         Ok(())
     }
@@ -310,7 +315,7 @@ impl Item {
     /// Checks the nodes that the item selects. An evaluation that takes too long is a violation like another.
     fn check(&self, view: &View<'_>, report: &mut Report<'_>) {
         if let Err(message) = self.check_all(view, report) {
-            let message = format!("item {:?}: {message}", self.name);
+            let message = format!("item {:?}: {message}", shortened(&self.name));
             report.add(view.offer(), ViolationKind::NotEvaluable, message);
         }
     }
@@ -321,8 +326,8 @@ impl Item {
             && selected.is_empty()
             && !particle.is_emptiable()
         {
-            let message = format!("at least one {} is expected (item {:?})", self.text, self.name);
-            report.add(view.offer(), ViolationKind::Constraint, message);
+            let message = format!("at least one {} is expected", self.text);
+            report.add(view.offer(), ViolationKind::Constraint, self.message(&message));
         }
         for selected in selected {
             if report.is_full() {
@@ -383,7 +388,7 @@ impl Item {
     }
 
     fn message(&self, message: &str) -> String {
-        format!("{message} (item {:?})", self.name)
+        format!("{message} (item {:?})", shortened(&self.name))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::expression::{Parsed, Variables};
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
 use crate::rules;
-use crate::violation::{Violation, ViolationKind};
+use crate::violation::{Violation, ViolationKind, shortened};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
 ///
@@ -45,23 +45,26 @@ impl CompiledConstraints {
             );
             return compiled;
         }
-        for item in &constraints.items {
+        let items = constraints.items.len();
+        for (nth, item) in constraints.items.iter().enumerate() {
             match compile_item(item) {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
-                    compiled.problem("/wsag-neg:Item", format!("item {:?}: {message}", item.name));
+                    let message = format!("item {:?}: {message}", shortened(&item.name));
+                    compiled.problem(&placed("Item", nth, items), message);
                 }
             }
         }
         let variables = Variables::predefined();
-        for expression in &constraints.constraints {
+        let expressions = constraints.constraints.len();
+        for (nth, expression) in constraints.constraints.iter().enumerate() {
             let text = expression.text.trim().to_owned();
             match Parsed::of(expression, &variables) {
                 Ok(parsed) => compiled.constraints.push((text, parsed)),
-                Err(error) => compiled.problem(
-                    "/wsag-neg:Constraint",
-                    format!("{text:?} cannot be evaluated: {error}"),
-                ),
+                Err(error) => {
+                    let message = format!("{:?} cannot be evaluated: {error}", shortened(&text));
+                    compiled.problem(&placed("Constraint", nth, expressions), message);
+                }
             }
         }
         compiled
@@ -121,6 +124,16 @@ impl CompiledConstraints {
         });
         items.chain(constraints).collect()
     }
+}
+
+/// The path of a constraint below the element that has them: with its position where there are several of its name.
+fn placed(local: &str, nth: usize, count: usize) -> String {
+    let position = if count > 1 {
+        format!("[{}]", nth + 1)
+    } else {
+        String::new()
+    };
+    format!("/wsag-neg:{local}{position}")
 }
 
 fn compile_item(item: &NegotiationItem) -> Result<Item, String> {

@@ -9,6 +9,7 @@ use crate::document::Node;
 use crate::ns::XS;
 use crate::reader::collapse;
 use crate::time::{DateTime, Duration};
+use crate::violation::{listed, shortened};
 
 /// A simple type.
 pub(crate) enum Type {
@@ -428,7 +429,11 @@ impl Facets {
             None => listed == value || compare(order_of(listed), listed, value) == Some(Ordering::Equal),
         };
         if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {
-            let message = format!("{} is expected, not {value:?}", self.enumeration.join(" or "));
+            let message = format!(
+                "{} is expected, not {:?}",
+                listed(self.enumeration.iter().map(String::as_str), " or "),
+                shortened(value)
+            );
             return said(message, view);
         }
         let mut matches = self.patterns.is_empty();
@@ -505,7 +510,8 @@ fn check_bound(bound: Bound, limit: &str, order: Order, value: &str) -> Result<(
     };
     let Some(found) = compare(order, value, limit) else {
         return Err(format!(
-            "{kind} that can be compared with {limit} is expected, not {value:?}"
+            "{kind} that can be compared with {limit} is expected, not {:?}",
+            shortened(value)
         ));
     };
     let (met, words) = match bound {
@@ -517,6 +523,6 @@ fn check_bound(bound: Bound, limit: &str, order: Order, value: &str) -> Result<(
     if met {
         Ok(())
     } else {
-        Err(format!("{words} {limit} is expected, not {value}"))
+        Err(format!("{words} {limit} is expected, not {}", shortened(value)))
     }
 }
