@@ -142,25 +142,22 @@ impl Decider<'_> {
                 continue;
             }
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
-            match found {
-                Some(Found { placed, moves }) => {
-                    if placed != agreement {
-                        let why = format!("because nodes of {} are out of use", agreement.resource);
-                        self.take_place(placed, &why);
-                        repaired.moved += 1;
-                    } else if placed.fixed {
-                        // Others may have made room for it in its old place.
-                        self.plan.fix(&placed);
-                    }
-                    // Others may also have moved out of the place that it had.
-                    self.moved(&moves, REPAIR.others);
-                }
-                None => {
-                    let why = format!("nodes of {} are out of use", agreement.resource);
-                    self.has_no_place(agreement, index, &why, now);
-                    repaired.broken += 1;
-                }
+            let Some(Found { placed, moves }) = found else {
+                let why = format!("nodes of {} are out of use", agreement.resource);
+                self.has_no_place(agreement, index, &why, now);
+                repaired.broken += 1;
+                continue;
+            };
+            if placed != agreement {
+                let why = format!("because nodes of {} are out of use", agreement.resource);
+                self.take_place(placed, &why);
+                repaired.moved += 1;
+            } else if placed.fixed {
+                // Others may have made room for it in its old place.
+                self.plan.fix(&placed);
             }
+            // Others may also have moved out of the place that it had.
+            self.moved(&moves, REPAIR.others);
         }
         // An agreement counts more than an offer: offers keep the rest.
         for answer in answers {

@@ -160,30 +160,26 @@ impl SlurmExecutor {
         let replaces: Vec<usize> = (0..due.len()).filter(is_replaced).collect();
         let mut old = replaces.iter().map(|at| due[*at]);
         let nodes = slot.nodes as usize;
-        match old.find(|old| old.begun && old.interval.meets(interval)) {
-            Some(old) => Wanted {
+        if let Some(old) = old.find(|old| old.begun && old.interval.meets(interval)) {
+            let start = interval.start.max(old.interval.end).min(interval.end);
+            return Wanted {
                 nodes,
-                interval: Interval::new(
-                    interval.start.max(old.interval.end).min(interval.end),
-                    interval.end,
-                ),
+                interval: Interval::new(start, interval.end),
                 current: self.current(old, held),
                 pinning: Pinning::These,
                 replaces,
-            },
-            None => {
-                let rows = slot.reservations().filter_map(|id| held.get(&id));
-                let own = rows.flat_map(|row| self.numbers_in(row));
-                let theirs = replaces.iter().flat_map(|at| self.current(due[*at], held));
-                let current: BTreeSet<usize> = own.chain(theirs).collect();
-                Wanted {
-                    nodes,
-                    interval,
-                    current: current.into_iter().collect(),
-                    pinning: Pinning::Loose,
-                    replaces,
-                }
-            }
+            };
+        }
+        let rows = slot.reservations().filter_map(|id| held.get(&id));
+        let own = rows.flat_map(|row| self.numbers_in(row));
+        let theirs = replaces.iter().flat_map(|at| self.current(due[*at], held));
+        let current: BTreeSet<usize> = own.chain(theirs).collect();
+        Wanted {
+            nodes,
+            interval,
+            current: current.into_iter().collect(),
+            pinning: Pinning::Loose,
+            replaces,
         }
     }
 
