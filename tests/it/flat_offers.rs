@@ -2,9 +2,11 @@
 //! that come without their Input element.
 
 use reqwest::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
+use uuid::Uuid;
 use wsag::guard::BYTES_MAX;
 
+use crate::support::client::Client;
 use crate::support::negotiation::{Said, counters, message, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
@@ -21,6 +23,52 @@ const HOUR: i64 = 3_600;
 /// Four nodes at a euro an hour.
 const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
     [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n";
+
+/// A wrong field is named by its pointer, and the service keeps no part of its message.
+async fn wrong_fields_are_named(client: &Client, path: &str, first: &Value, made: Uuid) {
+    let before = client.get_json(path).await;
+    for verb in ["offers", "advertisements"] {
+        for (wrong, pointer) in [
+            (json!({"counterOfferTo": "nowhere"}), "/counterOfferTo"),
+            (json!({"id": "ad"}), "/id"),
+            (json!({"id": "a b"}), "/id"),
+            (json!({"state": "Maybe"}), "/state"),
+            (json!({"expires": date_time(hours_ahead(-6))}), "/expires"),
+            (json!({"nodes": 40}), "/nodes"),
+            (json!({"pending": true}), "/pending"),
+            (json!({"agreement": made}), "/agreement"),
+            (json!([1]), "/0"),
+            // The window is that of the offer that it answers, and stands nowhere in the request.
+            (json!({"counterOfferTo": first, "durationSeconds": 2 * HOUR}), ""),
+        ] {
+            let refused = client.post_json(&format!("{path}/{verb}"), &wrong).await;
+            assert_eq!(
+                refused.status,
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "{verb} {wrong}: {refused:?}"
+            );
+            let found = refused.json()["violations"][0]["path"].clone();
+            assert_eq!(found, pointer, "{verb} {wrong}: {refused:?}");
+            assert!(wrong.pointer(pointer).is_some(), "{wrong}");
+        }
+    }
+    // Requests that are taken together are refused where the list has them.
+    for (wrong, pointer) in [
+        (json!([{"id": "x"}, {"nodes": 40}]), "/1/nodes"),
+        (json!([{"id": "x"}, {"id": "x"}]), "/1/id"),
+        (json!([{"counterOfferTo": "nowhere"}]), "/0/counterOfferTo"),
+        (
+            json!([{}, {"application": "sleep", "arguments": ["soon"]}]),
+            "/1/arguments/0",
+        ),
+    ] {
+        let refused = client.post_json(&format!("{path}/advertisements"), &wrong).await;
+        let found = refused.json()["violations"][0]["path"].clone();
+        assert_eq!(found, pointer, "{wrong}: {refused:?}");
+        assert!(wrong.pointer(pointer).is_some(), "{wrong}");
+    }
+    assert_eq!(client.get_json(path).await, before);
+}
 
 async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
     let server = Server::start(&url);
@@ -83,52 +131,7 @@ async fn an_offer_is_countered_let_go_of_and_advertised_in_json(url: String) {
         .await
         .json();
     assert_eq!(taken["offers"][0]["state"], "Acceptable", "{taken}");
-    // A wrong field is named by its pointer, and nothing of the message is kept.
-    let before = client.get_json(&path).await;
-    for verb in ["offers", "advertisements"] {
-        for (wrong, pointer) in [
-            (json!({"counterOfferTo": "nowhere"}), "/counterOfferTo"),
-            (json!({"id": "ad"}), "/id"),
-            (json!({"id": "a b"}), "/id"),
-            (json!({"state": "Maybe"}), "/state"),
-            (json!({"expires": date_time(start - 9 * HOUR)}), "/expires"),
-            (json!({"nodes": 40}), "/nodes"),
-            (json!({"pending": true}), "/pending"),
-            (json!({"agreement": made}), "/agreement"),
-            (json!([1]), "/0"),
-            // The window is that of the offer that it answers, and stands nowhere in the request.
-            (
-                json!({"counterOfferTo": first["id"], "durationSeconds": 2 * HOUR}),
-                "",
-            ),
-        ] {
-            let refused = client.post_json(&format!("{path}/{verb}"), &wrong).await;
-            assert_eq!(
-                refused.status,
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "{verb} {wrong}: {refused:?}"
-            );
-            let found = refused.json()["violations"][0]["path"].clone();
-            assert_eq!(found, pointer, "{verb} {wrong}: {refused:?}");
-            assert!(wrong.pointer(pointer).is_some(), "{wrong}");
-        }
-    }
-    // Requests that are taken together are refused where the list has them.
-    for (wrong, pointer) in [
-        (json!([{"id": "x"}, {"nodes": 40}]), "/1/nodes"),
-        (json!([{"id": "x"}, {"id": "x"}]), "/1/id"),
-        (json!([{"counterOfferTo": "nowhere"}]), "/0/counterOfferTo"),
-        (
-            json!([{}, {"application": "sleep", "arguments": ["soon"]}]),
-            "/1/arguments/0",
-        ),
-    ] {
-        let refused = client.post_json(&format!("{path}/advertisements"), &wrong).await;
-        let found = refused.json()["violations"][0]["path"].clone();
-        assert_eq!(found, pointer, "{wrong}: {refused:?}");
-        assert!(wrong.pointer(pointer).is_some(), "{wrong}");
-    }
-    assert_eq!(client.get_json(&path).await, before);
+    wrong_fields_are_named(&client, &path, &first["id"], made).await;
     let wrong = client
         .post_json(&format!("{path}/terminate"), &json!({"why": "x"}))
         .await;
