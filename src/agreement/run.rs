@@ -16,7 +16,7 @@ const SEPARATOR: char = '.';
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Run {
-    /// The agreement with which the work began ([`Agreement::work`]).
+    /// The agreement with which the work began ([`Agreement::execution_id`]).
     pub agreement: Uuid,
     /// The number of the slot in it, from 1.
     pub slot: u32,

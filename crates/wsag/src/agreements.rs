@@ -278,7 +278,7 @@ impl AgreementOffer {
         self.document().finish()
     }
 
-    /// As a document of its own that is checked, without being written: [`Document::made`].
+    /// As a document of its own that is checked, without being written: `Document::made`.
     pub fn make(&self) -> Made {
         Made(self.document().pieces())
     }
