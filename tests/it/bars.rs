@@ -1,4 +1,4 @@
-//! Bars of `docs/performance.md` that need a service under load. A change runs them small, for what has to hold at any size;
+//! Bars of `docs/performance.md` that need a service under load. A change runs them small, for the bars that hold at any size;
 //! `scripts/bars` runs them in full size, optimised and alone, and collects the rows that they print.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ const DAY: i64 = 86_400;
 
 on_both_engines!(a_service_starts_on_a_long_past);
 
-/// A configuration with one resource of so many nodes.
+/// A configuration with one resource of this number of nodes.
 fn nodes(many: usize) -> String {
     format!("[[resource]]\nname = \"{RESOURCE}\"\nkind = \"local\"\nnodes = {many}\n")
 }

@@ -21,7 +21,7 @@ const NAMES: [&str; 7] = [
     "http://example.org/",
 ];
 
-/// Declarations of some prefixes; those that are declared are noted.
+/// Declarations of some prefixes. The set of declared prefixes grows with each.
 fn declarations(chance: &mut Chance, known: &mut Vec<&'static str>) -> String {
     let mut text = String::new();
     for prefix in ["p", "q", "r", "pp"] {
@@ -124,7 +124,7 @@ fn fragments_say_the_same_as_where_they_stood() {
         };
         let alone = canonical(&folder, extension.as_str());
         assert!(whole.contains(&alone), "{text}\n{alone}\n{whole}");
-        // And so it does in what is written of it, and in what is kept of the message.
+        // The written document and the stored message behave the same.
         let document = Document::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
         for again in [
             offer.to_xml(),

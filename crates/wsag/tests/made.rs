@@ -1,7 +1,7 @@
-//! An offer that is checked as it was put together says what its document says, and what is wrong with it is said where its maker has
-//! it.
+//! An offer that is made of values says the same as its written document, and each violation has the place that its maker gave to
+//! the value.
 
-#![expect(clippy::unwrap_used, reason = "what is not there fails the test")]
+#![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 mod support;
 

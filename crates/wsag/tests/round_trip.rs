@@ -68,7 +68,7 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
     }
 }
 
-/// Messages of negotiations with what they must be read back as, and those that are only written.
+/// Messages of negotiations with the values that reading must give back, and messages that the service only writes.
 fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<(String, Message)> {
     let mut written = Vec::new();
     for _ in 0..100 {

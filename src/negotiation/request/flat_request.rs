@@ -9,7 +9,7 @@ use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-/// Names of the terms that say what is to run, when, and how it may be planned, where the template has none.
+/// Names of the job, time and scheduling terms, for templates without such a term.
 const JOB_TERM: &str = "JOB";
 const TIME_TERM: &str = "TIME";
 const SCHEDULING_TERM: &str = "SCHEDULING";

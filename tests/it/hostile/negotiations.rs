@@ -68,7 +68,7 @@ async fn assert_well(server: &Server) {
     server.assert_verified();
 }
 
-/// Declarations of so many prefixes, and a text that mentions each.
+/// Declarations of this number of prefixes, and a text that mentions each.
 fn prefixes(count: usize) -> (String, String) {
     let declared: Vec<_> = (0..count).map(|n| format!(" xmlns:p{n}=\"urn:{n}\"")).collect();
     let mentioned: Vec<_> = (0..count).map(|n| format!("p{n}:")).collect();

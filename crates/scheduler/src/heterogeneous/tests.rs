@@ -38,7 +38,7 @@ impl PerSecond {
                 start = end;
             }
         }
-        // Forgetting drops periods that have ended, and keeps the start of those that go on.
+        // Forgetting drops periods that have ended, and keeps the start of the others.
         periods.retain(|period| period.end.0 > self.begin);
         periods
     }
