@@ -127,32 +127,34 @@ impl Catalogue {
     /// The applications that every provider can offer, `sleep` and `sha256sum`, where `find_program` finds their
     /// programs.
     pub fn built_in(find_program: impl Fn(&str) -> Option<PathBuf>) -> Self {
-        let sleep = find_program("sleep").map(|program| Application {
-            name: "sleep".into(),
-            version: None,
-            description: "Waits for a number of seconds.".into(),
-            program,
-            arguments: vec![ArgumentSpec {
-                name: "seconds".into(),
-                kind: ArgumentKind::Integer(0..=SLEEP_SECONDS_MAX),
-            }],
-            limits: JobLimits::default(),
-            checkpoint: None,
-        });
-        let sha256sum = find_program("sha256sum").map(|program| Application {
-            name: "sha256sum".into(),
-            version: None,
-            description: "Prints the SHA-256 checksum of a file.".into(),
-            program,
-            arguments: vec![ArgumentSpec {
-                name: "file".into(),
-                kind: ArgumentKind::File,
-            }],
-            limits: JobLimits::default(),
-            checkpoint: None,
-        });
+        let seconds = ArgumentKind::Integer(0..=SLEEP_SECONDS_MAX);
+        let applications = [
+            ("sleep", "Waits for a number of seconds.", "seconds", seconds),
+            (
+                "sha256sum",
+                "Prints the SHA-256 checksum of a file.",
+                "file",
+                ArgumentKind::File,
+            ),
+        ];
+        let applications = applications
+            .into_iter()
+            .filter_map(|(name, description, argument, kind)| {
+                Some(Application {
+                    name: name.into(),
+                    version: None,
+                    description: description.into(),
+                    program: find_program(name)?,
+                    arguments: vec![ArgumentSpec {
+                        name: argument.into(),
+                        kind,
+                    }],
+                    limits: JobLimits::default(),
+                    checkpoint: None,
+                })
+            });
         Self {
-            applications: sleep.into_iter().chain(sha256sum).collect(),
+            applications: applications.collect(),
         }
     }
 

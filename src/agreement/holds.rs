@@ -12,41 +12,33 @@ pub type Stretch = (Interval, u32);
 /// any offer needs, less the nodes that its party has there already in `base`. The stretches of `base` do not meet. In order of
 /// time, neighbours of the same size in one. O(n²) for n offers; an answer has a handful of them.
 pub fn kept(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
-    let all = offers.iter().chain(base);
-    let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();
-    let borders: Vec<Time> = borders.into_iter().collect();
-    let mut kept: Vec<Stretch> = Vec::new();
-    for pair in borders.windows(2) {
-        let piece = Interval::new(pair[0], pair[1]);
+    joined(offers, base, |piece| {
         let at = |(interval, nodes): &Stretch| if interval.contains(piece) { *nodes } else { 0 };
         let most = offers.iter().map(at).max().unwrap_or(0);
-        let nodes = most.saturating_sub(base.iter().map(at).sum());
-        match kept.last_mut() {
-            _ if nodes == 0 => {}
-            Some((last, same)) if last.end == piece.start && *same == nodes => last.end = piece.end,
-            _ => kept.push((piece, nodes)),
-        }
-    }
-    kept
+        most.saturating_sub(base.iter().map(at).sum())
+    })
 }
 
 /// The nodes that `more` keeps beyond `less`, in order of time. Both as [`kept`] makes them.
 pub fn beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch> {
-    let borders: BTreeSet<Time> = more
-        .iter()
-        .chain(less)
-        .flat_map(|(of, _)| [of.start, of.end])
-        .collect();
+    joined(more, less, |piece| {
+        let at = |all: &[Stretch]| {
+            let found = all.iter().find(|(interval, _)| interval.contains(piece));
+            found.map_or(0, |(_, nodes)| *nodes)
+        };
+        at(more).saturating_sub(at(less))
+    })
+}
+
+/// The stretches in which there are nodes, where `nodes` counts them between any two neighbouring borders of `one` and `other`.
+fn joined(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interval) -> u32) -> Vec<Stretch> {
+    let all = one.iter().chain(other);
+    let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();
     let borders: Vec<Time> = borders.into_iter().collect();
     let mut found: Vec<Stretch> = Vec::new();
     for pair in borders.windows(2) {
         let piece = Interval::new(pair[0], pair[1]);
-        let at = |all: &[Stretch]| {
-            all.iter()
-                .find(|(interval, _)| interval.contains(piece))
-                .map_or(0, |(_, nodes)| *nodes)
-        };
-        let nodes = at(more).saturating_sub(at(less));
+        let nodes = nodes(piece);
         match found.last_mut() {
             _ if nodes == 0 => {}
             Some((last, same)) if last.end == piece.start && *same == nodes => last.end = piece.end,

@@ -15,6 +15,8 @@ mod values;
 mod wording;
 
 use scheduler::{Interval, Seconds, Time};
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -359,31 +361,8 @@ impl EventKind {
 
     /// The kind that a stored word names.
     pub fn from_word(word: &str) -> Option<Self> {
-        [
-            Self::Offered,
-            Self::Accepted,
-            Self::Moved,
-            Self::Fixed,
-            Self::Begun,
-            Self::Unused,
-            Self::Overrun,
-            Self::Broken,
-            Self::Restarted,
-            Self::Running,
-            Self::Checkpointed,
-            Self::Ended,
-            Self::Assessed,
-            Self::Penalty,
-            Self::Reward,
-            Self::Charged,
-            Self::Terminating,
-            Self::Superseded,
-            Self::Closed,
-        ]
-        .into_iter()
-        .find(|kind| kind.word() == word)
-        // The word in stores that were written before it was "begun".
-        .or_else(|| (word == "started").then_some(Self::Begun))
+        let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
+        Self::deserialize(word).ok()
     }
 }
 

@@ -56,23 +56,6 @@ pub enum NoteKind {
 }
 
 impl NoteKind {
-    /// Every kind.
-    pub const ALL: [Self; 13] = [
-        Self::Negotiating,
-        Self::Proposed,
-        Self::Withdrawn,
-        Self::Asked,
-        Self::Countered,
-        Self::Refused,
-        Self::Declined,
-        Self::Taken,
-        Self::Lapsed,
-        Self::Released,
-        Self::KeyAdded,
-        Self::KeyRevoked,
-        Self::NodesSaid,
-    ];
-
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
         match self {

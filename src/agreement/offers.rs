@@ -279,9 +279,11 @@ impl OfferTerms {
         self.slots.node_seconds()
     }
 
-    /// The nodes that are held for it, in order of time: the time between two slots is not held.
+    /// The nodes that are held for it, in order of time: the time between two slots is not held, nor the rest of a slot that was
+    /// over before.
     pub fn kept(&self) -> Vec<Stretch> {
-        let mut kept = self.slots.stretches();
+        let occupied = self.slots.iter().map(|slot| (slot.occupied(), slot.nodes));
+        let mut kept: Vec<_> = occupied.collect();
         if let Some((last, _)) = kept.last_mut() {
             last.end = self.kept_until;
         }

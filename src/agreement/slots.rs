@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Agreement, Money, RunOutcome, ServiceState, Stretch, part};
+use super::{Agreement, JobEnd, Money, RunOutcome, ServiceState, Stretch, part};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
 
 /// Nodes of one resource for one interval.
@@ -30,6 +30,8 @@ pub struct Slot {
     pub deadline_before: Option<Time>,
     /// Whether its work was lost for good. The part that it has had is not paid then.
     pub lost: bool,
+    /// Whether it was over before its agreement took over the work of another agreement: it had the nodes of that one.
+    pub taken_over: bool,
 }
 
 /// One slot or more, in order of time.
@@ -50,6 +52,8 @@ struct Stored {
     deadline_before: Option<i64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     lost: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    taken_over: bool,
 }
 
 impl From<Stored> for Slot {
@@ -61,6 +65,7 @@ impl From<Stored> for Slot {
             ended: stored.ended,
             deadline_before: stored.deadline_before.map(Time),
             lost: stored.lost,
+            taken_over: stored.taken_over,
         }
     }
 }
@@ -75,6 +80,7 @@ impl From<Slot> for Stored {
             ended: slot.ended,
             deadline_before: slot.deadline_before.map(Time::seconds),
             lost: slot.lost,
+            taken_over: slot.taken_over,
         }
     }
 }
@@ -89,6 +95,7 @@ impl Slot {
             ended: None,
             deadline_before: None,
             lost: false,
+            taken_over: false,
         }
     }
 
@@ -146,6 +153,20 @@ impl Slots {
     /// Node-seconds of all of them.
     pub fn node_seconds(&self) -> u128 {
         node_seconds(&self.stretches(), self.seconds())
+    }
+
+    /// These for an agreement that takes over the work, with another end of the last one, all as they were agreed.
+    #[must_use]
+    pub fn ending(&self, end: Time) -> Self {
+        let mut slots = self.clone();
+        for slot in slots.iter_mut() {
+            slot.deadline_before = None;
+            slot.taken_over = slot.ended.is_some();
+        }
+        if let Some(last) = slots.last_mut() {
+            last.placement.end = end;
+        }
+        slots
     }
 
     /// Whether there are several.
@@ -268,6 +289,20 @@ impl Agreement {
     /// When the process really started that runs in its slot.
     pub fn slot_started(&self) -> Option<Micros> {
         self.present().started
+    }
+
+    /// The end of the job of its slot where there is nothing of it but, perhaps, its start.
+    pub fn end_without_output(&self, outcome: RunOutcome, ended: Micros) -> JobEnd {
+        JobEnd {
+            outcome,
+            started: self.slot_started(),
+            ended,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+        }
     }
 
     /// Notes when the process really started that runs in its slot.
@@ -397,10 +432,14 @@ impl Agreement {
         Some(part(self.price?, number(more), number(self.node_seconds())))
     }
 
-    /// The times in which it keeps nodes from others, and how many: those of each of its slots that is not given up.
+    /// The times in which it keeps nodes from others, and how many: those of each of its slots that is not given up, and was not
+    /// over before it took over the work of another agreement.
     pub fn loads(&self) -> Vec<Stretch> {
         let given_up = |slot: &&Slot| self.ended.is_some() && slot.ended.is_none();
-        let kept = self.slots.iter().filter(|slot| !given_up(slot));
+        let kept = self
+            .slots
+            .iter()
+            .filter(|slot| !given_up(slot) && !slot.taken_over);
         kept.map(|slot| (slot.occupied(), slot.nodes)).collect()
     }
 

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use scheduler::Time;
+use wsag::time::DateTime;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -260,9 +262,46 @@ fn print_rows(rows: Vec<Vec<String>>, right: &[usize]) {
     }
 }
 
+/// A row of headings, given with commas between them.
+fn headings(names: &str) -> Vec<String> {
+    names.split(", ").map(ToOwned::to_owned).collect()
+}
+
 /// The cells of a row.
 fn row<const N: usize>(cells: [&dyn std::fmt::Display; N]) -> Vec<String> {
     cells.map(ToString::to_string).to_vec()
+}
+
+/// An instant in UTC.
+fn instant(time: Time) -> String {
+    DateTime::from_seconds(time.seconds()).to_string()
+}
+
+/// Reads a duration in seconds.
+fn duration(text: &str) -> Result<u64, String> {
+    let expected = || "a duration such as 90s, 30m, 2h or 1h30m is expected".to_owned();
+    let mut seconds = 0_u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
+        let amount: u64 = rest[..end].parse().map_err(|_| expected())?;
+        let unit = match rest[end..].chars().next() {
+            Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3_600,
+            Some('d') => 86_400,
+            _ => return Err(expected()),
+        };
+        seconds = amount
+            .checked_mul(unit)
+            .and_then(|part| seconds.checked_add(part))
+            .ok_or_else(expected)?;
+        rest = &rest[end + 1..];
+    }
+    if seconds == 0 {
+        return Err(expected());
+    }
+    Ok(seconds)
 }
 
 fn exit(result: Result<(), Failure>) -> ExitCode {
@@ -271,6 +310,30 @@ fn exit(result: Result<(), Failure>) -> ExitCode {
         Err(failure) => {
             eprintln!("bespeak: {failure}");
             failure.exit_code()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        assert_eq!(duration("90s"), Ok(90));
+        assert_eq!(duration("1d2h30m"), Ok(95_400));
+        for wrong in [
+            "",
+            "0s",
+            "2",
+            "h",
+            "2 h",
+            "-1h",
+            "99999999999999999999d",
+            "999999999999999999d",
+            "1ü",
+        ] {
+            assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
 }

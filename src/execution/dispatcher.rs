@@ -48,11 +48,8 @@ pub struct Dispatcher {
     retries: HashMap<Concern, Retry>,
 }
 
-/// The result of a lane.
-struct Attended {
-    resource: String,
-    results: Vec<(Uuid, Result<(), Failure>)>,
-}
+/// The result of a lane: its resource, and each agreement's.
+type Attended = (String, Vec<(Uuid, Result<(), Failure>)>);
 
 /// The part that fails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -124,7 +121,7 @@ impl Dispatcher {
     /// Runs until `stop` is cancelled. Jobs that run then run on, and are followed again after the next start.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut prepared = JoinSet::new();
-        for lane in self.lanes.values().filter(|lane| lane.is_cluster()) {
+        for lane in self.lanes.values().filter(|lane| lane.shared.is_cluster()) {
             prepared.spawn(Arc::clone(lane).keep_prepared(stop.clone()));
             prepared.spawn(Arc::clone(lane).keep_informed(stop.clone()));
         }
@@ -159,12 +156,9 @@ impl Dispatcher {
     /// How long there is nothing to do when that is the next instant with something due. No less than a tick: a failed
     /// call is tried again, but not at once.
     fn until(&self, next: Option<Time>) -> Duration {
-        let left =
-            next.map(|at| at.seconds().saturating_mul(MICROS_PER_SECOND) - self.context.clock.micros());
-        left.map_or(IDLE, |left| {
-            Duration::from_micros(u64::try_from(left).unwrap_or(0))
-        })
-        .clamp(TICK, IDLE)
+        let left = |at: Time| at.seconds().saturating_mul(MICROS_PER_SECOND) - self.context.clock.micros();
+        let left = next.map(|at| Duration::from_micros(u64::try_from(left(at)).unwrap_or(0)));
+        left.unwrap_or(IDLE).clamp(TICK, IDLE)
     }
 
     /// Begins due slots and has the lanes attend to running jobs; answers whether anything may be running.
@@ -177,10 +171,8 @@ impl Dispatcher {
         let Ok(running) = outcome else { return true };
         let any = !running.is_empty();
         let ids: HashSet<Uuid> = running.iter().map(|agreement| agreement.id).collect();
-        self.retries.retain(|concern, _| match concern {
-            Concern::Agreement(id) => ids.contains(id),
-            Concern::Planner | Concern::Resource(_) => true,
-        });
+        let is_over = |of: &Concern| matches!(of, Concern::Agreement(id) if !ids.contains(id));
+        self.retries.retain(|concern, _| !is_over(concern));
         self.attend(running);
         any
     }
@@ -189,16 +181,12 @@ impl Dispatcher {
     async fn what_runs(&self, following: bool) -> Result<Vec<Agreement>, Failure> {
         let planner = &self.context.planner;
         let due = *planner.subscribe().borrow();
-        let begun = if due.is_some_and(|at| at <= self.context.clock.now()) {
-            planner.begin_due().await?
-        } else {
-            Vec::new()
-        };
-        if following || !begun.is_empty() {
-            Ok(planner.running().await?)
-        } else {
-            Ok(Vec::new())
+        let is_due = due.is_some_and(|at| at <= self.context.clock.now());
+        let has_begun = is_due && !planner.begin_due().await?.is_empty();
+        if !following && !has_begun {
+            return Ok(Vec::new());
         }
+        Ok(planner.running().await?)
     }
 
     /// Has each lane that is free attend to its resource's agreements.
@@ -224,23 +212,20 @@ impl Dispatcher {
             let lane = Arc::clone(lane);
             self.attending.spawn(async move {
                 let results = lane.attend_to_all(agreements).await;
-                Attended { resource, results }
+                (resource, results)
             });
         }
     }
 
     /// Takes note of the result of a lane.
     fn take_note(&mut self, attended: Result<Attended, tokio::task::JoinError>) {
-        let Attended { resource, results } = match attended {
-            Ok(attended) => attended,
-            Err(cut_off) => {
-                error!(%cut_off, "attending to a resource failed");
-                // Its agreement is not known; an agreement that is attended to already is not attended to twice.
-                if self.attending.is_empty() {
-                    self.busy.clear();
-                }
-                return;
+        let attended = attended.inspect_err(|cut_off| error!(%cut_off, "attending to a resource failed"));
+        let Ok((resource, results)) = attended else {
+            // Its agreement is not known; an agreement that is attended to already is not attended to twice.
+            if self.attending.is_empty() {
+                self.busy.clear();
             }
+            return;
         };
         self.busy.remove(&resource);
         let hangs = results
@@ -252,10 +237,9 @@ impl Dispatcher {
         }
         self.note(Concern::Resource(resource), hangs);
         for (id, result) in results {
-            match result {
-                // The resource's trouble, and said once.
-                Err(Failure::NoAnswer(_)) => {}
-                result => self.note(Concern::Agreement(id), result.as_ref().err()),
+            // Else it is the resource's trouble, and said once.
+            if !matches!(result, Err(Failure::NoAnswer(_))) {
+                self.note(Concern::Agreement(id), result.as_ref().err());
             }
         }
     }

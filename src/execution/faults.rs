@@ -1,9 +1,10 @@
 //! The present faults of resources, for operators to see. No decision depends on them: a failed call is tried again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::clock::Micros;
+use crate::execution::lock::lock;
 
 /// Characters of a message that are kept.
 const MESSAGE_MAX: usize = 500;
@@ -55,7 +56,7 @@ impl Faults {
     /// message, or the end of a fault.
     pub fn note(&self, resource: &str, doing: Doing, message: Option<String>, now: Micros) -> bool {
         let key = (resource.to_owned(), doing);
-        let mut current = self.lock();
+        let mut current = lock(&self.current);
         let Some(message) = message else {
             return current.remove(&key).is_some();
         };
@@ -74,20 +75,16 @@ impl Faults {
 
     /// The faults of a resource.
     pub fn of(&self, resource: &str) -> Vec<Fault> {
-        let current = self.lock();
+        let current = lock(&self.current);
         let of = current.iter().filter(|((name, _), _)| name == resource);
         of.map(|(_, fault)| fault.clone()).collect()
     }
 
     /// The resources that fail in something.
     pub fn failing_in(&self, doing: Doing) -> Vec<String> {
-        let current = self.lock();
+        let current = lock(&self.current);
         let of = current.keys().filter(|(_, of)| *of == doing);
         of.map(|(name, _)| name.clone()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Doing), Fault>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,19 +2,22 @@
 //! number at a time, and never two about one agreement, so that an executor that hangs holds a few threads and delays no
 //! other.
 
+mod delays;
 mod nodes;
 mod prepare;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use scheduler::Interval;
 use tokio::sync::{Notify, Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
 use uuid::Uuid;
+
+use delays::Delays;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome, Stretch};
@@ -23,10 +26,9 @@ use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
-use crate::execution::job::limits::Allowance;
+use crate::execution::job::limits::{Allowance, OUTPUT_LIMIT};
 use crate::execution::job::spec::WORTH_STARTING;
-use crate::execution::local::OUTPUT_LIMIT;
-use crate::execution::metrics::{Calls, Cost, Delays};
+use crate::execution::lock::lock;
 use crate::planner::{self, Planner, Unable};
 use crate::store::Condition;
 
@@ -56,7 +58,7 @@ type About = (String, Option<Uuid>);
 /// An executor with the calls that it is at.
 #[derive(Clone)]
 pub struct Shared {
-    executor: Arc<dyn Executor>,
+    pub(super) executor: Arc<dyn Executor>,
     calls: Arc<Semaphore>,
     /// Likewise for jobs that may be promised.
     judging: Arc<Semaphore>,
@@ -81,35 +83,34 @@ impl Shared {
         self.executor.is_cluster()
     }
 
-    /// The calls that it has made, as [`Executor::calls`] tells.
-    pub(super) fn calls(&self) -> Vec<Calls> {
-        self.executor.calls()
-    }
-
-    /// The cost of its slots, from [`Executor::cost`].
-    pub(super) fn cost(&self) -> Option<Cost> {
-        self.executor.cost()
-    }
-
-    /// For how many slots it keeps nodes.
-    pub(super) fn reservations(&self) -> usize {
-        self.executor.kept_nodes().len()
-    }
-
     /// Why it would refuse a job, as [`Executor::refusal_of`] tells; `None` also where it does not answer in time. Requests wait
     /// for this, so that only some ask at a time, and none takes the place of a call about a job that runs.
     pub async fn refusal_of(&self, job: ProspectiveJob) -> Option<String> {
-        let asked = async {
+        let call = move |executor: &dyn Executor| executor.refusal_of(&job);
+        let asked = self.answer_within(JUDGED_WITHIN, &self.judging, (), call);
+        asked.await?.ok().flatten()
+    }
+
+    /// Makes a call off the async threads; none where it does not return in time. The number of calls at a time is bounded. A call
+    /// gives its place back when it returns, however long that takes.
+    async fn answer_within<T: Send + 'static>(
+        &self,
+        time: Duration,
+        at_a_time: &Arc<Semaphore>,
+        held: impl Send + 'static,
+        call: impl FnOnce(&dyn Executor) -> T + Send + 'static,
+    ) -> Option<Result<T, JoinError>> {
+        let answer = async {
             // The semaphore is never closed.
-            let permit = Arc::clone(&self.judging).acquire_owned().await.ok();
+            let permit = Arc::clone(at_a_time).acquire_owned().await.ok();
             let executor = Arc::clone(&self.executor);
             let call = move || {
-                let _held = permit;
-                executor.refusal_of(&job)
+                let _held = (permit, held);
+                call(executor.as_ref())
             };
-            tokio::task::spawn_blocking(call).await.ok().flatten()
+            tokio::task::spawn_blocking(call).await
         };
-        tokio::time::timeout(JUDGED_WITHIN, asked).await.ok().flatten()
+        tokio::time::timeout(time, answer).await.ok()
     }
 
     /// An executor for one resource or, cloned, for several.
@@ -149,7 +150,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Executor(#[from] ExecutionError),
     #[error("the task was cut off")]
-    CutOff(#[from] tokio::task::JoinError),
+    CutOff(#[from] JoinError),
     /// The faults that its checks have found, in their words.
     #[error("{0}")]
     Unfit(String),
@@ -190,8 +191,7 @@ struct OpenCall {
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        let mut asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.remove(&self.about);
+        lock(&self.shared.asked).remove(&self.about);
     }
 }
 
@@ -257,60 +257,33 @@ impl Lane {
             Ok(status)
         };
         let status = self.call(Some(work), look).await?;
-        if agreement.state.is_final() {
-            return self.see_off(&agreement, status).await;
-        }
         match status {
+            // It has ended because its nodes were lost.
+            JobStatus::NotStarted if is_over => {
+                let end = agreement.end_without_output(RunOutcome::Lost, self.context.clock.micros());
+                self.report_ended(&agreement, end).await
+            }
             JobStatus::NotStarted => match self.job_to_start(&agreement) {
                 Ok(job) => self.start(&agreement, job).await,
                 Err(Unstarted::Over(outcome)) => {
-                    let end = self.never_ran(&agreement, outcome);
+                    let end = agreement.end_without_output(outcome, self.context.clock.micros());
                     self.report_ended(&agreement, end).await
                 }
                 Err(Unstarted::Unable(why)) => self.report_unable(&agreement, why).await,
             },
             JobStatus::Running { started } => {
-                if agreement.state == AgreementState::ObservedAndTerminating {
+                if is_over || agreement.state == AgreementState::ObservedAndTerminating {
                     self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
-                match started {
-                    Some(at) if agreement.slot_started().is_none() => {
-                        if known(self.context.planner.report_started((&agreement).into(), at).await)? {
-                            self.shared.delays.note(agreement.slot().start, at);
-                        }
-                        Ok(())
-                    }
-                    _ => Ok(()),
+                let is_new = !is_over && agreement.slot_started().is_none();
+                if let Some(at) = started.filter(|_| is_new)
+                    && known(self.context.planner.report_started((&agreement).into(), at).await)?
+                {
+                    self.shared.delays.note(agreement.slot().start, at);
                 }
+                Ok(())
             }
             JobStatus::Ended(end) => self.report_ended(&agreement, end).await,
-        }
-    }
-
-    /// Stops the rest of a job after its agreement has ended because its nodes were lost.
-    async fn see_off(&self, agreement: &Agreement, status: JobStatus) -> Result<(), Failure> {
-        let (work, own) = (agreement.execution_id(), Run::from(agreement));
-        match status {
-            JobStatus::Running { .. } => self.call(Some(work), move |executor| executor.stop(own)).await,
-            JobStatus::Ended(end) => self.report_ended(agreement, end).await,
-            JobStatus::NotStarted => {
-                self.report_ended(agreement, self.never_ran(agreement, RunOutcome::Lost))
-                    .await
-            }
-        }
-    }
-
-    /// The end of a job that never ran.
-    fn never_ran(&self, agreement: &Agreement, outcome: RunOutcome) -> JobEnd {
-        JobEnd {
-            outcome,
-            started: agreement.slot_started(),
-            ended: self.context.clock.micros(),
-            input_bytes: 0,
-            output_bytes: 0,
-            truncated: false,
-            transfer_in: 0,
-            transfer_out: 0,
         }
     }
 
@@ -405,11 +378,6 @@ impl Lane {
         Ok(())
     }
 
-    /// Whether its executor is to be told of the plan.
-    pub(super) fn is_cluster(&self) -> bool {
-        self.shared.executor.is_cluster()
-    }
-
     /// Keeps account of failures: reports each when it is new, and when it is over.
     pub(super) fn note(&self, doing: Doing, failure: Option<&Failure>) {
         let (resource, what) = (&self.resource, doing.words());
@@ -442,28 +410,16 @@ impl Lane {
     ) -> Result<T, Failure> {
         let no_answer = || Failure::NoAnswer(patience);
         let asked = self.ask_about(about).ok_or_else(no_answer)?;
-        let answer = async {
-            // The semaphore is never closed.
-            let permit = Arc::clone(&self.shared.calls).acquire_owned().await.ok();
-            let executor = Arc::clone(&self.shared.executor);
-            // Both are given back when the call returns, however long that takes.
-            let answer = tokio::task::spawn_blocking(move || {
-                let _held = (permit, asked);
-                call(executor.as_ref())
-            });
-            answer.await
-        };
-        match tokio::time::timeout(patience, answer).await {
-            Ok(answer) => Ok(answer??),
-            Err(_) => Err(no_answer()),
-        }
+        let shared = &self.shared;
+        let answer = shared.answer_within(patience, &shared.calls, asked, call);
+        Ok(answer.await.ok_or_else(no_answer)???)
     }
 
     /// Notes that a call about something is made; `None` while an earlier one has not returned.
     fn ask_about(&self, about: Option<Uuid>) -> Option<OpenCall> {
         let about = (self.resource.clone(), about);
-        let mut asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.insert(about.clone()).then(|| OpenCall {
+        let is_new = lock(&self.shared.asked).insert(about.clone());
+        is_new.then(|| OpenCall {
             shared: self.shared.clone(),
             about,
         })
@@ -500,6 +456,8 @@ fn is_too_late(slot: Interval, save: SaveWork, now: Micros) -> bool {
 /// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slots that are
 /// not over.
 fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
+    let job = agreement.job.as_ref();
+    let application = job.map_or_else(String::new, |job| job.application.clone());
     let slot = |number: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {
         run: Run {
             slot: number,
@@ -512,19 +470,15 @@ fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
         begun,
         is_awaited: false,
         replaces: None,
-        has_job: agreement.job.is_some(),
-        application: agreement
-            .job
-            .as_ref()
-            .map_or_else(String::new, |job| job.application.clone()),
+        has_job: job.is_some(),
+        application: application.clone(),
     };
     let present = agreement.slot_number();
     let begun = |number| agreement.has_nodes() && number == present;
-    let open = (1..)
-        .zip(agreement.slots.iter())
-        .filter(|(_, of)| of.ended.is_none());
-    open.map(|(number, of)| slot(number, of.stretch(), begun(number)))
-        .collect()
+    let numbered = (1..).zip(agreement.slots.iter());
+    let open = numbered.filter(|(_, of)| of.ended.is_none());
+    let open = open.map(|(number, of)| slot(number, of.stretch(), begun(number)));
+    open.collect()
 }
 
 /// When the slot of an agreement ends.

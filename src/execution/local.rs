@@ -2,23 +2,22 @@
 //! a supervisor at work, and reads the record of the end. It holds nothing that a restart would need.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, SaveWork};
 use crate::agreement::Run;
 use crate::clock::Micros;
+use crate::execution::files::if_there;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::folder::{Claim, Folder};
+use crate::execution::lock::lock;
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
 pub(super) const EXECUTABLE: &str = "/proc/self/exe";
-/// Bytes kept of each output of a job by default.
-pub const OUTPUT_LIMIT: u64 = 16 << 20;
 /// How soon a supervisor that failed is followed by another: soon enough for a job to start within its slot's first
 /// seconds, seldom enough not to be a load when a disk is full.
 const RESPAWN_AFTER: Duration = Duration::from_secs(2);
@@ -28,16 +27,10 @@ const RESPAWN_AFTER: Duration = Duration::from_secs(2);
 pub struct LocalExecutor {
     folders: JobFolders,
     executable: PathBuf,
-    /// The supervisors that this process has spawned, to be reaped.
-    supervisors: Mutex<HashMap<Run, Spawned>>,
+    /// The supervisors that this process has spawned, to be reaped, and when it did.
+    supervisors: Mutex<HashMap<Run, (Child, Instant)>>,
     /// Those among them that have recorded the end, and clear up.
     leaving: Mutex<Vec<Child>>,
-}
-
-#[derive(Debug)]
-struct Spawned {
-    process: Child,
-    at: Instant,
 }
 
 impl LocalExecutor {
@@ -79,17 +72,17 @@ impl LocalExecutor {
     /// last one gave up, this says so, and still spawns the next one in its time.
     fn supervise(&self, run: Run, folder: &Folder) -> Result<(), ExecutionError> {
         let failed = ExecutionError::system("supervise", folder.path());
-        let mut supervisors = self.supervisors();
+        let mut supervisors = lock(&self.supervisors);
         let mut result = Ok(());
-        if let Some(spawned) = supervisors.get_mut(&run) {
-            match spawned.process.try_wait() {
+        if let Some((process, spawned)) = supervisors.get_mut(&run) {
+            match process.try_wait() {
                 Ok(None) => return Ok(()),
                 // One that was killed, or found another at work, is no failure.
                 Ok(Some(status)) if status.code().unwrap_or(0) == 0 => {}
                 Ok(Some(status)) => result = Err(failed(gave_up(status))),
                 Err(error) => return Err(failed(error)),
             }
-            if spawned.at.elapsed() < RESPAWN_AFTER {
+            if spawned.elapsed() < RESPAWN_AFTER {
                 return result;
             }
         }
@@ -97,13 +90,7 @@ impl LocalExecutor {
             return Ok(());
         }
         let process = self.spawn(folder)?;
-        supervisors.insert(
-            run,
-            Spawned {
-                process,
-                at: Instant::now(),
-            },
-        );
+        supervisors.insert(run, (process, Instant::now()));
         result
     }
 
@@ -125,14 +112,10 @@ impl LocalExecutor {
     /// Lets a supervisor go that has recorded the end, and takes the statuses of the supervisors that have finished by
     /// now.
     fn reap(&self, run: Run) {
-        let spawned = self.supervisors().remove(&run);
-        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
-        leaving.extend(spawned.map(|spawned| spawned.process));
+        let spawned = lock(&self.supervisors).remove(&run);
+        let mut leaving = lock(&self.leaving);
+        leaving.extend(spawned.map(|(process, _)| process));
         leaving.retain_mut(|process| matches!(process.try_wait(), Ok(None)));
-    }
-
-    fn supervisors(&self) -> MutexGuard<'_, HashMap<Run, Spawned>> {
-        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,7 +126,12 @@ impl Executor for LocalExecutor {
             return Ok(true);
         };
         let before = self.folder(Run { slot: before, ..run });
-        Ok(before.end()?.is_some() && is_folder(&before.work())?)
+        if before.end()?.is_none() {
+            return Ok(false);
+        }
+        let work = before.work();
+        let found = if_there(std::fs::metadata(&work)).map_err(ExecutionError::system("look for", work))?;
+        Ok(found.is_some_and(|meta| meta.is_dir()))
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
@@ -203,22 +191,10 @@ impl Executor for LocalExecutor {
 
     fn stop(&self, run: Run) -> Result<(), ExecutionError> {
         let folder = self.folder(run);
-        if folder.spec()?.is_none() || folder.end()?.is_some() {
-            return Ok(());
+        if folder.spec()?.is_some() && folder.end()?.is_none() && !folder.stop_asked() {
+            folder.ask_to_stop(None)?;
         }
-        if folder.stop_asked() {
-            Ok(())
-        } else {
-            folder.ask_to_stop(None)
-        }
-    }
-}
-
-/// Whether there is a folder at a path.
-pub(super) fn is_folder(path: &Path) -> Result<bool, ExecutionError> {
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        meta => Ok(meta.map_err(ExecutionError::system("look for", path))?.is_dir()),
+        Ok(())
     }
 }
 

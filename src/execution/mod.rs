@@ -7,18 +7,19 @@
 //! keeps its knowledge of a job outside of this process, durably, before it acts. The service reads it after a restart.
 
 pub mod dispatcher;
+mod error;
 pub mod faults;
 pub mod files;
 pub mod job;
 mod lane;
 pub mod local;
-mod metrics;
+mod lock;
+pub mod metrics;
 pub mod slurm;
 
+pub use error::ExecutionError;
 pub use job::spec::{JobSpec, PieceSpec, SaveWork};
-pub use metrics::{Calls, Cost, expose};
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use scheduler::{Interval, Seconds};
@@ -50,6 +51,26 @@ pub enum Found {
     Unknown(String),
     /// So that nothing can be promised.
     Wrong(String),
+}
+
+/// The number of calls of one program with one outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calls {
+    /// The program.
+    pub program: &'static str,
+    /// The outcome: `done`, `refused`, `down`, `slow` or `failed`.
+    pub outcome: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// The time of nodes that slots have cost a cluster, one hour of two nodes being two hours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// In reservations that had begun.
+    pub reserved: Duration,
+    /// Idle in front of reservations, or dedicated to them, while jobs of others waited.
+    pub idled: Duration,
 }
 
 /// How a job stands.
@@ -285,50 +306,5 @@ pub trait Executor: Send + Sync {
     /// How long any one call may take.
     fn patience(&self) -> Duration {
         PATIENCE
-    }
-}
-
-/// The reason why an executor could not carry out a call.
-#[derive(Debug, thiserror::Error)]
-pub enum ExecutionError {
-    /// The system refused; another try may help.
-    #[error("{doing} {path}: {source}")]
-    System {
-        /// The action.
-        doing: &'static str,
-        /// The file or program.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// A record of a job is not as it was written; an operator must look at it.
-    #[error("{path} is damaged: {reason}")]
-    Damaged {
-        /// The record.
-        path: PathBuf,
-        /// The fault.
-        reason: String,
-    },
-    /// Slurm did not do it; another try may help.
-    #[error(transparent)]
-    Slurm(#[from] slurm::Error),
-}
-
-impl ExecutionError {
-    /// Whether the machine lacked something that it may have again later ([`job::shortage`]).
-    pub fn is_shortage(&self) -> bool {
-        matches!(self, Self::System { source, .. } if job::shortage::is_shortage(source))
-    }
-
-    /// For `map_err`: names the action and its object.
-    fn system<E: Into<std::io::Error>>(
-        doing: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(E) -> Self {
-        move |source| Self::System {
-            doing,
-            path: path.into(),
-            source: source.into(),
-        }
     }
 }

@@ -1,12 +1,12 @@
 //! Accounts: the debts and the credits of the caller.
 
 use axum::Extension;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 
 use super::agreements::PageQuery;
 use super::format::Format;
+use super::path::Query;
 use super::{Api, Error, scope};
 use crate::access::Caller;
 
@@ -15,9 +15,8 @@ pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    query: Result<Query<PageQuery>, QueryRejection>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Response, Error> {
-    let Query(query) = query.map_err(|why| Error::Query(why.body_text()))?;
     let accounts = api
         .negotiation
         .accounts(scope(&caller), query.after, query.limit)

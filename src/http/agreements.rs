@@ -1,20 +1,24 @@
 //! Agreements: made from offers, shown, listed and terminated.
 
-use axum::Extension;
-use axum::extract::{Query, Request, State};
+use std::collections::BTreeMap;
+
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use axum::routing::{MethodRouter, get};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::json;
 use uuid::Uuid;
+use wsag::states::Part;
 
-use super::conditions::{IdempotencyKey, IfMatch, entity_tag};
+use super::body::{self, Posted};
+use super::conditions::{IfMatch, entity_tag};
 use super::format::{Format, document};
-use super::path::Path;
-use super::{Api, Error, body, scope};
+use super::path::{Id, Path, Query, id_of};
+use super::{Api, Error, scope};
 use crate::access::Caller;
-use crate::negotiation::{
-    self, AgreementView, ContextView, GuaranteeView, Part, Shown, TerminateRequest, TermsView,
-};
+use crate::negotiation::{self, Shown, TerminateRequest};
 
 /// Where a page of a list begins, and how long it is.
 #[derive(Debug, Deserialize)]
@@ -29,13 +33,11 @@ pub(super) async fn create(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    key: IdempotencyKey,
-    request: Request,
+    headers: HeaderMap,
+    Posted { input, key }: Posted,
 ) -> Result<Response, Error> {
-    let base = base_address(&api, request.headers());
-    let offer = body::input(&api, request).await?;
-    let key = key.of(&caller, "POST /agreements", offer.bytes());
-    let accepted = api.negotiation.create(&caller.party, offer, key).await?;
+    let base = base_address(&api, &headers);
+    let accepted = api.negotiation.create(&caller.party, input, key).await?;
     let is_pending = accepted.agreement.state == "Pending";
     let answer = format.answer(&accepted, || {
         if is_pending {
@@ -60,9 +62,8 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
     format: Format,
     headers: HeaderMap,
-    query: Result<Query<PageQuery>, axum::extract::rejection::QueryRejection>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Response, Error> {
-    let Query(query) = query.map_err(|why| Error::Query(why.body_text()))?;
     let base = base_address(&api, &headers);
     let page = api
         .negotiation
@@ -71,64 +72,21 @@ pub(super) async fn list(
     Ok(format.answer(&page.view(), || page.document(&base)))
 }
 
-/// GET /agreements/{id}: AgreementProperties.
-pub(super) async fn show(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    part(&api, &caller, format, &id, Part::Whole).await
-}
-
-/// GET /agreements/{id}/state.
-pub(super) async fn state(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    part(&api, &caller, format, &id, Part::State).await
-}
-
-/// GET /agreements/{id}/terms.
-pub(super) async fn terms(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    part(&api, &caller, format, &id, Part::Terms).await
-}
-
-/// GET /agreements/{id}/context.
-pub(super) async fn context(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    part(&api, &caller, format, &id, Part::Context).await
-}
-
-/// GET /agreements/{id}/service-terms.
-pub(super) async fn service_terms(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    part(&api, &caller, format, &id, Part::ServiceTerms).await
-}
-
-/// GET /agreements/{id}/guarantee-terms.
-pub(super) async fn guarantee_terms(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    part(&api, &caller, format, &id, Part::GuaranteeTerms).await
+/// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
+pub(super) fn part(of: Option<Part>) -> MethodRouter<Api> {
+    get(
+        async move |State(api): State<Api>,
+                    Extension(caller): Extension<Caller>,
+                    format: Format,
+                    Id(id): Id| {
+            let shown = api.negotiation.show(scope(&caller), id).await?;
+            let answer = match format {
+                Format::Xml => document(shown.document(of)),
+                Format::Json => select(&shown, of),
+            };
+            Ok::<_, Error>(tagged(answer, shown.view.version))
+        },
+    )
 }
 
 /// GET /agreements/{id}/events: the timeline.
@@ -136,9 +94,9 @@ pub(super) async fn events(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Error> {
-    let timeline = api.negotiation.timeline(scope(&caller), id_of(&id)?).await?;
+    let timeline = api.negotiation.timeline(scope(&caller), id).await?;
     Ok(format.answer(&timeline.view(), || timeline.document()))
 }
 
@@ -147,9 +105,9 @@ pub(super) async fn files(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Error> {
-    let files = api.negotiation.outputs(scope(&caller), id_of(&id)?).await?;
+    let files = api.negotiation.outputs(scope(&caller), id).await?;
     Ok(format.answer(&files, || files.document()))
 }
 
@@ -168,11 +126,9 @@ pub(super) async fn file(
 pub(super) async fn remove_files(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<StatusCode, Error> {
-    api.negotiation
-        .remove_outputs(scope(&caller), id_of(&id)?)
-        .await?;
+    api.negotiation.remove_outputs(scope(&caller), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -181,18 +137,10 @@ pub(super) async fn terminate(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    Path(id): Path<String>,
+    Id(id): Id,
     IfMatch(versions): IfMatch,
-    key: IdempotencyKey,
-    request: Request,
+    Posted { input, key }: Posted,
 ) -> Result<Response, Error> {
-    let id = id_of(&id)?;
-    let input = body::input(&api, request).await?;
-    let key = key.of(
-        &caller,
-        &format!("POST /agreements/{id}/terminate"),
-        input.bytes(),
-    );
     let order = TerminateRequest {
         id,
         input,
@@ -207,17 +155,6 @@ pub(super) async fn terminate(
     ))
 }
 
-/// One part of an agreement, or the whole, with its entity tag.
-async fn part(api: &Api, caller: &Caller, format: Format, id: &str, part: Part) -> Result<Response, Error> {
-    let shown = api.negotiation.show(scope(caller), id_of(id)?, part).await?;
-    let version = shown.view.version;
-    let answer = match format {
-        Format::Xml => document(shown.document),
-        Format::Json => axum::Json(select(&shown, part)).into_response(),
-    };
-    Ok(tagged(answer, version))
-}
-
 /// An answer about an agreement in this version.
 fn tagged(mut answer: Response, version: i64) -> Response {
     answer.headers_mut().insert(header::ETAG, entity_tag(version));
@@ -225,47 +162,16 @@ fn tagged(mut answer: Response, version: i64) -> Response {
 }
 
 /// The part of an agreement's flat rendering that has the part's name.
-fn select(shown: &Shown, part: Part) -> impl Serialize + '_ {
-    #[derive(Serialize)]
-    #[serde(untagged)]
-    enum Selected<'a> {
-        State {
-            state: &'a str,
-            version: i64,
-        },
-        Service {
-            #[serde(rename = "serviceState")]
-            state: &'a str,
-        },
-        Guarantees {
-            guarantees: &'a [GuaranteeView],
-        },
-        Terms(&'a TermsView),
-        Context(&'a ContextView),
-        Whole(&'a AgreementView),
-    }
+fn select(shown: &Shown, part: Option<Part>) -> Response {
     let view = &shown.view;
     match part {
-        Part::State => Selected::State {
-            state: &view.state,
-            version: view.version,
-        },
-        Part::ServiceTerms => Selected::Service {
-            state: &view.service_state,
-        },
-        Part::GuaranteeTerms => Selected::Guarantees {
-            guarantees: &view.guarantees,
-        },
-        Part::Terms => Selected::Terms(&shown.terms),
-        Part::Context => Selected::Context(&shown.context),
-        Part::Whole => Selected::Whole(view),
+        Some(Part::State) => Json(json!({ "state": view.state, "version": view.version })).into_response(),
+        Some(Part::Services) => Json(json!({ "serviceState": view.service_state })).into_response(),
+        Some(Part::Guarantees) => Json(BTreeMap::from([("guarantees", &view.guarantees)])).into_response(),
+        Some(Part::Terms) => Json(&shown.terms).into_response(),
+        Some(Part::Context) => Json(&shown.context).into_response(),
+        None => Json(view).into_response(),
     }
-}
-
-/// An id from a path; a text that is no id names nothing.
-pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
-    text.parse()
-        .map_err(|_| crate::negotiation::Error::NotFound.into())
 }
 
 /// The address that the client knows the service by, for the endpoint references in documents.

@@ -1,13 +1,13 @@
 //! GET /availability.
 
 use axum::Extension;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
 use super::format::Format;
+use super::path::Query;
 use super::{Api, Error};
 use crate::access::Caller;
 use crate::negotiation::AvailabilityQuery;
@@ -27,9 +27,8 @@ pub(super) async fn show(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    query: Result<Query<AvailabilityParameters>, QueryRejection>,
+    Query(asked): Query<AvailabilityParameters>,
 ) -> Result<Response, Error> {
-    let Query(asked) = query.map_err(|why| Error::Query(why.body_text()))?;
     if asked.nodes == Some(0) {
         return Err(Error::Query(
             "nodes: a whole number from 1 on is expected".to_owned(),

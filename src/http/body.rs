@@ -1,20 +1,53 @@
 //! Bodies: those of requests are read whole, within a bound of size and time; the output of a job is sent page by page.
 
 use axum::body::{Body, Bytes};
-use axum::extract::Request;
+use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
+use uuid::Uuid;
 
+use super::conditions::idempotency_key;
 use super::format::Format;
 use super::{Api, Error};
-use crate::negotiation::{self, Input, Output};
+use crate::access::Caller;
+use crate::negotiation::{self, Input, Output, RequestKey};
 
 /// The largest body, in bytes: section 7 of the protocol.
 const BODY_MAX: usize = 256 * 1_024;
 
 /// How much of a body that is too large is read before the connection is given up, in bytes.
 const READ_MAX: usize = 4 * BODY_MAX;
+
+/// The body of a request, and its key where it has one.
+pub(super) struct Posted {
+    pub(super) input: Input,
+    pub(super) key: Option<RequestKey>,
+}
+
+impl FromRequest<Api> for Posted {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, Error> {
+        let key = idempotency_key(request.headers())?.map(str::to_owned);
+        let caller = request.extensions().get::<Caller>().cloned();
+        let target = format!("{} {}", request.method(), canonical(request.uri().path()));
+        let input = input(api, request).await?;
+        // Without a caller, no request comes so far.
+        let key = key.zip(caller);
+        let key = key.map(|(key, caller)| RequestKey::new(&caller.party, &key, &target, input.bytes()));
+        Ok(Self { input, key })
+    }
+}
+
+/// A path with each id in it as it is written here: there are several ways to write one.
+fn canonical(path: &str) -> String {
+    let segment = |text: &str| {
+        text.parse::<Uuid>()
+            .map_or_else(|_| text.to_owned(), |id| id.to_string())
+    };
+    path.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
 
 /// The body of a request, in the representation that its `Content-Type` names.
 pub(super) async fn input(api: &Api, request: Request) -> Result<Input, Error> {

@@ -1,5 +1,5 @@
-//! The headers with which a client sets a condition: that its request has no effect twice (`Idempotency-Key`), and that the
-//! agreement is still as the client last saw it (`If-Match`, RFC 9110, section 13.1.1).
+//! What the headers of a request ask for: that it has no effect twice (`Idempotency-Key`), that the agreement is still as the client last
+//! saw it (`If-Match`, RFC 9110, section 13.1.1), and the format of the answer (`Accept`).
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{self, HeaderName};
@@ -7,8 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 
 use super::Error;
-use crate::access::Caller;
-use crate::negotiation::RequestKey;
+use super::format::Format;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -16,37 +15,16 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const KEY_LENGTH_MAX: usize = 255;
 
 /// The `Idempotency-Key` of a request, if it has one.
-#[derive(Debug)]
-pub(super) struct IdempotencyKey(Option<String>);
-
-impl IdempotencyKey {
-    /// With the two parts that distinguish the request from others: its target and its body.
-    pub(super) fn of(self, caller: &Caller, target: &str, body: &[u8]) -> Option<RequestKey> {
-        self.0
-            .map(|key| RequestKey::new(&caller.party, &key, target, body))
-    }
-
-    fn read(headers: &HeaderMap) -> Result<Self, Error> {
-        let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
-        let Some(value) = values.next() else {
-            return Ok(Self(None));
-        };
-        match value.to_str() {
-            Ok(key) if (1..=KEY_LENGTH_MAX).contains(&key.len()) && values.next().is_none() => {
-                Ok(Self(Some(key.to_owned())))
-            }
-            _ => Err(Error::Header(format!(
-                "Idempotency-Key: one key of 1 to {KEY_LENGTH_MAX} visible ASCII characters is expected"
-            ))),
-        }
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        Self::read(&parts.headers)
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    match value.to_str() {
+        Ok(key) if (1..=KEY_LENGTH_MAX).contains(&key.len()) && values.next().is_none() => Ok(Some(key)),
+        _ => Err(Error::Header(format!(
+            "Idempotency-Key: one key of 1 to {KEY_LENGTH_MAX} visible ASCII characters is expected"
+        ))),
     }
 }
 
@@ -112,6 +90,14 @@ pub(super) fn entity_tag(version: i64) -> HeaderValue {
     HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are visible ASCII")
 }
 
+impl<S: Sync> FromRequestParts<S> for Format {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        Self::of(&parts.headers).ok_or(Error::NotAcceptable)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,12 +129,12 @@ mod tests {
     #[test]
     fn a_request_has_one_key_or_none() {
         let mut headers = HeaderMap::new();
-        assert!(IdempotencyKey::read(&headers).is_ok_and(|key| key.0.is_none()));
+        assert!(idempotency_key(&headers).is_ok_and(|key| key.is_none()));
         headers.append(IDEMPOTENCY_KEY, HeaderValue::from_static("a b"));
-        assert!(IdempotencyKey::read(&headers).is_ok_and(|key| key.0.as_deref() == Some("a b")));
+        assert!(idempotency_key(&headers).is_ok_and(|key| key == Some("a b")));
         headers.append(IDEMPOTENCY_KEY, HeaderValue::from_static("c"));
-        assert!(IdempotencyKey::read(&headers).is_err());
+        assert!(idempotency_key(&headers).is_err());
         headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_static(""));
-        assert!(IdempotencyKey::read(&headers).is_err());
+        assert!(idempotency_key(&headers).is_err());
     }
 }

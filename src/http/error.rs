@@ -222,7 +222,12 @@ pub(super) async fn rendered(
         let problem = error.problem(&instance, id).to_string();
         ([(header::CONTENT_TYPE, "application/problem+json")], problem).into_response()
     } else {
-        let fault = api.negotiation.fault(code, &error.descriptions(), error.cause());
+        let fault = negotiation::fault(
+            api.negotiation.clock().micros(),
+            code,
+            &error.descriptions(),
+            error.cause(),
+        );
         document(fault)
     };
     *body.status_mut() = status;

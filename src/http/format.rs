@@ -1,12 +1,9 @@
 //! Which of the two representations an answer takes: XML carries the WS-Agreement documents, JSON a flat rendering.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::Error;
 use crate::negotiation::StoredAnswer;
 
 /// A representation.
@@ -127,14 +124,6 @@ fn quality(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
 /// An XML document as a body.
 pub(super) fn document(xml: String) -> Response {
     ([(header::CONTENT_TYPE, "application/xml; charset=utf-8")], xml).into_response()
-}
-
-impl<S: Sync> FromRequestParts<S> for Format {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        Self::of(&parts.headers).ok_or(Error::NotAcceptable)
-    }
 }
 
 #[cfg(test)]

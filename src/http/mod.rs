@@ -36,6 +36,7 @@ use axum::routing::{get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 use uuid::Uuid;
+use wsag::states::Part;
 
 pub(crate) use agreements::base_address;
 pub(crate) use body::{of as output_body, whole as body_of};
@@ -47,7 +48,7 @@ pub use places::{Place, Places};
 pub(crate) use resources::operators_only;
 
 use crate::access::{Access, Caller, Role};
-use crate::negotiation::{Negotiation, Scope};
+use crate::negotiation::{Negotiation, OfferMessage, Scope};
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -94,14 +95,17 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/templates", get(templates::list))
         .route("/templates/{id}", get(templates::show))
         .route("/agreements", get(agreements::list).post(agreements::create))
-        .route("/agreements/{id}", get(agreements::show))
-        .route("/agreements/{id}/state", get(agreements::state))
-        .route("/agreements/{id}/terms", get(agreements::terms))
-        .route("/agreements/{id}/context", get(agreements::context))
-        .route("/agreements/{id}/service-terms", get(agreements::service_terms))
+        .route("/agreements/{id}", agreements::part(None))
+        .route("/agreements/{id}/state", agreements::part(Some(Part::State)))
+        .route("/agreements/{id}/terms", agreements::part(Some(Part::Terms)))
+        .route("/agreements/{id}/context", agreements::part(Some(Part::Context)))
+        .route(
+            "/agreements/{id}/service-terms",
+            agreements::part(Some(Part::Services)),
+        )
         .route(
             "/agreements/{id}/guarantee-terms",
-            get(agreements::guarantee_terms),
+            agreements::part(Some(Part::Guarantees)),
         )
         .route("/agreements/{id}/events", get(agreements::events))
         .route(
@@ -124,8 +128,14 @@ pub fn router(api: Api, pages: Pages) -> Router {
             post(negotiations::initiate).get(negotiations::list),
         )
         .route("/negotiations/{id}", get(negotiations::show))
-        .route("/negotiations/{id}/offers", post(negotiations::offer))
-        .route("/negotiations/{id}/advertisements", post(negotiations::advertise))
+        .route(
+            "/negotiations/{id}/offers",
+            negotiations::offer(OfferMessage::Negotiate),
+        )
+        .route(
+            "/negotiations/{id}/advertisements",
+            negotiations::offer(OfferMessage::Advertise),
+        )
         .route("/negotiations/{id}/terminate", post(negotiations::terminate))
         .route("/offers/{id}", get(negotiations::find_offer))
         .route("/resources", get(resources::list))

@@ -1,29 +1,28 @@
 //! Negotiations: opened, shown and ended.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, post};
 use axum::{Extension, Json};
 
-use super::agreements::{PageQuery, id_of};
-use super::conditions::IdempotencyKey;
+use super::agreements::PageQuery;
+use super::body::Posted;
 use super::format::Format;
-use super::path::Path;
-use super::{Api, Error, base_address, body, scope};
+use super::path::{Id, Query};
+use super::{Api, Error, base_address, scope};
 use crate::access::Caller;
-use crate::negotiation::{Input, RequestKey, StoredAnswer};
+use crate::negotiation::{OfferMessage, StoredAnswer};
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
 pub(super) async fn initiate(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    key: IdempotencyKey,
-    request: Request,
+    headers: HeaderMap,
+    Posted { input, key }: Posted,
 ) -> Result<Response, Error> {
-    let base = base_address(&api, request.headers());
-    let (input, key) = read(&api, &caller, "POST /negotiations", key, request).await?;
+    let base = base_address(&api, &headers);
     let opened = api.negotiation.initiate(&caller.party, input, key).await?;
     let path = opened.path();
     let told = StoredAnswer {
@@ -40,9 +39,8 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
     format: Format,
     headers: HeaderMap,
-    query: Result<Query<PageQuery>, QueryRejection>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Response, Error> {
-    let Query(query) = query.map_err(|why| Error::Query(why.body_text()))?;
     let base = base_address(&api, &headers);
     let page = api
         .negotiation
@@ -56,9 +54,9 @@ pub(super) async fn show(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Error> {
-    let (view, xml) = api.negotiation.negotiation(&scope(&caller), id_of(&id)?).await?;
+    let (view, xml) = api.negotiation.negotiation(&scope(&caller), id).await?;
     Ok(format.answer(&view, || xml))
 }
 
@@ -66,54 +64,28 @@ pub(super) async fn show(
 pub(super) async fn find_offer(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Error> {
-    let offer = api.negotiation.offer_by_id(&scope(&caller), id_of(&id)?).await?;
+    let offer = api.negotiation.offer_by_id(&scope(&caller), id).await?;
     Ok(Json(offer).into_response())
 }
 
-/// POST /negotiations/{id}/offers: NegotiateInput, `NegotiationOffer` or a flat request.
-pub(super) async fn offer(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-    key: IdempotencyKey,
-    request: Request,
-) -> Result<Response, Error> {
-    let id = id_of(&id)?;
-    let (input, key) = read(
-        &api,
-        &caller,
-        &format!("POST /negotiations/{id}/offers"),
-        key,
-        request,
+/// POST /negotiations/{id}/offers, which takes a NegotiateInput, and POST /negotiations/{id}/advertisements, which takes an
+/// AdvertiseInput: both also a `NegotiationOffer` or a flat request.
+pub(super) fn offer(message: OfferMessage) -> MethodRouter<Api> {
+    post(
+        async move |State(api): State<Api>,
+                    Extension(caller): Extension<Caller>,
+                    format: Format,
+                    Id(id): Id,
+                    Posted { input, key }: Posted| {
+            let told = api
+                .negotiation
+                .offer(&scope(&caller), id, message, input, key)
+                .await?;
+            Ok::<_, Error>(format.told(told))
+        },
     )
-    .await?;
-    let told = api.negotiation.negotiate(&scope(&caller), id, input, key).await?;
-    Ok(format.told(told))
-}
-
-/// POST /negotiations/{id}/advertisements: AdvertiseInput, `NegotiationOffer` or a flat request.
-pub(super) async fn advertise(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Path(id): Path<String>,
-    key: IdempotencyKey,
-    request: Request,
-) -> Result<Response, Error> {
-    let id = id_of(&id)?;
-    let (input, key) = read(
-        &api,
-        &caller,
-        &format!("POST /negotiations/{id}/advertisements"),
-        key,
-        request,
-    )
-    .await?;
-    let told = api.negotiation.advertise(&scope(&caller), id, input, key).await?;
-    Ok(format.told(told))
 }
 
 /// POST /negotiations/{id}/terminate.
@@ -121,35 +93,12 @@ pub(super) async fn terminate(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    Path(id): Path<String>,
-    key: IdempotencyKey,
-    request: Request,
+    Id(id): Id,
+    Posted { input, key }: Posted,
 ) -> Result<Response, Error> {
-    let id = id_of(&id)?;
-    let (input, key) = read(
-        &api,
-        &caller,
-        &format!("POST /negotiations/{id}/terminate"),
-        key,
-        request,
-    )
-    .await?;
     let told = api
         .negotiation
         .end_negotiation(&scope(&caller), id, input, key)
         .await?;
     Ok(format.told(told))
-}
-
-/// The body of a request, and its key where it has one.
-async fn read(
-    api: &Api,
-    caller: &Caller,
-    target: &str,
-    key: IdempotencyKey,
-    request: Request,
-) -> Result<(Input, Option<RequestKey>), Error> {
-    let input = body::input(api, request).await?;
-    let key = key.of(caller, target, input.bytes());
-    Ok((input, key))
 }

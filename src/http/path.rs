@@ -1,11 +1,13 @@
-//! The values of a path. axum answers a path that is not UTF-8 in words of its own; here it names nothing, as any other path that
-//! leads nowhere, and is answered as such.
+//! The values of a path and its query. axum answers those that it cannot read in words of its own; here they are errors like all
+//! others. A path that is not UTF-8 names nothing, as any other path that leads nowhere.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::Error;
+use crate::negotiation;
 
 /// The variable parts of a path.
 pub(super) struct Path<T>(pub(super) T);
@@ -18,5 +20,36 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
             .await
             .map(|axum::extract::Path(named)| Self(named))
             .map_err(|why| Error::NotFound(why.body_text()))
+    }
+}
+
+/// The id that is the only variable part of a path.
+pub(super) struct Id(pub(super) Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let Path(text) = Path::<String>::from_request_parts(parts, state).await?;
+        id_of(&text).map(Self)
+    }
+}
+
+/// An id from a path; a text that is no id names nothing.
+pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
+    text.parse().map_err(|_| negotiation::Error::NotFound.into())
+}
+
+/// The parameters of a query.
+pub(super) struct Query<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        axum::extract::Query::from_request_parts(parts, state)
+            .await
+            .map(|axum::extract::Query(named)| Self(named))
+            .map_err(|why| Error::Query(why.body_text()))
     }
 }

@@ -1,14 +1,12 @@
 //! The audit trail, for operators, and for a party its own refusals.
 
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use axum::{Extension, Json};
 use serde::Deserialize;
 
-use super::agreements::id_of;
 use super::format::Format;
-use super::path::Path;
+use super::path::{Id, Query};
 use super::resources::operators_only;
 use super::{Api, Error, scope};
 use crate::access::Caller;
@@ -27,10 +25,10 @@ pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     format: Format,
-    query: Result<Query<TrailQuery>, QueryRejection>,
+    asked: Result<Query<TrailQuery>, Error>,
 ) -> Result<Response, Error> {
     operators_only(&caller)?;
-    let Query(asked) = query.map_err(|why| Error::Query(why.body_text()))?;
+    let Query(asked) = asked?;
     let page = api.negotiation.trail(asked.after, asked.limit).await?;
     Ok(format.answer(&page.view(), || page.document()))
 }
@@ -39,8 +37,8 @@ pub(super) async fn list(
 pub(super) async fn refused(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Json<RefusedView>, Error> {
-    let refused = api.negotiation.refused(&scope(&caller), id_of(&id)?).await?;
+    let refused = api.negotiation.refused(&scope(&caller), id).await?;
     Ok(Json(refused))
 }

@@ -1,12 +1,14 @@
 //! Requests with an Idempotency-Key: the same request again gets the same answer, even if the state has changed since.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Error, Negotiation};
-use crate::planner::{self, Idempotency};
-use crate::store::{IDEMPOTENCY_KEPT, Idempotent, hex};
+use super::error::Error;
+use super::service::Negotiation;
+use super::views::agreement::AcceptedView;
+use crate::planner::{self, Accepted, Idempotency};
+use crate::store::{IDEMPOTENCY_KEPT, hex};
 
 /// The key of a request, and the marks that distinguish it from others under the same key.
 #[derive(Debug, Clone)]
@@ -14,6 +16,15 @@ pub struct RequestKey {
     party: String,
     key: String,
     hash: String,
+}
+
+/// An answer in both representations, as it is kept for a repeated request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredAnswer {
+    /// As a flat value.
+    pub json: String,
+    /// As a document.
+    pub document: String,
 }
 
 impl RequestKey {
@@ -42,11 +53,6 @@ impl RequestKey {
         }
     }
 
-    /// A digest of the request.
-    pub(super) fn hash(&self) -> String {
-        self.hash.clone()
-    }
-
     /// For the planner, which keeps the text that `answer` makes of its result.
     pub(super) fn kept<T>(self, answer: fn(&T) -> String) -> Idempotency<T> {
         Idempotency {
@@ -55,6 +61,11 @@ impl RequestKey {
             request_hash: self.hash,
             answer,
         }
+    }
+
+    /// For an offer that may become an agreement.
+    pub(super) fn of_acceptance(self) -> Idempotency<Accepted> {
+        self.kept(|accepted| kept(&AcceptedView::of(accepted)))
     }
 }
 
@@ -69,10 +80,10 @@ impl Negotiation {
     ) -> Result<Option<T>, Error> {
         let Some(request) = request else { return Ok(None) };
         match self.store.idempotent(&request.party, &request.key).await? {
-            Some(earlier) if earlier.created > self.clock.micros() - IDEMPOTENCY_KEPT => {
-                repeated(&earlier, Some(&request.hash)).map(Some)
-            }
-            _ => Ok(None),
+            Some(earlier) if earlier.created <= self.clock.micros() - IDEMPOTENCY_KEPT => Ok(None),
+            Some(earlier) if earlier.request_hash == request.hash => kept_answer(&earlier.answer).map(Some),
+            Some(_) => Err(Error::KeyReused),
+            None => Ok(None),
         }
     }
 
@@ -86,25 +97,26 @@ impl Negotiation {
         let Some(request) = request else {
             return Ok(answer);
         };
-        let hash = request.hash();
-        match self
-            .planner
-            .keep(request.kept(String::clone), kept(&answer))
-            .await
-        {
-            Ok(()) => Ok(answer),
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, Some(&hash)),
-            Err(why) => Err(why.into()),
-        }
+        let request = request.kept(String::clone);
+        told(self.planner.keep(request, kept(&answer)).await, |()| answer)
     }
 }
 
-/// The answer that was kept for a request, where it is the same request.
-pub(super) fn repeated<T: DeserializeOwned>(earlier: &Idempotent, hash: Option<&str>) -> Result<T, Error> {
-    if hash != Some(earlier.request_hash.as_str()) {
-        return Err(Error::KeyReused);
+/// The view of the effect of a command; of a request that was carried out before, the answer of that time.
+pub(super) fn told<T, V: DeserializeOwned>(
+    done: Result<T, planner::Error>,
+    view: impl FnOnce(T) -> V,
+) -> Result<V, Error> {
+    match done {
+        Ok(done) => Ok(view(done)),
+        Err(planner::Error::Repeated(answer)) => kept_answer(&answer),
+        Err(why) => Err(why.into()),
     }
-    serde_json::from_str(&earlier.answer)
+}
+
+/// An answer as it was kept.
+pub(super) fn kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T, Error> {
+    serde_json::from_str(answer)
         .map_err(|why| Error::Internal(format!("a kept answer cannot be read: {why}")))
 }
 

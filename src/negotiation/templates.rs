@@ -9,13 +9,13 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 use wsag::constraints::CompiledTemplate;
-use wsag::templates::{Template, agreement_factory_properties};
+use wsag::templates::Template;
 use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
-use super::{Negotiation, TemplateView};
+use super::views::agreement::TemplateView;
 use crate::agreement::Currency;
-use crate::negotiation::request::guarantees::values;
+use crate::negotiation::request::worth::values;
 use crate::planner::Settings;
 
 /// The template offered where the configuration names none.
@@ -29,7 +29,7 @@ pub(super) struct Offered {
     pub(super) view: TemplateView,
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
-    document: String,
+    pub(super) document: String,
     /// Its version, which a change of it changes: the beginning of the digest of its document.
     pub(super) version: Uuid,
     /// The probability that a slot is long enough for its work, where an offer names no duration.
@@ -191,8 +191,8 @@ impl Templates {
     }
 
     /// Every template.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Template> {
-        self.offered.iter().map(|offered| &offered.template)
+    pub(super) fn all(&self) -> impl Iterator<Item = &Offered> {
+        self.offered.iter().map(Arc::as_ref)
     }
 
     /// The one that is meant where none is named.
@@ -202,15 +202,12 @@ impl Templates {
 
     /// The versions of the offered templates, each with its document.
     pub fn versions(&self) -> Vec<(Uuid, &str)> {
-        let all = self.offered.iter();
-        all.map(|offered| (offered.version, offered.document.as_str()))
-            .collect()
+        self.all().map(|of| (of.version, of.document.as_str())).collect()
     }
 
     /// The template that is offered in this version.
     pub(super) fn version(&self, version: Uuid) -> Option<&Offered> {
-        let mut all = self.offered.iter().map(Arc::as_ref);
-        all.find(|offered| offered.version == version)
+        self.all().find(|offered| offered.version == version)
     }
 
     /// The template with this id.
@@ -240,27 +237,28 @@ const DURATION_DEFAULT: Seconds = 3_600;
 impl Offered {
     /// Its value where an offer has none.
     pub(super) fn defaults(&self) -> Defaults {
-        let mut defaults = Defaults {
-            nodes: 1,
-            duration: DURATION_DEFAULT,
-        };
+        let (nodes, duration) = self.proposed();
+        Defaults {
+            nodes: nodes.unwrap_or(1),
+            duration: duration.map_or(DURATION_DEFAULT, Seconds::from),
+        }
+    }
+
+    /// The nodes and the seconds that it proposes, where it does.
+    pub(super) fn proposed(&self) -> (Option<u32>, Option<i32>) {
+        let (mut nodes, mut duration) = (None, None);
         for description in self.template.terms.descriptions() {
             match &description.content {
                 ServiceDescription::JobDefinition(job) => {
-                    let range = job
-                        .resources
-                        .nodes
-                        .as_ref()
-                        .and_then(|range| range.whole_numbers().ok());
-                    defaults.nodes = range.map_or(defaults.nodes, |(least, _)| least);
+                    let range = job.resources.nodes.as_ref();
+                    let range = range.and_then(|range| range.whole_numbers().ok());
+                    nodes = range.map(|(least, _)| least).or(nodes);
                 }
-                ServiceDescription::AllocationTime(time) => {
-                    defaults.duration = time.duration.map_or(defaults.duration, Seconds::from);
-                }
+                ServiceDescription::AllocationTime(time) => duration = time.duration.or(duration),
                 ServiceDescription::Scheduling(_) => {}
             }
         }
-        defaults
+        (nodes, duration)
     }
 
     fn new(template: Template, slot_probability: f64) -> Self {
@@ -282,25 +280,14 @@ impl Offered {
     }
 }
 
-impl Negotiation {
-    /// The templates that are offered.
-    pub fn templates(&self) -> Vec<TemplateView> {
-        self.templates
-            .offered
-            .iter()
-            .map(|offered| offered.view.clone())
-            .collect()
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// A template and its document.
-    pub fn template(&self, id: &str) -> Option<(TemplateView, String)> {
-        self.templates
-            .get(id)
-            .map(|offered| (offered.view.clone(), offered.document.clone()))
-    }
-
-    /// The AgreementFactoryProperties with every template.
-    pub fn factory_properties(&self) -> String {
-        agreement_factory_properties(self.templates.offered.iter().map(|offered| &offered.template))
+    #[test]
+    fn the_built_in_template_proposes_a_size() {
+        let template = read(BUILT_IN.as_bytes()).expect("a template");
+        let (nodes, duration) = Offered::new(template, SLOT_PROBABILITY).proposed();
+        assert!(nodes.is_some() && duration.is_some());
     }
 }

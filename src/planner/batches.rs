@@ -1,19 +1,76 @@
 //! The decisions that are not answered yet: a batch that is being stored, and another that is decided on top of it meanwhile. The
 //! second is on its way only after the first is stored; where the first is not, both are given up.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use scheduler::Reason;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::Suggestion;
-use super::decide::Remembered;
-use crate::planner::metrics::DecisionRecord;
-use crate::store::{self, Change, Store};
+use crate::agreement::{Agreement, AgreementState};
+use crate::planner::error::{Error, Refusal};
+use crate::planner::offers::suggestion::Suggestion;
+use crate::planner::request::Scope;
+use crate::store::{self, Change, Idempotent, Store};
+
+/// The answers to the requests with idempotency keys.
+pub(super) type Remembered = HashMap<Scope, Idempotent>;
 
 /// Gives the answer of one command, once it is known whether its batch is stored.
 pub(super) type Answer = Box<dyn FnOnce(bool) + Send>;
+
+/// A decision about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DecisionRecord {
+    pub(super) request: &'static str,
+    pub(super) outcome: &'static str,
+    pub(super) reason: Option<Reason>,
+    pub(super) cut_short: bool,
+}
+
+impl DecisionRecord {
+    /// The decision about a request of a kind.
+    pub(super) fn of<T>(request: &'static str, decided: &Result<T, Error>) -> Self {
+        let outcome = match decided {
+            Ok(_) => "granted",
+            Err(Error::Refused(refusal)) => return Self::refused(request, refusal),
+            Err(Error::Lost(_)) => "lost",
+            Err(Error::Repeated(_) | Error::KeyReused) => "repeated",
+            Err(Error::Unavailable) => "unavailable",
+            Err(Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_)) => "invalid",
+        };
+        Self {
+            request,
+            outcome,
+            reason: None,
+            cut_short: false,
+        }
+    }
+
+    /// A refusal.
+    pub(super) fn refused(request: &'static str, refusal: &Refusal) -> Self {
+        Self {
+            request,
+            outcome: "refused",
+            reason: Some(refusal.reason),
+            cut_short: refusal.cut_short,
+        }
+    }
+
+    /// The decision about a pending agreement. The reason of a rejection is given in words only.
+    pub(super) fn settled(decided: &Result<Agreement, Error>) -> Self {
+        let of = Self::of("pending", decided);
+        match decided {
+            Ok(agreement) if agreement.state == AgreementState::Rejected => Self {
+                outcome: "refused",
+                ..of
+            },
+            _ => of,
+        }
+    }
+}
 
 /// The changes that are stored together, with the answers that are sent only then. Dropping it answers that nothing was
 /// decided.

@@ -1,49 +1,37 @@
 //! The decisions: from the plan and a command to the changes that are stored and the answer that is given. Nothing
 //! here waits or stores; the writer does.
 
-use std::collections::HashMap;
-
 use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
-use super::plan::{is_undecided, request_of};
-use super::reserving::Step;
-use super::{Accepted, CompositorChoice, Error, Plan, Proposal, Refusal, Settings, Termination, Unused};
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Execution, JobEnd, PostingKind, RunOutcome, ServiceState,
+    Agreement, AgreementState, Event, EventKind, JobEnd, PostingKind, RunOutcome, ServiceState,
 };
 use crate::clock::{Micros, second_after, second_of};
-use crate::planner::admission::quotas::Quotas;
+use crate::planner::decider::Decider;
+use crate::planner::decider::Step;
+use crate::planner::error::{Error, Refusal};
 use crate::planner::lifecycle::reports::{describe, in_its_time};
-use crate::planner::placement::admit::{Admitted, Wanted, placed};
-use crate::planner::resources::repair::by;
-use crate::store::{Change, Idempotent};
+use crate::planner::placement::admit::placed;
+use crate::planner::plan::is_undecided;
+use crate::planner::request::{Accepted, CompositorChoice, Proposal, Termination};
+use crate::planner::requests::request_of;
+use crate::planner::resources::need::{Need, Placement};
+use crate::planner::resources::nodes::Unused;
+use crate::planner::settings::Quotas;
+use crate::planner::words::{by, piece_of};
+use crate::store::Change;
 
 /// The share of a slot that may be over before its job begins: one second in this number of seconds. A shorter delay is
 /// the normal time to start.
 const LATE_SHARE: Seconds = 10;
-
-/// The answers to the requests with idempotency keys, by party and key.
-pub(super) type Remembered = HashMap<(String, String), Idempotent>;
-
-/// The data of a decision: the plan, the present, and the changes that the batch has so far.
-pub(super) struct Decider<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) plan: &'a mut Plan,
-    pub(super) now: Micros,
-    pub(super) batch: &'a mut Vec<Change>,
-    pub(super) remembered: Remembered,
-}
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>, Error> {
         self.is_new(proposal.idempotency.as_ref())?;
         let mut moved = self.moved_before(proposal.id);
-        let found = self
-            .admitted(&proposal)
-            .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
-        let Some((agreement, admitted, number)) = found else {
+        let Some((agreement, admitted, number)) = self.admitted(&proposal)? else {
             return Ok(Step::Wait(proposal));
         };
         self.plan.insert(agreement.clone(), number);
@@ -65,11 +53,11 @@ impl Decider<'_> {
     }
 
     /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
-    fn admitted(&mut self, proposal: &Proposal) -> Result<Option<(Agreement, Admitted, u64)>, Refusal> {
-        self.reserved_or(proposal, |this, wanted, reason, now| {
+    fn admitted(&mut self, proposal: &Proposal) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
+        self.reserved_or(proposal, |this, need, reason, now| {
             // A refusal reveals something about the agreements of others, as a quote does.
-            match this.probe(wanted.payer.party) {
-                Ok(()) => this.refused(wanted, reason, now),
+            match this.probe(need.payer.party) {
+                Ok(()) => this.refused(need, reason, now),
                 Err(exceeded) => exceeded,
             }
         })
@@ -79,8 +67,8 @@ impl Decider<'_> {
     pub(super) fn admitted_or(
         &mut self,
         proposal: &Proposal,
-        refused: impl FnOnce(&mut Self, &Wanted<'_>, Reason, Time) -> Refusal,
-    ) -> Result<(Agreement, Admitted, u64), Refusal> {
+        refused: impl FnOnce(&mut Self, &Need<'_>, Reason, Time) -> Refusal,
+    ) -> Result<(Agreement, Placement, u64), Refusal> {
         let now = second_of(self.now);
         let mut limited = None;
         if self.settings.quotas != Quotas::default() {
@@ -90,19 +78,19 @@ impl Decider<'_> {
         let window = self.window(proposal, now)?;
         self.fix_those_who_have_waited(now);
         let number = self.plan.next_number();
-        let mut wanted = Wanted::of(proposal, number, window, now);
+        let mut need = Need::of(proposal, number, window, now);
         let cut = proposal.preemption.as_ref();
         self.plan.resources.cut_short = false;
-        wanted.window = self.after_reserving(&wanted, now);
-        let mut admitted = self.admit_cut_or_whole(&wanted, cut, now);
-        if admitted.is_err() && wanted.window != window && !self.plan.reserving.has_refused() {
+        need.window = self.after_reserving(&need, now);
+        let mut admitted = self.admit_cut_or_whole(&need, cut, now);
+        if admitted.is_err() && need.window != window && !self.plan.reserving.has_refused() {
             // Better a begin that is late than none.
-            wanted.window = window;
-            admitted = self.admit_cut_or_whole(&wanted, cut, now);
+            need.window = window;
+            admitted = self.admit_cut_or_whole(&need, cut, now);
         }
         let admitted = admitted.map_err(|reason| {
-            self.suggest_a_move(&wanted, reason, now);
-            refused(self, &wanted, reason, now)
+            self.suggest_a_move(&need, reason, now);
+            refused(self, &need, reason, now)
         })?;
         let agreement = self.agreement_of(proposal, window, &admitted);
         Ok((agreement, admitted, number))
@@ -112,7 +100,7 @@ impl Decider<'_> {
     pub(super) fn accepted(
         &self,
         agreement: &Agreement,
-        admitted: &Admitted,
+        admitted: &Placement,
         choices: &[CompositorChoice],
     ) -> Event {
         let mut detail = placed(agreement, admitted);
@@ -127,7 +115,7 @@ impl Decider<'_> {
     }
 
     /// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
-    pub(super) fn make_room(&mut self, admitted: &Admitted) -> Vec<Agreement> {
+    pub(super) fn make_room(&mut self, admitted: &Placement) -> Vec<Agreement> {
         let why = "to let another agreement in";
         let mut moved = self.moved(&admitted.moved, why);
         moved.extend(self.transferred(&admitted.transferred, why));
@@ -140,7 +128,7 @@ impl Decider<'_> {
         for mut agreement in self.plan.fixed_by(now) {
             self.plan.fix(&agreement);
             agreement.fixed = true;
-            let event = self.event(EventKind::Fixed, "its slot moves no more".to_owned());
+            let event = self.event(EventKind::Fixed, "its slot moves no more");
             self.update(agreement, vec![event]);
         }
     }
@@ -331,7 +319,7 @@ impl Decider<'_> {
             return Err(Error::NotFound);
         }
         let events = match unused {
-            Unused::Warn => vec![self.event(EventKind::Unused, "nobody uses its nodes".to_owned())],
+            Unused::Warn => vec![self.event(EventKind::Unused, "nobody uses its nodes")],
             Unused::Reclaim => {
                 let taken = "nobody has used its nodes: they are given to others".to_owned();
                 let mut events = vec![self.event(EventKind::Unused, taken)];
@@ -349,7 +337,7 @@ impl Decider<'_> {
         let mut agreement = self.processing(id)?;
         if agreement.slot_started().is_none() {
             agreement.has_started(Some(at));
-            let mut events = vec![self.event(EventKind::Running, "its process has started".to_owned())];
+            let mut events = vec![self.event(EventKind::Running, "its process has started")];
             events.extend(self.assess(&mut agreement));
             self.update(agreement, events);
         }
@@ -406,8 +394,7 @@ impl Decider<'_> {
         }];
         events.extend(self.must_close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
-        self.batch
-            .extend(execution(&agreement, end).map(|of| Change::RecordExecution(Box::new(of))));
+        self.record_execution(&agreement, end);
         Ok(())
     }
 
@@ -436,10 +423,6 @@ impl Decider<'_> {
         }
         events.push(self.event(EventKind::Closed, agreement.state.word().to_owned()));
         Ok(events)
-    }
-
-    pub(super) fn live(&self, id: Uuid) -> Result<Agreement, Error> {
-        self.plan.get(id).cloned().ok_or(Error::NotFound)
     }
 
     fn processing(&self, id: Uuid) -> Result<Agreement, Error> {
@@ -483,20 +466,12 @@ impl Decider<'_> {
         agreement
     }
 
-    pub(super) fn event(&self, kind: EventKind, detail: String) -> Event {
-        Event {
-            at: self.now,
-            kind,
-            detail,
-        }
-    }
-
     /// The agreement that an offer becomes.
     pub(super) fn agreement_of(
         &mut self,
         proposal: &Proposal,
         window: Interval,
-        admitted: &Admitted,
+        admitted: &Placement,
     ) -> Agreement {
         Agreement {
             id: proposal.id,
@@ -525,48 +500,10 @@ impl Decider<'_> {
     }
 }
 
-/// Which of the slots of an agreement has this index, in words for its party; none where there is one only.
-pub(super) fn piece_of(agreement: &Agreement, index: usize) -> String {
-    match agreement.slots.pieces().len() {
-        0 => String::new(),
-        of => format!("piece {} of {of} ", index + 1),
-    }
-}
-
 /// Whether the rest of a job's slot may be too short for the job, because the service was down or the clock was stepped.
 pub(super) fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
     let late = now - agreement.slot().start;
     agreement.job.is_some()
         && !agreement.slots.is_split()
         && late.saturating_mul(LATE_SHARE) > agreement.duration
-}
-
-/// The record of an execution for prediction; none where no process ever ran.
-pub(super) fn execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
-    let job = agreement.job.as_ref()?;
-    let started = agreement.started?;
-    let slot = agreement.placement().start.seconds() * crate::clock::MICROS_PER_SECOND;
-    Some(Execution {
-        agreement: agreement.id,
-        application: job.application.clone(),
-        version: job.version.clone(),
-        arguments: job.arguments.clone(),
-        input_bytes: bytes(end.input_bytes),
-        output_bytes: bytes(end.output_bytes),
-        resource: agreement.resource.clone(),
-        nodes: agreement.mean_nodes(),
-        planned: agreement.placement(),
-        estimate: agreement.duration,
-        queue_time: (started - slot).max(0),
-        run_time: agreement.run_time().unwrap_or(0),
-        transfer_in: end.transfer_in,
-        transfer_out: end.transfer_out,
-        outcome: end.outcome,
-        ended: end.ended,
-    })
-}
-
-/// A count as it is stored.
-fn bytes(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

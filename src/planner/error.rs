@@ -3,9 +3,8 @@
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason};
 
-use super::Lost;
 use crate::agreement::Money;
-use crate::store::Idempotent;
+use crate::store;
 
 /// A slot outside the window of an offer that it could have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +54,79 @@ pub enum Error {
     /// The tree of offers does not allow it.
     #[error("{0}")]
     Stale(&'static str),
-    /// The request's idempotency key came before; this is the answer of that time.
+    /// The same request came before under its idempotency key; this is the answer of that time.
     #[error("the idempotency key has been used")]
-    Repeated(Box<Idempotent>),
+    Repeated(String),
+    /// Another request came before under its idempotency key.
+    #[error("the idempotency key has been used for another request")]
+    KeyReused,
     /// Nothing was stored, as far as is known; worth another try.
     #[error("the service cannot store decisions at the moment")]
     Unavailable,
+}
+
+/// Why an offer cannot be accepted any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// Its time, or that of its negotiation, is over.
+    #[error("the offer has expired")]
+    Expired,
+    /// An agreement has been made from it.
+    #[error("the offer has been accepted already")]
+    Accepted,
+    /// It is not held: it has been given back, or never was.
+    #[error("the offer is not held, or no longer; only what is Acceptable can be accepted")]
+    NotHeld,
+    /// It has been rejected.
+    #[error("the offer has been rejected")]
+    Rejected,
+    /// The service has taken it back; the reason is stored with it.
+    #[error("the offer has been withdrawn, since it could not be kept")]
+    Withdrawn,
+    /// The agreement that it is to replace is over or has begun.
+    #[error("the agreement that it is to replace is over or has begun")]
+    Replaced,
+    /// Its application has left the catalogue, so its promise cannot be kept.
+    #[error("the offer cannot be carried out, since its application is no longer offered")]
+    NoApplication,
+    /// Its cluster does not hold the nodes.
+    #[error("the offer has been withdrawn, since its cluster did not reserve the nodes")]
+    NotReserved,
+    /// Its cluster would refuse the job by now: which one, and in its words.
+    #[error("the offer has been withdrawn, since {0}")]
+    Barred(String),
+}
+
+/// Why the planner could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The stored data are no valid plan for the configured resources.
+    #[error("the stored plan does not hold: {0}")]
+    Inconsistent(String),
+}
+
+/// A refusal with nothing else to offer.
+pub(super) fn bare(reason: Reason, binding: impl Into<String>) -> Refusal {
+    Refusal {
+        reason,
+        binding: binding.into(),
+        cut_short: false,
+        alternatives: Vec::new(),
+        relaxations: Vec::new(),
+        lowest_budget: None,
+    }
+}
+
+/// The refusal of more than a party may have or ask.
+pub(super) fn exceeded(binding: impl Into<String>) -> Refusal {
+    bare(Reason::QuotaExceeded, binding)
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
 }

@@ -1,22 +1,15 @@
 //! The numbers that the planner counts while it works, and the ones that can be asked of it at any time.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
-use std::time::Duration;
 
-use scheduler::Reason;
-
-use super::decide::Decider;
-use super::{Command, Error, Planner, Quote, Refusal};
 use crate::agreement::{Agreement, AgreementState, OfferCreator};
 use crate::metrics::{Exposition, Histogram, Kind, SECONDS};
+use crate::planner::batches::DecisionRecord;
+use crate::planner::decider::Decider;
 use crate::store::Change;
 
 /// Upper bounds for the commands of a batch.
 const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
-/// A planner that takes longer to report its state is busy; its own numbers are left out then.
-const CENSUS_WAIT: Duration = Duration::from_secs(1);
-
 /// The counts of the life of this process.
 #[derive(Debug)]
 pub(super) struct Measured {
@@ -50,67 +43,6 @@ impl Default for Measured {
             ended: BTreeMap::new(),
             offers: BTreeMap::new(),
             executions: BTreeMap::new(),
-        }
-    }
-}
-
-/// A decision about a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DecisionRecord {
-    request: &'static str,
-    outcome: &'static str,
-    reason: Option<Reason>,
-    cut_short: bool,
-}
-
-impl DecisionRecord {
-    /// The decision about a request of a kind.
-    pub(super) fn of<T>(request: &'static str, decided: &Result<T, Error>) -> Self {
-        let outcome = match decided {
-            Ok(_) => "granted",
-            Err(Error::Refused(refusal)) => return Self::refused(request, refusal),
-            Err(Error::Lost(_)) => "lost",
-            Err(Error::Repeated(_)) => "repeated",
-            Err(Error::Unavailable) => "unavailable",
-            Err(Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_)) => "invalid",
-        };
-        Self {
-            request,
-            outcome,
-            reason: None,
-            cut_short: false,
-        }
-    }
-
-    fn refused(request: &'static str, refusal: &Refusal) -> Self {
-        Self {
-            request,
-            outcome: "refused",
-            reason: Some(refusal.reason),
-            cut_short: refusal.cut_short,
-        }
-    }
-
-    /// The decision about a pending agreement. The reason of a rejection is given in words only.
-    pub(super) fn settled(decided: &Result<Agreement, Error>) -> Self {
-        let of = Self::of("pending", decided);
-        match decided {
-            Ok(agreement) if agreement.state == AgreementState::Rejected => Self {
-                outcome: "refused",
-                ..of
-            },
-            _ => of,
-        }
-    }
-
-    /// The result for a request for offers.
-    pub(super) fn quoted(decided: &Result<Quote, Error>) -> Self {
-        match decided {
-            Ok(Quote {
-                refusal: Some(refusal),
-                ..
-            }) => Self::refused("quote", refusal),
-            _ => Self::of("quote", decided),
         }
     }
 }
@@ -170,7 +102,8 @@ impl Measured {
         }
     }
 
-    fn expose(&self, text: &mut Exposition) {
+    /// Writes them.
+    pub(super) fn expose(&self, text: &mut Exposition) {
         text.family(
             "bespeak_planner_batch_commands",
             Kind::Histogram,
@@ -286,7 +219,8 @@ impl Decider<'_> {
 }
 
 impl Census {
-    fn expose(&self, text: &mut Exposition) {
+    /// Writes them.
+    pub(super) fn expose(&self, text: &mut Exposition) {
         let mut family = text.family(
             "bespeak_agreements",
             Kind::Gauge,
@@ -336,32 +270,5 @@ impl Census {
         for (name, _, up) in &self.resources {
             family.sample(&[("resource", name)], *up);
         }
-    }
-}
-
-impl Planner {
-    /// Writes the counts of this module. The numbers from the plan are left out where the planner does not answer in
-    /// time.
-    pub async fn expose(&self, text: &mut Exposition) {
-        text.family(
-            "bespeak_ready",
-            Kind::Gauge,
-            "Whether the plan is in step with the store.",
-        )
-        .sample(&[], self.is_ready());
-        text.family(
-            "bespeak_planner_queue",
-            Kind::Gauge,
-            "Commands that wait to be decided.",
-        )
-        .sample(&[], self.commands.max_capacity() - self.commands.capacity());
-        let census = tokio::time::timeout(CENSUS_WAIT, self.ask(Command::Census)).await;
-        if let Ok(Ok(census)) = census {
-            census.expose(text);
-        }
-        self.measured
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .expose(text);
     }
 }

@@ -2,26 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Fraction, Interval, Request, Seconds, Time};
+use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
-use super::live::Live;
-use super::numbers::Numbers;
-use super::reserving::Reserving;
-use super::resources::{ResourcePlan, Resources, planned};
-use super::{Overruns, Settings, StartError, Suggestion};
-use crate::agreement::{
-    Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, ServiceState,
-};
+use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
 use crate::clock::second_of;
-use crate::planner::admission::budget::fix_at;
-use crate::planner::admission::refusal_log::Refused;
+use crate::planner::admission::payer::fix_at;
+use crate::planner::admission::per_minute::PerMinute;
+use crate::planner::error::StartError;
 use crate::planner::lifecycle::deadlines::Agenda;
-use crate::planner::lifecycle::overrun::Last;
-use crate::planner::lifecycle::pieces::{request_of_slot, requests_of};
+use crate::planner::lifecycle::overruns::{Last, Overruns};
+use crate::planner::live::Live;
+use crate::planner::numbers::Numbers;
 use crate::planner::offers::open::OpenNegotiations;
-use crate::planner::placement::move_up::MovedUp;
+use crate::planner::offers::suggestion::Suggestion;
+use crate::planner::placement::moved_up::MovedUp;
+use crate::planner::requests::{request_of_slot, requests_of};
+use crate::planner::reserving::waiting::Reserving;
 use crate::planner::resources::nodes::{NodeState, ReportedState, Reporter};
+use crate::planner::resources::resource_plan::ResourcePlan;
+use crate::planner::resources::{Resources, planned};
+use crate::planner::settings::Settings;
 use crate::store::{Binding, NodeRow};
 
 /// Every agreement that is not over, and the slots it occupies.
@@ -57,7 +58,7 @@ pub struct Plan {
     /// The agreements that moved up in the last hour.
     pub(super) moved_up: MovedUp,
     /// The recent refusals of parties.
-    pub(super) refused: Refused,
+    pub(super) refused: PerMinute,
     /// The commands that wait for their clusters.
     pub(super) reserving: Reserving,
     /// The node-seconds that each party has in agreements.
@@ -136,7 +137,7 @@ impl Plan {
             suggested: Vec::new(),
             table: OpenNegotiations::default(),
             moved_up: MovedUp::default(),
-            refused: Refused::default(),
+            refused: PerMinute::default(),
             reserving: Reserving::default(),
             node_seconds: HashMap::new(),
         };
@@ -198,17 +199,6 @@ impl Plan {
     /// The node-seconds that a party has in agreements that are not over.
     pub(super) fn node_seconds(&self, party: &str) -> u128 {
         self.node_seconds.get(party).copied().unwrap_or(0)
-    }
-
-    /// The live agreement that a schedule knows by a number.
-    pub(super) fn by_number(&self, number: u64) -> Option<&Agreement> {
-        Some(self.slot_by_number(number)?.0)
-    }
-
-    /// The same, with the index of its slot that has the number.
-    pub(super) fn slot_by_number(&self, number: u64) -> Option<(&Agreement, usize)> {
-        let slot = self.numbers.slot(number)?;
-        Some((self.live.get(&slot.agreement)?, slot.index))
     }
 
     /// Replaces a live agreement by its new version. An ended agreement leaves the plan, and so does an ended slot: at
@@ -532,37 +522,6 @@ pub(super) fn is_undecided(agreement: &Agreement) -> bool {
         agreement.state,
         AgreementState::Pending | AgreementState::PendingAndTerminating
     )
-}
-
-/// An agreement as its resource's schedule is told of it, fixed where it lies if it is to move no more.
-pub(super) fn placed_request(agreement: &Agreement, number: u64) -> Request {
-    let request = Request {
-        duration: agreement.placement().duration(),
-        ..request_of(agreement, number)
-    };
-    if agreement.fixed {
-        request.fixed_to(agreement.placement().start)
-    } else {
-        request
-    }
-}
-
-/// An agreement as its resource's schedule sees it.
-pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
-    Request {
-        id: number,
-        submitted: second_of(agreement.created),
-        ready: agreement.ready,
-        deadline: agreement.deadline,
-        duration: agreement.duration,
-        nodes: agreement.nodes(),
-        revenue: revenue(agreement.price),
-    }
-}
-
-/// The provider's revenue, for an order by revenue: by size alone where nothing is priced.
-pub(super) fn revenue(price: Option<Money>) -> u64 {
-    price.map_or(0, |price| u64::try_from(price.micros).unwrap_or(0))
 }
 
 /// The time from which a waiting agreement moves no more, by its own fraction of its wait and the general one.

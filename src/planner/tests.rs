@@ -16,12 +16,17 @@ pub(super) mod domain;
 
 use tempfile::TempDir;
 
-use scheduler::Reason;
+use scheduler::{Fraction, Interval, Reason, Seconds, Time};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{AgreementState, EventKind, GuaranteeState, Run, RunOutcome, ServiceState, Values};
-use crate::clock::MICROS_PER_SECOND;
-use crate::store::ResourceRow;
+use crate::agreement::{
+    Agreement, AgreementState, EventKind, Filter, Guarantee, GuaranteeState, Job, JobEnd, NegotiationOffer,
+    Run, RunOutcome, ServiceState, Shape, Values,
+};
+use crate::clock::{Clock, MICROS_PER_SECOND};
+use crate::store::{ResourceRow, Store};
 
 struct Domain {
     planner: Planner,
@@ -86,8 +91,12 @@ impl Domain {
 
     /// Changes the plan behind the back of the planner.
     async fn meddle(&self, with: impl FnOnce(&mut Plan) + Send + Sync + 'static) -> Result<(), Error> {
-        let with = Box::new(with);
-        self.planner.ask(|reply| Command::Meddle(with, reply)).await
+        self.planner
+            .ask(|decider| {
+                with(decider.plan);
+                Ok(())
+            })
+            .await
     }
 
     /// Waits until all that can move up has done so.
@@ -464,7 +473,7 @@ async fn a_repeated_idempotency_key_places_nothing_new() {
     let first = domain.place(keyed("a")).await.unwrap();
     let (second, third) = tokio::join!(domain.place(keyed("a")), domain.place(keyed("b")));
     match second {
-        Err(Error::Repeated(earlier)) => assert_eq!(earlier.answer, first.id.to_string()),
+        Err(Error::Repeated(answer)) => assert_eq!(answer, first.id.to_string()),
         other => panic!("expected what the key did before, got {other:?}"),
     }
     assert!(third.is_ok());

@@ -1,6 +1,7 @@
 //! The task that owns the plan. It takes the waiting commands from the queue, decides them, has them stored in one
 //! transaction, and only then answers. While one batch is being stored the next one is decided.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,13 +11,15 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
+use uuid::Uuid;
 
-use super::commands::decide;
-use super::decide::{Decider, Remembered};
-use super::{Command, Plan, Settings, Suggestion};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use crate::planner::batches::{Answer, Decided, Doubt, Storing};
+use crate::planner::batches::{Answer, Decided, Doubt, Remembered, Storing};
+use crate::planner::decider::{Command, Decider};
 use crate::planner::metrics::Measured;
+use crate::planner::offers::suggestion::Suggestion;
+use crate::planner::plan::Plan;
+use crate::planner::settings::Settings;
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
@@ -73,6 +76,8 @@ pub(super) struct Writer {
     doubt: Option<Doubt>,
     /// Commands that have waited for their clusters and are to be decided again.
     again: Vec<Command>,
+    /// The commands that wait for their clusters, by the agreements that they would make.
+    later: BTreeMap<Uuid, Command>,
     /// When a slice of improvements was last made.
     improved: Time,
     /// When old idempotency keys were last forgotten.
@@ -101,6 +106,7 @@ impl Writer {
             decided: Decided::default(),
             doubt: None,
             again: Vec::new(),
+            later: BTreeMap::new(),
             improved: Time::MIN,
             forgotten: Time::MIN,
         }
@@ -208,6 +214,7 @@ impl Writer {
             now,
             batch,
             remembered,
+            later: &mut self.later,
         };
         decider.lapse();
         decider.fix_those_who_have_waited(second_of(now));
@@ -223,7 +230,7 @@ impl Writer {
                 // Nothing more is decided on a plan that cannot be right.
                 .map_while(|command| {
                     let right = decider.plan.impossible().is_none();
-                    right.then(|| decide(&mut decider, command, decisions))
+                    right.then(|| command.decide(&mut decider, decisions))
                 }),
         );
         self.again.extend(decider.decidable());
@@ -404,7 +411,7 @@ impl Writer {
         let mut unknown = Vec::new();
         let storing = self.storing.as_ref().map(|of| &of.decided);
         let decided = [Some(&self.decided), storing];
-        for scope in commands.iter().filter_map(Command::idempotency) {
+        for scope in commands.iter().filter_map(|command| command.scope.clone()) {
             let known = decided
                 .into_iter()
                 .flatten()
@@ -449,6 +456,8 @@ impl Writer {
                 Ok(mut plan) => {
                     plan.recall_reports(&self.plan, self.clock.now());
                     self.plan = plan;
+                    // The plan knows nothing of their slots any more: they are not decided, and their callers are told.
+                    self.later.clear();
                     self.signals.ready.send_replace(true);
                     let doubt = self.doubt.take().unwrap_or_default();
                     return Some(doubt.is_stored.unwrap_or(false));

@@ -12,7 +12,7 @@ use super::session::{self, Visitor};
 use super::text::{self, StateLabel};
 use super::{Frame, page};
 use crate::http::{Api, base_address, output_body, scope};
-use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, Part, TerminateRequest};
+use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, TerminateRequest};
 
 /// Seconds after which the page of an agreement that may still change is loaded again.
 const REFRESH: u32 = 5;
@@ -61,11 +61,7 @@ pub(super) async fn show(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
-    let view = api
-        .negotiation
-        .show(scope(&visitor.caller), id, Part::Whole)
-        .await?
-        .view;
+    let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
     let events = api
         .negotiation
         .timeline(scope(&visitor.caller), id)
@@ -156,11 +152,7 @@ pub(super) async fn confirm(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
-    let view = api
-        .negotiation
-        .show(scope(&visitor.caller), id, Part::Whole)
-        .await?
-        .view;
+    let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
     let name = text::name(&view);
     let confirm = Confirm {
         frame: visitor.frame(format!("Terminate {name}?")),

@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use uuid::Uuid;
 
 use super::Frame;
-use super::session::SignIn;
+use super::sign_in::SignIn;
 use crate::{access, http, negotiation};
 
 /// Why a page is not shown.

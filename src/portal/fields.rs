@@ -246,28 +246,22 @@ fn summary(problems: &[Problem], chosen: Option<&Application>, catalogue: &Catal
     let mut lines: Vec<_> = problems
         .iter()
         .map(|problem| {
-            let (rank, field) = match problem.place {
-                Place::Whole => (0, None),
-                Place::Application => (1, Some(first.to_owned())),
-                Place::Argument(at) => (2 + at, chosen.map(|chosen| argument_id(chosen, at))),
-                Place::Nodes => (1_000, Some(field::NODES.to_owned())),
-                Place::Duration => (1_001, Some(field::HOURS.to_owned())),
-                Place::Budget => (1_002, Some(field::BUDGET.to_owned())),
-                Place::Start => (1_003, Some(field::START.0.to_owned())),
-                Place::Deadline => (1_004, Some(field::DEADLINE.0.to_owned())),
-                Place::Name => (1_005, Some(field::NAME.to_owned())),
-            };
-            let label = match problem.place {
-                Place::Whole | Place::Application => String::new(),
-                Place::Argument(at) => chosen
-                    .and_then(|chosen| catalogue.applications()[chosen].arguments.get(at))
-                    .map_or_else(String::new, |spec| format!("{}: ", capitalised(&spec.name))),
-                Place::Nodes => "Nodes: ".to_owned(),
-                Place::Duration => "Duration: ".to_owned(),
-                Place::Budget => "Budget: ".to_owned(),
-                Place::Start => "Earliest start: ".to_owned(),
-                Place::Deadline => "Deadline: ".to_owned(),
-                Place::Name => "Name: ".to_owned(),
+            let of = |rank, field: &str, label: &str| (rank, Some(field.to_owned()), label.to_owned());
+            let (rank, field, label) = match problem.place {
+                Place::Whole => (0, None, String::new()),
+                Place::Application => of(1, first, ""),
+                Place::Argument(at) => {
+                    let spec = chosen.and_then(|chosen| catalogue.applications()[chosen].arguments.get(at));
+                    let label =
+                        spec.map_or_else(String::new, |spec| format!("{}: ", capitalised(&spec.name)));
+                    (2 + at, chosen.map(|chosen| argument_id(chosen, at)), label)
+                }
+                Place::Nodes => of(1_000, field::NODES, "Nodes: "),
+                Place::Duration => of(1_001, field::HOURS, "Duration: "),
+                Place::Budget => of(1_002, field::BUDGET, "Budget: "),
+                Place::Start => of(1_003, field::START.0, "Earliest start: "),
+                Place::Deadline => of(1_004, field::DEADLINE.0, "Deadline: "),
+                Place::Name => of(1_005, field::NAME, "Name: "),
             };
             (
                 rank,

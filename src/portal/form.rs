@@ -3,29 +3,12 @@
 
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
+use wsag::scheduling::{Budget, Scheduling};
+use wsag::time::DateTime;
 
 use super::values::Values;
 use crate::catalogue::{Application, Catalogue};
-pub(super) use crate::negotiation::Run;
-
-/// The request of a form, as far as an offer can say it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct FormRequest {
-    /// For the requester's own list.
-    pub(super) name: Option<String>,
-    /// The application to run; none where only nodes are reserved.
-    pub(super) run: Option<Run>,
-    /// How many nodes; the template's number where it is left out.
-    pub(super) nodes: Option<u32>,
-    /// Earliest start, in seconds since the epoch.
-    pub(super) start: Option<i64>,
-    /// Latest completion, in seconds since the epoch.
-    pub(super) deadline: Option<i64>,
-    /// Seconds; the template's where it is left out.
-    pub(super) duration: Option<i32>,
-    /// The most that it may cost, in millionths of the provider's currency.
-    pub(super) budget: Option<i64>,
-}
+use crate::negotiation::{FlatRequest, Run};
 
 /// A problem of a form, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,25 +72,34 @@ pub(super) fn chosen<'a>(values: &Values, catalogue: &'a Catalogue) -> Option<&'
         .find(|application| value_of(application) == value)
 }
 
-/// Reads the request of a form.
+/// Reads the request of a form; a budget is in the provider's currency, where there is one.
 ///
 /// # Errors
 /// All that cannot be written into an offer.
-pub(super) fn read(values: &Values, catalogue: &Catalogue) -> Result<FormRequest, Vec<Problem>> {
+pub(super) fn read(
+    values: &Values,
+    catalogue: &Catalogue,
+    currency: Option<&str>,
+) -> Result<FlatRequest, Vec<Problem>> {
     let mut form = Reading {
         values,
         problems: Vec::new(),
     };
-    let wish = FormRequest {
+    let wish = FlatRequest {
         name: form
             .text(field::NAME, Place::Name)
             .filter(|name| !name.trim().is_empty()),
         run: form.run(catalogue),
-        nodes: form.number(field::NODES, Place::Nodes, "a whole number of nodes, such as 1"),
+        nodes: form
+            .number(field::NODES, Place::Nodes, "a whole number of nodes, such as 1")
+            .map(|nodes| (nodes, nodes)),
         start: form.instant(field::START, Place::Start),
-        deadline: form.instant(field::DEADLINE, Place::Deadline),
+        end: form.instant(field::DEADLINE, Place::Deadline),
         duration: form.duration(),
-        budget: form.budget(),
+        scheduling: Scheduling {
+            budget: form.budget(currency),
+            ..Scheduling::default()
+        },
     };
     if form.problems.is_empty() {
         Ok(wish)
@@ -209,7 +201,7 @@ impl Reading<'_> {
     }
 
     /// An amount of money, of the provider's currency.
-    fn budget(&mut self) -> Option<i64> {
+    fn budget(&mut self, currency: Option<&str>) -> Option<Budget> {
         let text = self.values.trimmed(field::BUDGET);
         if text.is_empty() {
             return None;
@@ -221,11 +213,14 @@ impl Reading<'_> {
                 "Enter an amount of money, such as 12.50, or leave it empty.",
             );
         }
-        amount
+        Some(Budget {
+            amount_micros: amount?,
+            currency: currency?.to_owned(),
+        })
     }
 
     /// A date and a time of UTC, both or neither.
-    fn instant(&mut self, (date_field, time_field): (&str, &str), place: Place) -> Option<i64> {
+    fn instant(&mut self, (date_field, time_field): (&str, &str), place: Place) -> Option<DateTime> {
         let (date, time) = (self.values.trimmed(date_field), self.values.trimmed(time_field));
         match (date.is_empty(), time.is_empty()) {
             (true, true) => return None,
@@ -243,7 +238,7 @@ impl Reading<'_> {
                     self.problem(place, "Enter the time as hours:minutes, such as 16:30.");
                 }
                 let instant = day?.to_datetime(clock?).to_zoned(TimeZone::UTC).ok();
-                return instant.map(|at| at.timestamp().as_second());
+                return instant.map(|at| DateTime::from_seconds(at.timestamp().as_second()));
             }
         }
         None
@@ -300,7 +295,7 @@ mod tests {
     }
 
     fn problems(pairs: &[(&str, &str)]) -> Vec<Place> {
-        let found = read(&of(pairs).with(field::APPLICATION, ""), &catalogue());
+        let found = read(&of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
         found
             .unwrap_err()
             .into_iter()
@@ -311,8 +306,8 @@ mod tests {
     #[test]
     fn a_form_left_empty_asks_for_what_the_template_has() {
         assert_eq!(
-            read(&of(&[(field::APPLICATION, "")]), &catalogue()),
-            Ok(FormRequest::default())
+            read(&of(&[(field::APPLICATION, "")]), &catalogue(), None),
+            Ok(FlatRequest::default())
         );
     }
 
@@ -338,16 +333,23 @@ mod tests {
             version: Some("1.0".to_owned()),
             arguments: vec!["12".to_owned(), " spaces stay ".to_owned()],
         };
-        let wish = FormRequest {
+        let budget = Budget {
+            amount_micros: 12_500_000,
+            currency: "EUR".to_owned(),
+        };
+        let wish = FlatRequest {
             name: Some("my fit".to_owned()),
             run: Some(run),
-            nodes: Some(3),
-            start: Some(1_795_278_600),
-            deadline: Some(1_795_305_605),
+            nodes: Some((3, 3)),
+            start: Some(DateTime::from_seconds(1_795_278_600)),
+            end: Some(DateTime::from_seconds(1_795_305_605)),
             duration: Some(3_605),
-            budget: Some(12_500_000),
+            scheduling: Scheduling {
+                budget: Some(budget),
+                ..Scheduling::default()
+            },
         };
-        assert_eq!(read(&values, &catalogue()), Ok(wish));
+        assert_eq!(read(&values, &catalogue(), Some("EUR")), Ok(wish));
     }
 
     #[test]
@@ -381,21 +383,19 @@ mod tests {
         ] {
             assert_eq!(problems(pairs), places, "{pairs:?}");
         }
-        let gone = read(&of(&[("application", "gone\t")]), &catalogue()).unwrap_err();
+        let gone = read(&of(&[("application", "gone\t")]), &catalogue(), None).unwrap_err();
         assert_eq!(gone[0].place, Place::Application);
-        let nothing = read(&Values::default(), &catalogue()).unwrap_err();
+        let nothing = read(&Values::default(), &catalogue(), None).unwrap_err();
         assert_eq!(nothing[0].place, Place::Application);
     }
 
     #[test]
     fn a_window_that_is_filled_in_is_read_back_as_it_was() {
         let values = with_window(of(&[("application", "")]), Some(1_795_278_605), 1_795_305_600);
-        let wish = read(&values, &catalogue()).unwrap();
-        assert_eq!(
-            (wish.start, wish.deadline),
-            (Some(1_795_278_605), Some(1_795_305_600))
-        );
-        let open = read(&with_window(values, None, 5), &catalogue()).unwrap();
-        assert_eq!((open.start, open.deadline), (None, Some(5)));
+        let wish = read(&values, &catalogue(), None).unwrap();
+        let at = |seconds| Some(DateTime::from_seconds(seconds));
+        assert_eq!((wish.start, wish.end), (at(1_795_278_605), at(1_795_305_600)));
+        let open = read(&with_window(values, None, 5), &catalogue(), None).unwrap();
+        assert_eq!((open.start, open.end), (None, at(5)));
     }
 }

@@ -9,14 +9,15 @@ use uuid::Uuid;
 use super::error::Failure;
 use super::fields::{Input, OfferForm};
 use super::form::{self, Place, Problem, field};
-use super::session::{self, SignIn, Visitor};
+use super::session::{self, Visitor};
+use super::sign_in::SignIn;
 use super::text::{self, StateLabel};
 use super::values::Values;
 use super::{Frame, page};
 use crate::access::Role;
 use crate::clock::second_of;
 use crate::http::{Api, scope};
-use crate::negotiation::{self, AgreementView, RefusalView, RequestKey};
+use crate::negotiation::{self, AgreementView, RefusalView};
 
 /// Agreements on a page.
 const AGREEMENTS: u32 = 12;
@@ -79,13 +80,11 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, uri: Uri) -
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after = query.get("after").parse().ok();
     let is_filled = query.has(field::APPLICATION);
-    let values = if is_filled { query } else { proposal(&api)? };
+    let values = if is_filled { query } else { proposal(&api) };
     let view = SubmittedForm {
         values,
-        problems: Vec::new(),
-        refusal: None,
-        once: None,
         is_filled,
+        ..SubmittedForm::default()
     };
     home(&api, &visitor, StatusCode::OK, view, after).await
 }
@@ -95,33 +94,27 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
     let (visitor, values) = session::form(&api, request).await?;
     // Without one, a form could be taken twice: it is shown again with one.
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
-    let wish = match form::read(&values, api.negotiation.catalogue()) {
-        Ok(wish) if once.is_some() => wish,
-        read => {
+    let negotiation = &api.negotiation;
+    let (wish, form) = match (
+        form::read(&values, negotiation.catalogue(), negotiation.currency()),
+        once,
+    ) {
+        (Ok(wish), Some(once)) => (wish, once),
+        (read, _) => {
             let problems = read
                 .err()
                 .unwrap_or_else(|| whole("The form was not complete. Send it again."));
             let view = SubmittedForm {
                 values,
                 problems,
-                refusal: None,
                 once,
-                is_filled: false,
+                ..SubmittedForm::default()
             };
             return home(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view, None).await;
         }
     };
-    let template = super::offer::template(&api)?;
-    let document = super::offer::offer(&template, &wish, api.negotiation.currency())
-        .to_xml()
-        .into_bytes();
     let party = &visitor.caller.party;
-    let key = once.map(|once| RequestKey::new(party, &once.to_string(), "a form of the portal", &document));
-    let error = match api
-        .negotiation
-        .create(party, negotiation::Input::Xml(document), key)
-        .await
-    {
+    let error = match negotiation.create_from_form(party, wish, form).await {
         Ok(accepted) => {
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             return Ok(Redirect::to(&to).into_response());
@@ -130,18 +123,12 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
     };
     let mut view = SubmittedForm {
         values,
-        problems: Vec::new(),
-        refusal: None,
         once,
-        is_filled: false,
+        ..SubmittedForm::default()
     };
     let status = match error {
         negotiation::Error::Invalid(violations) => {
             view.problems = super::offer::problems(&violations);
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-        negotiation::Error::Malformed(why) => {
-            view.problems = whole(&format!("This cannot be written into an offer: {why}."));
             StatusCode::UNPROCESSABLE_ENTITY
         }
         negotiation::Error::NotOffered(why) => {
@@ -167,6 +154,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Re
 }
 
 /// A form as it was sent, and its result.
+#[derive(Default)]
 struct SubmittedForm {
     values: Values,
     problems: Vec<Problem>,
@@ -184,8 +172,8 @@ fn whole(message: &str) -> Vec<Problem> {
 }
 
 /// The values of an empty form: the first application, and the template's size and duration.
-fn proposal(api: &Api) -> Result<Values, Failure> {
-    let (nodes, duration) = super::offer::defaults(&super::offer::template(api)?);
+fn proposal(api: &Api) -> Values {
+    let (nodes, duration) = api.negotiation.proposed_size();
     let first = api.negotiation.catalogue().applications().first();
     let mut values =
         Values::default().with(field::APPLICATION, first.map_or_else(String::new, form::value_of));
@@ -205,7 +193,7 @@ fn proposal(api: &Api) -> Result<Values, Failure> {
             .with(field::MINUTES, part(duration / 60 % 60))
             .with(field::SECONDS, part(duration % 60));
     }
-    Ok(values)
+    values
 }
 
 async fn home(

@@ -16,6 +16,7 @@ mod path;
 mod reliability;
 mod resources;
 mod session;
+mod sign_in;
 mod text;
 mod values;
 

@@ -1,73 +1,8 @@
-//! Between the form and the documents: the offer that a form makes, and its problems in the form's terms.
+//! The problems of the offer that a form makes, in the form's terms.
 
-use wsag::agreements::AgreementOffer;
-use wsag::scheduling::{Budget, Scheduling};
-use wsag::templates::Template;
-use wsag::terms::ServiceDescription;
-use wsag::time::DateTime;
-use wsag::{Document, Message, Violation, Violations};
+use wsag::{Violation, Violations};
 
-use super::error::Failure;
-use super::form::{FormRequest, Place, Problem};
-use crate::http::Api;
-use crate::negotiation;
-
-/// The template that the form makes offers from: the first that is offered, which is the built-in one unless the
-/// provider has others.
-pub(super) fn template(api: &Api) -> Result<Template, Failure> {
-    let first = api.negotiation.templates().into_iter().next();
-    let text = first
-        .and_then(|first| api.negotiation.template(&first.id))
-        .map(|(_, text)| text);
-    let text = text.ok_or_else(|| Failure::internal("no template is offered".to_owned()))?;
-    let unreadable = |why: String| Failure::internal(format!("a template cannot be read: {why}"));
-    let document = Document::parse(text.as_bytes()).map_err(|why| unreadable(why.to_string()))?;
-    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
-        Message::Template(template) => Ok(*template),
-        _ => Err(unreadable("it is another document".to_owned())),
-    }
-}
-
-/// Nodes and seconds that a template proposes.
-pub(super) fn defaults(template: &Template) -> (Option<u32>, Option<i32>) {
-    let (mut nodes, mut duration) = (None, None);
-    for term in template.terms.descriptions() {
-        match &term.content {
-            ServiceDescription::JobDefinition(job) => {
-                let range = job
-                    .resources
-                    .nodes
-                    .as_ref()
-                    .and_then(|range| range.whole_numbers().ok());
-                nodes = range.map(|(least, _)| least);
-            }
-            ServiceDescription::AllocationTime(window) => duration = window.duration,
-            ServiceDescription::Scheduling(_) => {}
-        }
-    }
-    (nodes, duration)
-}
-
-/// The offer of a form; a budget is in the provider's currency, where there is one.
-pub(super) fn offer(template: &Template, wish: &FormRequest, currency: Option<&str>) -> AgreementOffer {
-    let budget = wish.budget.zip(currency).map(|(amount_micros, currency)| Budget {
-        amount_micros,
-        currency: currency.to_owned(),
-    });
-    let wish = negotiation::FlatRequest {
-        name: wish.name.clone(),
-        run: wish.run.clone(),
-        nodes: wish.nodes.map(|nodes| (nodes, nodes)),
-        start: wish.start.map(DateTime::from_seconds),
-        end: wish.deadline.map(DateTime::from_seconds),
-        duration: wish.duration,
-        scheduling: Scheduling {
-            budget,
-            ..Scheduling::default()
-        },
-    };
-    wish.offer(template)
-}
+use super::form::{Place, Problem};
 
 /// The problems of an offer, at the fields of the form.
 pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
@@ -165,12 +100,16 @@ fn sentence(message: &str) -> String {
 mod tests {
     use super::*;
     use crate::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
-    use crate::portal::form::{self, Run, field};
+    use crate::negotiation::{FlatRequest, Run};
+    use crate::portal::form::{self, field};
     use crate::portal::values::Values;
     use proptest::prelude::*;
-    use wsag::ViolationKind;
     use wsag::job::RangeValue;
-    use wsag::terms::Terms;
+    use wsag::scheduling::{Budget, Scheduling};
+    use wsag::templates::Template;
+    use wsag::terms::{ServiceDescription, Terms};
+    use wsag::time::DateTime;
+    use wsag::{Document, Message, ViolationKind};
 
     fn application() -> Program {
         Program {
@@ -195,26 +134,26 @@ mod tests {
         }
     }
 
-    fn wish() -> FormRequest {
-        FormRequest {
+    fn wish() -> FlatRequest {
+        FlatRequest {
             name: Some("<first> & \"last\"".to_owned()),
             run: Some(Run {
                 name: "sleep".to_owned(),
                 version: None,
                 arguments: vec!["2".to_owned(), "</wsag:Terms>".to_owned()],
             }),
-            nodes: Some(3),
-            start: Some(1_795_278_600),
-            deadline: Some(1_795_305_600),
+            nodes: Some((3, 3)),
+            start: Some(DateTime::from_seconds(1_795_278_600)),
+            end: Some(DateTime::from_seconds(1_795_305_600)),
             duration: Some(30),
-            budget: Some(12_500_000),
+            scheduling: Scheduling::default(),
         }
     }
 
     #[test]
     fn an_offer_has_the_terms_of_the_template_with_the_wish_in_them() {
         let (template, wish) = (built_in(), wish());
-        let offer = offer(&template, &wish, None);
+        let offer = wish.offer(&template);
         let names = |terms: &Terms| {
             terms
                 .flatten()
@@ -250,7 +189,15 @@ mod tests {
 
     #[test]
     fn an_offer_is_read_back_from_its_document_as_it_was_made() {
-        let offer = offer(&built_in(), &wish(), Some("EUR"));
+        let budget = Some(Budget {
+            amount_micros: 12_500_000,
+            currency: "EUR".to_owned(),
+        });
+        let scheduling = Scheduling {
+            budget,
+            ..Scheduling::default()
+        };
+        let offer = FlatRequest { scheduling, ..wish() }.offer(&built_in());
         let text = offer.to_xml();
         let document = Document::parse(text.as_bytes()).unwrap();
         assert_eq!(
@@ -262,10 +209,7 @@ mod tests {
     #[test]
     fn what_a_form_leaves_empty_is_the_templates() {
         let template = built_in();
-        let (nodes, duration) = defaults(&template);
-        let offer = offer(&template, &FormRequest::default(), Some("EUR"));
-        assert_eq!(offer.terms, template.terms);
-        assert!(nodes.is_some() && duration.is_some());
+        assert_eq!(FlatRequest::default().offer(&template).terms, template.terms);
     }
 
     #[test]
@@ -364,8 +308,8 @@ mod tests {
                 .with(field::SECONDS, seconds)
                 .with(field::START.0, date.as_str())
                 .with(field::START.1, time);
-            if let Ok(wish) = form::read(&values, &catalogue) {
-                let offer = offer(&built_in(), &wish, Some("EUR"));
+            if let Ok(wish) = form::read(&values, &catalogue, Some("EUR")) {
+                let offer = wish.offer(&built_in());
                 let text = offer.to_xml();
                 let document = Document::parse(text.as_bytes()).unwrap();
                 prop_assert_eq!(wsag::read(&document).unwrap(), Message::AgreementOffer(Box::new(offer)));
@@ -377,7 +321,7 @@ mod tests {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let mut sent = b"application=fit%09&argument%090%09fit%09=".to_vec();
             sent.extend(bytes);
-            if let Err(problems) = form::read(&Values::read(&sent), &catalogue) {
+            if let Err(problems) = form::read(&Values::read(&sent), &catalogue, None) {
                 prop_assert!(!problems.is_empty(), "refused without a reason");
             }
         }

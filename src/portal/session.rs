@@ -1,13 +1,13 @@
 //! Signing in and out, and the sender of a request.
 
-use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use uuid::Uuid;
 
 use super::Frame;
 use super::error::Failure;
+use super::sign_in::SignIn;
 use super::values::Values;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
@@ -34,52 +34,6 @@ impl Visitor {
             csrf: self.csrf.expose().to_owned(),
             refresh: None,
         }
-    }
-}
-
-/// The sign in form.
-#[derive(Template)]
-#[template(path = "portal/sign_in.html")]
-pub(super) struct SignIn {
-    frame: Frame,
-    /// The problem of the key that was sent.
-    error: Option<&'static str>,
-    /// The agreement to go to afterwards.
-    back: Option<Uuid>,
-}
-
-impl SignIn {
-    fn answer(status: StatusCode, error: Option<&'static str>, back: Option<Uuid>) -> Response {
-        let title = if error.is_some() {
-            "Error: Sign in"
-        } else {
-            "Sign in"
-        };
-        let form = Self {
-            frame: Frame::outside(title),
-            error,
-            back,
-        };
-        let body = form.render().map_or_else(
-            |why| Failure::internal(why.to_string()).into_response(),
-            |body| Html(body).into_response(),
-        );
-        let mut response = (status, body).into_response();
-        if status == StatusCode::UNAUTHORIZED {
-            let how = HeaderValue::from_static("Bearer realm=\"bespeak\"");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
-        }
-        response
-    }
-
-    /// The form in place of a page that only a signed-in visitor may see.
-    pub(super) fn asked(back: Option<Uuid>) -> Response {
-        Self::answer(StatusCode::UNAUTHORIZED, None, back)
-    }
-
-    /// The form as a page of its own.
-    pub(super) fn offered() -> Response {
-        Self::answer(StatusCode::OK, None, None)
     }
 }
 

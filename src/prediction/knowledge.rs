@@ -137,33 +137,16 @@ impl Length {
     }
 }
 
-/// The lengths of executions; the stopped ones apart.
-#[derive(Debug)]
-struct Parted<T> {
-    whole: Vec<T>,
-    stopped: Vec<T>,
-}
-
-impl<T> Default for Parted<T> {
-    fn default() -> Self {
-        Self {
-            whole: Vec::new(),
-            stopped: Vec::new(),
-        }
-    }
-}
-
-impl<T> Parted<T> {
-    fn add(&mut self, length: Length, what: T) {
+/// The lengths of executions, and apart from them those of the stopped ones.
+fn parted<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Vec<T>, Vec<T>) {
+    let (mut whole, mut stopped) = (Vec::new(), Vec::new());
+    for (length, what) in lengths {
         match length {
-            Length::Whole(_) => self.whole.push(what),
-            Length::AtLeast(_) => self.stopped.push(what),
+            Length::Whole(_) => whole.push(what),
+            Length::AtLeast(_) => stopped.push(what),
         }
     }
-
-    fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.stopped.is_empty()
-    }
+    (whole, stopped)
 }
 
 /// A slot that holds its work with a stated probability.
@@ -273,27 +256,25 @@ impl Knowledge {
 
     fn estimate(&self, work: &Work, gap: Interval, given: Given, resource: Option<&Resource>) -> Estimate {
         let lengths = self.lengths.get(work.application).map_or(&[][..], Vec::as_slice);
-        let mut here = Parted::default();
-        for (resource, length) in lengths {
-            if work.resource == Some(resource) {
-                here.add(*length, length.seconds());
-            }
-        }
-        let mut anywhere = Parted::default();
+        let own = lengths
+            .iter()
+            .filter(|(resource, _)| work.resource == Some(resource));
+        let (here, stopped_here) = parted(own.map(|(_, length)| (*length, length.seconds())));
         // Of other resources only where there is nothing of this one: it is looked at for each of many executions.
-        if here.is_empty() {
-            for (resource, length) in lengths {
-                anywhere.add(*length, (length.seconds(), self.rate(Some(resource))));
-            }
-        }
+        let known_here = !(here.is_empty() && stopped_here.is_empty());
+        let others = if known_here { &[][..] } else { lengths };
+        let rated = others
+            .iter()
+            .map(|(resource, length)| (*length, (length.seconds(), self.rate(Some(resource)))));
+        let (anywhere, stopped_anywhere) = parted(rated);
         let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
         Estimate::over(
             gap,
             &Evidence {
-                here: &here.whole,
-                stopped_here: &here.stopped,
-                anywhere: &anywhere.whole,
-                stopped_anywhere: &anywhere.stopped,
+                here: &here,
+                stopped_here: &stopped_here,
+                anywhere: &anywhere,
+                stopped_anywhere: &stopped_anywhere,
                 rate: self.rate(work.resource),
                 requested: given.requested,
                 default: given.default,

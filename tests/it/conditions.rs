@@ -91,6 +91,14 @@ async fn a_key_gives_the_same_answer_whatever_has_happened_since(url: String) {
     assert_eq!(json.created(), id);
     let ended = terminate(&client, id, &[("idempotency-key", "two")], REASON).await;
     assert_eq!(ended.status, StatusCode::OK, "{ended:?}");
+    // An id may be written in several ways.
+    let path = format!("/agreements/{}/terminate", id.to_string().to_uppercase());
+    let again = client
+        .request(Method::POST, &path)
+        .header("content-type", "application/xml")
+        .header("idempotency-key", "two");
+    let again = client.send(again.body(REASON.to_owned())).await;
+    assert_eq!(again.status, StatusCode::OK, "{again:?}");
     for restarted in [false, true] {
         if restarted {
             server.kill9();

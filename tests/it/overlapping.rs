@@ -184,7 +184,7 @@ async fn a_key_of_a_batch_that_is_being_stored_has_one_effect(url: String) {
     let before = before.await.expect("it does not panic");
     assert!(before.is_ok(), "{before:?}");
     match after.await.expect("it does not panic") {
-        Err(Error::Repeated(earlier)) => assert_eq!(earlier.answer, id.to_string()),
+        Err(Error::Repeated(answer)) => assert_eq!(answer, id.to_string()),
         other => panic!("{other:?}"),
     }
     assert_eq!(stored(&store).await, BTreeSet::from([id]));

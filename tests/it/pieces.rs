@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -40,6 +40,7 @@ on_both_engines!(
     a_piece_that_is_lost_is_run_again_from_what_the_one_before_has_saved,
     each_piece_has_its_own_number_of_nodes_where_they_may_differ,
     where_the_folder_is_gone_between_two_pieces_the_work_is_lost_and_not_begun_anew,
+    the_end_of_work_in_pieces_is_changed_while_it_goes_on,
 );
 
 async fn work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once(url: String) {
@@ -172,6 +173,100 @@ async fn a_service_that_is_killed_in_a_piece_and_between_two_goes_on_where_the_w
     );
     assert_every_step_once(&programs);
     server.assert_verified();
+}
+
+/// Changed in its first piece, between the two, and in its last.
+async fn the_end_of_work_in_pieces_is_changed_while_it_goes_on(url: String) {
+    let (mut server, programs) = start(&url);
+    let client = server.client();
+    let first = cut_in_two(&client, "count").await;
+    let planned = until(&client, first, "Processing").await;
+    let longer = with_duration(&client, first, 2 * FIRST + 6).await;
+    let replaced = show(&client, first).await;
+    assert_eq!(
+        (&replaced["state"], &replaced["supersededBy"]),
+        (&"Complete".into(), &json!(longer)),
+        "{replaced}"
+    );
+    let later = show(&client, longer).await;
+    assert_eq!(later["durationSeconds"], 2 * FIRST + 6, "{later}");
+    assert_eq!(
+        times(&later),
+        [times(&planned)[0], later_by(times(&planned)[1], 6)],
+        "{later}"
+    );
+    server.assert_verified();
+    let too_short = json!({"agreement": longer, "durationSeconds": 5});
+    let refused = client.post_json("/negotiations", &too_short).await;
+    assert!(!refused.body.contains("\"kind\":\"exact\""), "{refused:?}");
+
+    until(&client, longer, "Idle").await;
+    fs::write(programs.path().join("hold"), "").expect("a file can be written");
+    let shorter = with_duration(&client, longer, 2 * FIRST + 2).await;
+    server.kill9();
+    server.assert_verified();
+    server.restart();
+    let client = server.client();
+    let waits = show(&client, shorter).await;
+    assert_eq!(
+        times(&waits),
+        [times(&planned)[0], later_by(times(&planned)[1], 2)],
+        "{waits}"
+    );
+    until(&client, shorter, "Processing").await;
+    let last = with_duration(&client, shorter, 2 * FIRST + 4).await;
+    let runs = show(&client, last).await;
+    assert_eq!(
+        times(&runs),
+        [times(&planned)[0], later_by(times(&planned)[1], 4)],
+        "{runs}"
+    );
+    fs::remove_file(programs.path().join("hold")).expect("it is there");
+    let over = until(&client, last, "Completed").await;
+    assert_eq!(
+        (&over["state"], &over["outcome"]),
+        (&"Complete".into(), &"completed".into()),
+        "{over}"
+    );
+    assert_every_step_once(&programs);
+    let output = client.get(&format!("/agreements/{last}/files/stdout")).await;
+    assert_eq!(output.body.lines().count(), 2, "{output:?}");
+    server.assert_verified();
+}
+
+/// Changes the duration of an agreement to this number of seconds. Returns the agreement in its place.
+async fn with_duration(client: &Client, agreement: Uuid, seconds: i64) -> Uuid {
+    let change = json!({"agreement": agreement, "durationSeconds": seconds});
+    let quoted = client.post_json("/negotiations", &change).await;
+    assert_eq!(quoted.status, StatusCode::CREATED, "{quoted:?}");
+    let offered = &quoted.json()["offers"][0];
+    assert_eq!(
+        (&offered["kind"], &offered["durationSeconds"]),
+        (&"exact".into(), &seconds.into()),
+        "{quoted:?}"
+    );
+    let accepted = client
+        .post_json("/agreements", &json!({"offer": offered["id"]}))
+        .await;
+    accepted.created()
+}
+
+/// Start and end of each piece, in seconds.
+fn times(shown: &Value) -> Vec<(i64, i64)> {
+    let pieces = shown["pieces"].as_array().expect("it has pieces").iter();
+    let at = |piece: &Value, member: &str| {
+        let instant = piece[member]
+            .as_str()
+            .and_then(|at| at.parse::<jiff::Timestamp>().ok());
+        instant.expect("an instant").as_second()
+    };
+    pieces
+        .map(|piece| (at(piece, "plannedStart"), at(piece, "plannedEnd")))
+        .collect()
+}
+
+fn later_by((start, end): (i64, i64), seconds: i64) -> (i64, i64) {
+    (start, end + seconds)
 }
 
 async fn terminated_between_two_pieces_nothing_more_runs_and_its_time_is_free(url: String) {

@@ -2,6 +2,7 @@
 //!
 //! The rules are the tables below; `ARCHITECTURE.md` and `CONTRIBUTING.md` explain them. Each rule has a test that shows it fail.
 
+mod circles;
 mod source;
 
 use std::fs;
@@ -185,6 +186,7 @@ fn the_sources_keep_the_house_rules() {
     let findings: Vec<String> = sources
         .iter()
         .flat_map(|source| RULES.iter().flat_map(|rule| rule(source)))
+        .chain(circles::circles(&sources))
         .collect();
     assert!(
         findings.is_empty(),

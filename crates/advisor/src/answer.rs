@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use scheduler::Fraction;
 use serde_json::{Value, json};
 
 use crate::policies::{
-    Advice, Behind, Goal, Named, SIGNIFICANCE, Score, chance_text, fixing_name, order_name, threshold_name,
+    Advice, Behind, Goal, Named, SIGNIFICANCE, Score, chance_text, fixing_name, order_name, percent,
+    threshold_name,
 };
 use crate::prices::Prices;
 use crate::replay::Policy;
@@ -71,11 +71,7 @@ impl Answer<'_> {
         ] {
             if part.numerator > 0 {
                 // Writing to a string does not fail.
-                let _ = write!(
-                    text,
-                    ", {} % {what}",
-                    100 * part.numerator / part.denominator.max(1)
-                );
+                let _ = write!(text, ", {} % {what}", percent(*part));
             }
         }
         for profile in profiles {
@@ -246,9 +242,4 @@ fn settings(policy: &Policy) -> String {
             .alternatives
             .map_or(0, |alternatives| percent(alternatives.phi_max))
     )
-}
-
-/// Whole, as those of the configuration and of the policies are.
-fn percent(part: Fraction) -> u32 {
-    100 * part.numerator / part.denominator.max(1)
 }

@@ -2,14 +2,16 @@
 //! have too.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::answer::Answer;
+use crate::fault::Fault;
 use crate::lublin;
 use crate::parallel::Workers;
 use crate::policies::{Advice, Goal, Users, behind_portfolio, compared, score, table};
@@ -17,7 +19,7 @@ use crate::prices::{PROFILES_MAX, Prices, Profile};
 use crate::progress::ProgressLine;
 use crate::replay::Policy;
 use crate::swf::Trace;
-use crate::workload::{self, WINDOW_SECONDS, WINDOWS, Window, Workload};
+use crate::workload::{Filter, WINDOW_SECONDS, WINDOWS, Window, Workload};
 
 /// The most windows of a run: forty years.
 const WINDOWS_MAX: i64 = 1_000;
@@ -39,11 +41,6 @@ other orders. The service has the portfolio with every order.
 A trace does not say how flexible its users would be. The assumption is that half of them give the system as much time
 again as they need, and that they are refused as often as their requests do not fit.";
 
-/// Wrong options, or a file that cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Fault(String);
-
 /// The workload with the jobs to replay.
 #[derive(Debug, Args)]
 pub struct Source {
@@ -58,23 +55,35 @@ pub struct Source {
     windows: u32,
     /// Which jobs of the workload.
     #[arg(long, value_enum, default_value_t = Filter::F1h)]
-    filter: Filter,
+    pub filter: Filter,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Filter {
-    /// A minute or more.
-    F60,
-    /// An hour or more on two nodes or more.
-    F1h,
+impl ValueEnum for Filter {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::F60, Self::F1h]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::F60 => "A minute or more",
+            Self::F1h => "An hour or more on two nodes or more",
+        };
+        Some(PossibleValue::new(self.name()).help(help))
+    }
 }
 
-impl From<Filter> for workload::Filter {
-    fn from(filter: Filter) -> Self {
-        match filter {
-            Filter::F60 => Self::F60,
-            Filter::F1h => Self::F1h,
-        }
+impl ValueEnum for Goal {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Earn => "Money",
+            Self::Use => "Node-hours used",
+            Self::Serve => "Requests accepted",
+        };
+        Some(PossibleValue::new(self.name()).help(help))
     }
 }
 
@@ -85,16 +94,12 @@ impl Source {
     /// The trace cannot be read, or none of its jobs is replayed.
     pub fn open(&self) -> Result<(Workload, Vec<Window>), Fault> {
         let workload = self.workload()?;
-        let windows = workload.windows(self.filter(), self.windows as usize);
+        let windows = workload.windows(self.filter, self.windows as usize);
         if windows.is_empty() {
-            return Err(Fault(format!("{}: no job passes the filter", workload.name)));
+            let why = format!("{}: no job passes the filter", workload.name);
+            return Err(Fault(why));
         }
         Ok((workload, windows))
-    }
-
-    /// Which jobs of it are replayed.
-    pub fn filter(&self) -> workload::Filter {
-        self.filter.into()
     }
 
     fn workload(&self) -> Result<Workload, Fault> {
@@ -104,7 +109,7 @@ impl Source {
                 WINDOW_SECONDS * i64::from(self.windows),
             ));
         };
-        let trace = Trace::open(path).map_err(|error| Fault(error.to_string()))?;
+        let trace = Trace::open(path)?;
         for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
             eprintln!(
                 "bespeak: {}:{}: {}",
@@ -145,34 +150,14 @@ pub struct Question {
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
     takers: u32,
     /// Goal of the printed settings.
-    #[arg(long, value_enum, default_value_t = GoalName::Earn)]
-    goal: GoalName,
+    #[arg(long, value_enum, default_value_t = Goal::Earn)]
+    goal: Goal,
     /// Write all policies as CSV.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// All policies and comparisons as JSON.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum GoalName {
-    /// Money.
-    Earn,
-    /// Node-hours used.
-    Use,
-    /// Requests accepted.
-    Serve,
-}
-
-impl From<GoalName> for Goal {
-    fn from(name: GoalName) -> Self {
-        match name {
-            GoalName::Earn => Self::Earn,
-            GoalName::Use => Self::Use,
-            GoalName::Serve => Self::Serve,
-        }
-    }
 }
 
 /// The settings of a provider: its prices and its present policy.
@@ -199,7 +184,7 @@ impl Question {
         let (workload, windows) = self.source.open()?;
         // Before the long work: whether its result can be kept.
         let out = match &self.out {
-            Some(path) => Some((File::create(path).map_err(|error| unwritten(path, &error))?, path)),
+            Some(path) => Some((File::create(path).map_err(|why| Fault::of(path, why))?, path)),
             None => None,
         };
         let mut candidates = compared();
@@ -240,7 +225,7 @@ impl Question {
         if let Some((mut file, path)) = out {
             let table = table(&scores, &advice).csv();
             file.write_all(table.as_bytes())
-                .map_err(|error| unwritten(path, &error))?;
+                .map_err(|why| Fault::of(path, why))?;
         }
         let jobs: usize = windows.iter().map(|window| window.jobs.len()).sum();
         let answer = Answer {
@@ -249,7 +234,7 @@ impl Question {
                 workload.name,
                 workload.capacity,
                 windows.len(),
-                self.source.filter().name(),
+                self.source.filter.name(),
                 self.load
             ),
             prices: &prices,
@@ -257,7 +242,7 @@ impl Question {
             advice: &advice,
             portfolio: &portfolio,
             present: at_present,
-            goal: self.goal.into(),
+            goal: self.goal,
             takers: self.takers,
         };
         Ok(if self.json {
@@ -285,10 +270,6 @@ impl Question {
             }
         })
     }
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> Fault {
-    Fault(format!("{}: {error}", path.display()))
 }
 
 fn profile(text: &str) -> Result<Profile, String> {

@@ -32,15 +32,6 @@ pub struct Draws {
     pub run_percent: u32,
 }
 
-/// The intervals of the jobs of a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intervals {
-    /// Every interval is as long as the run time.
-    Rigid,
-    /// The flexible half has longer ones, of this index in [`PHIS`].
-    Flexible(usize),
-}
-
 /// The users that take alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takers {
@@ -57,8 +48,8 @@ pub enum Takers {
 pub struct Run {
     /// Load in percent.
     pub load: u32,
-    /// Intervals.
-    pub intervals: Intervals,
+    /// Where the flexible half has longer intervals than the run time: their index in [`PHIS`].
+    pub phi: Option<usize>,
     /// Order of the waiting requests.
     pub order: Order,
     /// Percent of the wait after which a flexible request is fixed.
@@ -76,7 +67,7 @@ impl Run {
     pub fn rigid(load: u32) -> Self {
         Self {
             load,
-            intervals: Intervals::Rigid,
+            phi: None,
             order: Order::Fifo,
             fixing_percent: None,
             overestimated: false,
@@ -88,7 +79,7 @@ impl Run {
     /// Flexible requests in an order; `phi` indexes [`PHIS`].
     pub fn flexible(load: u32, phi: usize, order: Order) -> Self {
         Self {
-            intervals: Intervals::Flexible(phi),
+            phi: Some(phi),
             order,
             ..Self::rigid(load)
         }
@@ -131,8 +122,8 @@ pub fn asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
         let duration = job.run;
         let deadline = submit + duration * Seconds::from(draws.deadline_factor);
         let latest = deadline - duration;
-        let ready = match run.intervals {
-            Intervals::Flexible(phi) if draws.flexible => {
+        let ready = match run.phi {
+            Some(phi) if draws.flexible => {
                 // Windows round inward.
                 let longer = duration * Seconds::from(draws.extension_percent[phi]) / 100;
                 submit.max(latest - longer)

@@ -12,6 +12,7 @@
 
 mod answer;
 pub mod command;
+pub mod fault;
 pub mod flexible;
 pub mod lublin;
 pub mod parallel;

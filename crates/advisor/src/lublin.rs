@@ -51,12 +51,9 @@ pub fn generate(seed: u64, seconds: Seconds) -> Workload {
         let nodes = size(&mut random);
         jobs.push(Job {
             submit,
-            wait: None,
             run: run_time(&mut random, nodes),
             nodes,
-            estimate: None,
-            user: None,
-            executable: None,
+            ..Job::default()
         });
     }
     Workload {

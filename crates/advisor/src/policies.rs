@@ -106,13 +106,12 @@ fn policies(orders: &[Order], fixings: &[Option<Fraction>], thresholds: &[Option
     for &order in orders {
         for &fixing in fixings {
             policies.extend(thresholds.iter().map(|threshold| Policy {
-                order,
-                portfolio: false,
                 fixing,
                 alternatives: threshold.map(|phi_max| Alternatives {
                     phi_max,
                     earlier_only: false,
                 }),
+                ..Policy::of(order)
             }));
         }
     }
@@ -357,8 +356,9 @@ pub fn chance_text(chance: f64) -> String {
     }
 }
 
-fn percent(part: Fraction) -> f64 {
-    100.0 * f64::from(part.numerator) / f64::from(part.denominator)
+/// Whole, as those of the configuration and of the policies are.
+pub(crate) fn percent(part: Fraction) -> u32 {
+    100 * part.numerator / part.denominator.max(1)
 }
 
 #[cfg(test)]

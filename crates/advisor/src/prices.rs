@@ -1,15 +1,12 @@
 //! The prices of placements by a provider's price list.
 
-use scheduler::pricing::{Discount, Price, Tariff, Usage};
-use scheduler::{Fraction, Interval};
+use scheduler::Fraction;
+use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
 
 use crate::replay::{Accepted, Ask};
 
 /// The most price profiles of a list.
 pub const PROFILES_MAX: usize = 16;
-
-/// Steps of the load factor, as the service has them: hundredths of a percent.
-const LOAD_STEPS: u32 = 10_000;
 
 /// The prices of placements: the parts of a provider's price list that depend on the request and the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,41 +56,18 @@ impl Prices {
             micros_per_node_hour: self.node_hour_micros,
             late: self.late,
             profile,
-            incentive: Fraction::percent(0),
-            flexibility: Discount::NONE,
+            ..Tariff::PUBLISHED
         };
         let (slot, window, now) = (accepted.slot, accepted.window, ask.request.submitted);
-        let usage = Usage {
-            node_seconds: u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs()),
-            completion: slot.end - now,
-            fastest: slot.duration(),
-            deadline: window.end - now,
-            preemptive: false,
-            shapes: 1,
-        };
+        let area = u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs());
+        let usage = Usage::rigid(area, slot, window, now);
         let slack = window.duration() - slot.duration();
-        let price = tariff.price(&usage).and_then(|price| {
-            price.flexible(
-                self.load(capacity, window, accepted.busy_area),
-                self.flexible,
-                slack,
-            )
-        });
+        let whole = u128::from(capacity) * u128::from(window.duration().unsigned_abs());
+        let load = load_factor(self.busy, accepted.busy_area.into(), whole);
+        let price = tariff.price(&usage);
+        let price = price.and_then(|price| price.flexible(load, self.flexible, slack));
         // Amounts of a window are far from the largest.
         price.unwrap_or_default().max(Price::default()).units() as f64 / Price::WHOLE as f64
-    }
-
-    /// 1 where the window was free, 1 + `busy` where it was taken.
-    fn load(&self, capacity: u32, window: Interval, busy_area: u64) -> Fraction {
-        let whole = u128::from(capacity)
-            * u128::from(window.duration().unsigned_abs())
-            * u128::from(self.busy.denominator);
-        let taken = u128::from(busy_area) * u128::from(self.busy.numerator) * u128::from(LOAD_STEPS);
-        let more = u32::try_from(taken / whole.max(1)).unwrap_or(u32::MAX);
-        Fraction {
-            numerator: LOAD_STEPS.saturating_add(more),
-            denominator: LOAD_STEPS,
-        }
     }
 
     /// The part of the price, in percent, that a request pays if its number drawn from 0 to 100 is this one.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use scheduler::admission::{BUDGET, TRIES};
 use scheduler::alternatives::{Limits, Side};
-use scheduler::{Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time};
+use scheduler::{
+    Alternative, Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time,
+};
 
 /// A user's request, and its later acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,11 +89,6 @@ impl Taken {
     /// φ: the deviation in durations.
     pub fn phi(&self) -> f64 {
         self.deviation as f64 / self.duration as f64
-    }
-
-    /// φ in percent of the duration.
-    pub fn phi_percent(&self) -> f64 {
-        100.0 * self.phi()
     }
 }
 
@@ -178,11 +175,16 @@ impl Player {
         let Err(reason) = self.submit(&ask.request) else {
             return;
         };
-        let taken = alternatives
+        let nearest = alternatives
             .filter(|_| ask.takes_alternatives)
             .and_then(|alternatives| self.nearest(&ask.request, alternatives));
-        match taken {
-            Some((start, taken)) if self.submit(&ask.request.fixed_to(start)).is_ok() => {
+        match nearest {
+            Some(nearest) if self.submit(&ask.request.fixed_to(nearest.start)).is_ok() => {
+                let taken = Taken {
+                    deviation: nearest.deviation,
+                    duration: ask.request.duration,
+                    side: nearest.side,
+                };
                 self.outcome.taken.insert(ask.request.id, taken);
             }
             _ => {
@@ -210,7 +212,7 @@ impl Player {
         }
     }
 
-    fn nearest(&mut self, request: &Request, alternatives: Alternatives) -> Option<(Time, Taken)> {
+    fn nearest(&mut self, request: &Request, alternatives: Alternatives) -> Option<Alternative> {
         let limits = Limits {
             phi_max: alternatives.phi_max,
             count_max: if alternatives.earlier_only { usize::MAX } else { 1 },
@@ -219,14 +221,6 @@ impl Player {
             .alternatives(request.submitted, request, limits)
             .into_iter()
             .find(|alternative| !alternatives.earlier_only || alternative.side == Side::Before)
-            .map(|alternative| {
-                let taken = Taken {
-                    deviation: alternative.deviation,
-                    duration: request.duration,
-                    side: alternative.side,
-                };
-                (alternative.start, taken)
-            })
     }
 
     /// Ends requests that really end before their slot does, one by one, up to `now`: each end may move others up, and so bring

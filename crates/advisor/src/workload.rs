@@ -1,6 +1,6 @@
 //! Jobs to replay, from a log or a model, and the windows of fifteen days that the papers replay.
 
-use scheduler::Seconds;
+use scheduler::{Interval, Seconds, Time};
 
 use crate::swf::Trace;
 
@@ -14,7 +14,7 @@ pub const WINDOWS: u32 = 48;
 const NODES_DEFAULT: u32 = 128;
 
 /// A job of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Job {
     /// Seconds from the start of the workload to its submission.
     pub submit: Seconds,
@@ -30,6 +30,13 @@ pub struct Job {
     pub user: Option<u64>,
     /// Its executable, as a number.
     pub executable: Option<u64>,
+}
+
+impl Job {
+    /// When it started, and ended. Where its wait is not known it is taken to have started at once.
+    pub fn ran(&self) -> Interval {
+        Interval::of(Time(self.submit + self.wait.unwrap_or(0)), self.run)
+    }
 }
 
 /// Which jobs of a workload are replayed.

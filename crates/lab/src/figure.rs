@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::ops::Range;
 
+use advisor::statistics::Summary;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -47,6 +48,22 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
+impl Series {
+    /// Points under a name.
+    pub fn new(label: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
+        Self {
+            label: label.into(),
+            points: points.into_iter().collect(),
+        }
+    }
+
+    /// A bar for each mean, in the order of the groups.
+    pub fn bars(label: impl Into<String>, means: impl IntoIterator<Item = Summary>) -> Self {
+        let bars = (0..).zip(means);
+        Self::new(label, bars.map(|(x, mean)| Point::mean(f64::from(x), &mean)))
+    }
+}
+
 /// A value with its error bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
@@ -56,6 +73,23 @@ pub struct Point {
     pub y: f64,
     /// Half the height of the error bar; 0 for none.
     pub error: f64,
+}
+
+impl Point {
+    /// A value without an error bar.
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, error: 0.0 }
+    }
+
+    /// A mean with its interval.
+    pub fn mean(x: f64, mean: &Summary) -> Self {
+        let error = mean.confidence;
+        Self {
+            x,
+            y: mean.mean,
+            error,
+        }
+    }
 }
 
 /// Width and height in pixels.
@@ -83,6 +117,39 @@ const PALETTE: [RGBColor; 7] = [
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Figure {
+    /// Bars in named groups. The labels are those of the axes.
+    pub fn bars(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        labels: [&str; 2],
+        groups: impl Into<Vec<String>>,
+        series: impl Into<Vec<Series>>,
+    ) -> Self {
+        let groups = groups.into();
+        Self {
+            plot: Plot::Bars { groups },
+            ..Self::lines(name, title, labels, series)
+        }
+    }
+
+    /// Lines over a numeric axis.
+    pub fn lines(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        labels: [&str; 2],
+        series: impl Into<Vec<Series>>,
+    ) -> Self {
+        let [x_label, y_label] = labels.map(str::to_owned);
+        Self {
+            name: name.into(),
+            title: title.into(),
+            x_label,
+            y_label,
+            plot: Plot::Lines,
+            series: series.into(),
+        }
+    }
+
     /// As an SVG document.
     pub fn svg(&self) -> String {
         let mut text = String::new();

@@ -102,6 +102,36 @@ pub struct Finding {
     pub why: String,
 }
 
+impl Finding {
+    /// A claim of a paper beside our result.
+    pub fn new(
+        what: impl Into<String>,
+        paper: impl Into<String>,
+        seen: impl Into<String>,
+        verdict: Verdict,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            paper: paper.into(),
+            seen: seen.into(),
+            verdict,
+            why: String::new(),
+        }
+    }
+
+    /// One that no paper has: a measurement, or a claim of our own.
+    pub fn own(what: impl Into<String>, seen: impl Into<String>, verdict: Verdict) -> Self {
+        Self::new(what, "–", seen, verdict)
+    }
+
+    /// With the reason for the verdict.
+    #[must_use]
+    pub fn because(mut self, why: impl Into<String>) -> Self {
+        self.why = why.into();
+        self
+    }
+}
+
 /// The results of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
@@ -120,6 +150,24 @@ pub struct Report {
 }
 
 impl Report {
+    /// Without its name, which it gets from its experiment.
+    pub fn new(
+        title: &'static str,
+        about: impl Into<String>,
+        findings: Vec<Finding>,
+        table: Table,
+        figures: Vec<Figure>,
+    ) -> Self {
+        Self {
+            name: "",
+            title,
+            about: about.into(),
+            findings,
+            table,
+            figures,
+        }
+    }
+
     /// As a section of a Markdown page. Figures are named as files beside it.
     pub fn markdown(&self) -> String {
         let mut text = format!("## {}: {}\n\n{}\n\n", self.name, self.title, self.about);
@@ -160,9 +208,29 @@ pub fn page(preface: &str, reports: &[Report]) -> String {
     text
 }
 
+/// Numbers for a table.
+pub fn cells<const N: usize>(numbers: [f64; N]) -> [String; N] {
+    numbers.map(|number| format!("{number:.2}"))
+}
+
 /// A mean, its interval and its deviation, for a table.
-pub fn cells(summary: &Summary) -> [String; 3] {
-    [summary.mean, summary.confidence, summary.deviation].map(|number| format!("{number:.2}"))
+pub fn spread(summary: &Summary) -> [String; 3] {
+    cells([summary.mean, summary.confidence, summary.deviation])
+}
+
+/// A mean and its interval, for a table.
+pub fn mean(summary: &Summary) -> [String; 2] {
+    cells([summary.mean, summary.confidence])
+}
+
+/// Results side by side, in a claim.
+pub fn joined(values: impl IntoIterator<Item = String>) -> String {
+    values.into_iter().collect::<Vec<_>>().join(" / ")
+}
+
+/// A load in percent as a factor: submissions come faster by it.
+pub fn load_name(load: u32) -> String {
+    format!("×{}", f64::from(load) / 100.0)
 }
 
 #[cfg(test)]

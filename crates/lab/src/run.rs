@@ -2,23 +2,14 @@
 //! of their own because they are never the same twice, times.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::time::Instant;
-use std::{fs, io};
 
 use crate::experiment::{Experiment, Setup};
 use crate::report::{Report, page};
+use advisor::fault::Fault;
 use advisor::workload::Filter;
-
-/// A file that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {source}", path.display())]
-pub struct WriteError {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// Why.
-    pub source: io::Error,
-}
 
 /// Runs experiments one after the other, each on all threads, and writes their files into `folder`. `starts` gets the name of
 /// each before it runs.
@@ -31,11 +22,8 @@ pub fn run(
     filter: Filter,
     folder: &Path,
     starts: &dyn Fn(&str),
-) -> Result<Vec<Report>, WriteError> {
-    fs::create_dir_all(folder).map_err(|source| WriteError {
-        path: folder.to_owned(),
-        source,
-    })?;
+) -> Result<Vec<Report>, Fault> {
+    fs::create_dir_all(folder).map_err(|why| Fault::of(folder, why))?;
     let mut times = String::from("experiment,seconds,threads\n");
     let mut decisions = String::from("experiment,algorithm,load,idle periods,nanoseconds per decision\n");
     let mut reports = Vec::new();
@@ -74,9 +62,9 @@ pub fn run(
     Ok(reports)
 }
 
-fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Fault> {
     let path = folder.join(name);
-    fs::write(&path, bytes).map_err(|source| WriteError { path, source })
+    fs::write(&path, bytes).map_err(|why| Fault::of(&path, why))
 }
 
 /// The experiments that were run, their data, and the people to thank.

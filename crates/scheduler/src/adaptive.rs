@@ -9,7 +9,7 @@
 use crate::moldable::{Shapes, WHOLE_PPM};
 use crate::preemptive::{Piece, Preemption};
 use crate::refusal::Reason;
-use crate::slot_tree::{SlotError, SlotTree};
+use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -234,50 +234,8 @@ impl Plan {
         Decision::Accepted { pieces, moved }
     }
 
-    /// Takes in a request with the pieces it already has, as after a restart; they are not checked against its shapes.
-    ///
-    /// # Errors
-    /// The slot tree's, where a piece does not fit or lies in the past altogether, or there is none; then nothing is
-    /// changed.
-    ///
-    /// # Panics
-    /// If a request of this id waits or runs.
-    pub fn restore(&mut self, request: Request, mut pieces: Vec<Piece>) -> Result<(), SlotError> {
-        let id = request.id;
-        assert!(!self.bookings.contains_key(&id), "request {id} is in the plan");
-        if pieces.is_empty() {
-            return Err(SlotError::Interval);
-        }
-        pieces.sort_by_key(|piece| piece.interval);
-        for (count, piece) in pieces.iter().enumerate() {
-            if let Err(error) = self.slots.reserve(piece.interval, piece.nodes) {
-                free(&mut self.slots, &pieces[..count]);
-                return Err(error);
-            }
-        }
-        self.bookings.insert(id, Booking { request, pieces });
-        Ok(())
-    }
-
-    /// Frees the nodes of a request from `now` on, because it is cancelled or complete before its time. With missing deadline
-    /// first it lets the waiting ones move up: placed again, or, where one would then have no place, each in order by itself
-    /// wherever that completes it earlier. The ids of the requests with changed pieces; `None` if no such request waits or runs.
-    pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<u64>> {
-        self.advance(now);
-        let mut pieces = self.bookings.remove(&id)?.pieces;
-        pieces.retain_mut(|piece| {
-            piece.interval.start = piece.interval.start.max(self.now);
-            !piece.interval.is_empty()
-        });
-        free(&mut self.slots, &pieces);
-        Some(match self.policy {
-            Policy::Fifo => Vec::new(),
-            Policy::MissingDeadlineFirst => self.place_anew().unwrap_or_else(|| self.move_up_one_by_one()),
-        })
-    }
-
     /// Lets time pass: pieces that have started no longer move, and completed requests are forgotten.
-    pub fn advance(&mut self, now: Time) {
+    fn advance(&mut self, now: Time) {
         if now <= self.now {
             return;
         }
@@ -300,11 +258,6 @@ impl Plan {
     /// The free nodes over time.
     pub fn slots(&self) -> &SlotTree {
         &self.slots
-    }
-
-    /// The latest time that it got.
-    pub fn now(&self) -> Time {
-        self.now
     }
 
     fn place_in_what_is_left(&mut self, id: u64) -> Option<Vec<u64>> {
@@ -365,37 +318,6 @@ impl Plan {
             }
         }
     }
-
-    fn move_up_one_by_one(&mut self) -> Vec<u64> {
-        let now = self.now;
-        let mut queue: Vec<(i128, u64)> = self
-            .bookings
-            .values()
-            .filter(|booking| booking.started(now) < booking.pieces.len())
-            .map(|booking| booking.request.urgency(&booking.pieces[..booking.started(now)]))
-            .collect();
-        queue.sort_unstable();
-        let mut moved = Vec::new();
-        for (_, id) in queue {
-            let Some(booking) = self.bookings.get_mut(&id) else {
-                continue;
-            };
-            let old = booking.pieces.split_off(booking.started(now));
-            free(&mut self.slots, &old);
-            let new = booking.request.place(&self.slots, now, &booking.pieces);
-            let earlier = new.filter(|new| completion(new) < completion(&old));
-            moved.extend(earlier.is_some().then_some(id));
-            let pieces = earlier.unwrap_or(old);
-            occupy(&mut self.slots, &pieces);
-            booking.pieces.extend(pieces);
-        }
-        moved.sort_unstable();
-        moved
-    }
-}
-
-fn completion(pieces: &[Piece]) -> Option<Time> {
-    pieces.last().map(|piece| piece.interval.end)
 }
 
 /// Takes nodes that are known to be free.

@@ -38,17 +38,6 @@ pub struct Limits {
     pub count_max: usize,
 }
 
-impl Alternative {
-    /// φ: the deviation as a share of `duration`.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a ratio to be shown; comparisons are made on the seconds"
-    )]
-    pub fn phi(&self, duration: Seconds) -> f64 {
-        self.deviation as f64 / duration as f64
-    }
-}
-
 impl Schedule {
     /// The alternatives of a request that [`Schedule::submit`] refuses at `now`, nearest first, then earlier start first.
     /// None for one that is accepted, or that no plan can hold. Nothing is committed.
@@ -86,7 +75,7 @@ impl Schedule {
                 options.push((completion - request.deadline, slot.end, Side::After));
             }
         }
-        options.retain(|(deviation, ..)| !limits.phi_max.exceeded(*deviation, request.duration));
+        options.retain(|(deviation, ..)| *deviation <= deviation_max);
         // Of one duration, so sorting by seconds is sorting by φ.
         options.sort_unstable();
         options.dedup();

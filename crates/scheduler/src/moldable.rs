@@ -9,7 +9,7 @@ use crate::slot_tree::{MAX_CAPACITY, SlotTree};
 use crate::time::{Interval, Seconds};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
 /// The most sizes of one request: each is a search in the plan, so they bound the cost of a single request.
 pub const SIZES_MAX: usize = 10_000;
@@ -206,45 +206,20 @@ impl Shapes {
         (nodes, part(seconds, WHOLE_PPM))
     }
 
-    /// The shortest duration of any size that `capacity` nodes can hold. O(s).
-    pub fn shortest(&self, capacity: u32) -> Option<Seconds> {
-        let possible = self.iter().filter(|(nodes, _)| *nodes <= capacity);
-        possible.map(|(_, duration)| duration).min()
-    }
-
     /// The seconds that `ppm` millionths of the work last on `nodes` nodes; `None` when that is no allowed size.
     /// O(log s).
     pub fn duration(&self, nodes: u32, ppm: u32) -> Option<Seconds> {
-        let at = self.list.binary_search_by(|(listed, _)| nodes.cmp(listed)).ok()?;
-        Some(part(self.list[at].1, ppm))
+        Some(part(self.find(nodes)?.1, ppm))
     }
 
     /// The placement of the whole work inside `window` that completes first; of equal ones that on most nodes
     /// (adaptive requests, algorithm 1). At most one search of the plan per size, and none for a size too long to win.
     pub fn earliest(&self, slots: &SlotTree, window: Interval) -> Option<Choice> {
-        self.earliest_part(slots, window, WHOLE_PPM)
+        self.first_to_complete(slots, window, |seconds| part(seconds, WHOLE_PPM))
     }
 
-    /// As [`Shapes::earliest`], for `ppm` millionths of the work.
-    pub fn earliest_part(&self, slots: &SlotTree, window: Interval, ppm: u32) -> Option<Choice> {
-        self.first_to_complete(slots, window, |seconds| part(seconds, ppm))
-    }
-
-    /// As [`Shapes::earliest`], for the work between two cuts, in millionths of it. The cuts are rounded to whole seconds, so
-    /// that the parts between all of them last as long as the whole. On no size where nothing is left between them.
-    pub fn earliest_between(&self, slots: &SlotTree, window: Interval, cuts: Range<u32>) -> Option<Choice> {
-        self.first_to_complete(slots, window, |seconds| {
-            cut(seconds, cuts.end) - cut(seconds, cuts.start)
-        })
-    }
-
-    /// As [`Shapes::earliest_part`], with the seconds rounded up, so that none of that part is left.
-    pub fn earliest_covering(&self, slots: &SlotTree, window: Interval, ppm: u32) -> Option<Choice> {
-        self.first_to_complete(slots, window, |seconds| covering(seconds, ppm))
-    }
-
-    /// The placement that completes first where each size lasts as long as `lasts` makes of its seconds.
-    fn first_to_complete(
+    /// As [`Shapes::earliest`], where each size lasts as long as `lasts` makes of its seconds; on no size where that is nothing.
+    pub(crate) fn first_to_complete(
         &self,
         slots: &SlotTree,
         window: Interval,
@@ -320,7 +295,7 @@ fn exact(seconds: Seconds) -> Option<f64> {
 
 /// The second of the work at which `ppm` millionths of it are done: to the nearest, halves to even; the end of the work is
 /// where it is for the whole.
-fn cut(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn cut(seconds: f64, ppm: u32) -> Seconds {
     match ppm {
         WHOLE_PPM => part(seconds, ppm),
         ppm => nearest(seconds, ppm),
@@ -328,7 +303,7 @@ fn cut(seconds: f64, ppm: u32) -> Seconds {
 }
 
 /// The whole seconds of `ppm` millionths of `seconds`: to the nearest, halves to even, at least one.
-fn part(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn part(seconds: f64, ppm: u32) -> Seconds {
     nearest(seconds, ppm).max(1)
 }
 
@@ -338,7 +313,7 @@ fn part(seconds: f64, ppm: u32) -> Seconds {
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"
 )]
-fn covering(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn covering(seconds: f64, ppm: u32) -> Seconds {
     let share = f64::from(ppm) / f64::from(WHOLE_PPM);
     ((share * seconds - 1e-6).ceil() as Seconds).max(1)
 }

@@ -5,7 +5,7 @@
 //! order and never overlap, so one that completes earlier never hurts those after it. Therefore the search has to remember only
 //! the earliest completion of each part of the work, found once.
 
-use crate::moldable::{Choice, Shapes, WHOLE_PPM};
+use crate::moldable::{Choice, Shapes, WHOLE_PPM, covering, cut, part};
 use crate::slot_tree::SlotTree;
 use crate::time::Interval;
 use std::fmt;
@@ -260,11 +260,12 @@ impl Search<'_> {
         let end_ppm = WHOLE_PPM.min(to * self.interval_ppm);
         let start_ppm = from * self.interval_ppm;
         let work_ppm = end_ppm - start_ppm;
-        let Choice { interval, nodes } = match self.rounding {
-            Rounding::Pieces => shapes.earliest_part(self.slots, window, work_ppm)?,
-            Rounding::Cuts => shapes.earliest_between(self.slots, window, start_ppm..end_ppm)?,
-            Rounding::Up => shapes.earliest_covering(self.slots, window, work_ppm)?,
+        let lasts = |seconds| match self.rounding {
+            Rounding::Pieces => part(seconds, work_ppm),
+            Rounding::Cuts => cut(seconds, end_ppm) - cut(seconds, start_ppm),
+            Rounding::Up => covering(seconds, work_ppm),
         };
+        let Choice { interval, nodes } = shapes.first_to_complete(self.slots, window, lasts)?;
         Some(Piece {
             interval,
             nodes,

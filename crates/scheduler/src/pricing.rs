@@ -8,12 +8,14 @@
 use crate::adaptive::Request;
 use crate::admission::Fraction;
 use crate::preemptive::{Piece, Preemption};
-use crate::time::{Seconds, Time};
-use std::iter::Sum;
-use std::ops::{Add, Sub};
+use crate::time::{Interval, Seconds, Time};
+use std::ops::Sub;
 
 /// Seconds in the hour that rates are given for.
 const HOUR: i128 = 3_600;
+/// Steps of the load factor: hundredths of a percent.
+const LOAD_STEPS: u32 = 10_000;
+
 /// Millionths of the currency in its unit.
 const MICROS: i128 = 1_000_000;
 
@@ -64,23 +66,10 @@ impl Price {
     }
 }
 
-impl Add for Price {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
 impl Sub for Price {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Sum for Price {
-    fn sum<I: Iterator<Item = Self>>(prices: I) -> Self {
-        prices.fold(Self::default(), Add::add)
     }
 }
 
@@ -129,6 +118,18 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// That of work in one size and one piece, placed in `slot` at `now`, which could lie anywhere in `window`.
+    pub fn rigid(node_seconds: u128, slot: Interval, window: Interval, now: Time) -> Self {
+        Self {
+            node_seconds,
+            completion: slot.end - now,
+            fastest: slot.duration(),
+            deadline: window.end - now,
+            preemptive: false,
+            shapes: 1,
+        }
+    }
+
     /// That of `request`, submitted at `submitted`, in `pieces`.
     pub fn of(request: &Request, submitted: Time, pieces: &[Piece]) -> Self {
         let area =
@@ -143,6 +144,17 @@ impl Usage {
             preemptive: preemption.pieces_max() > 1,
             shapes: flexibility_factor(request.shapes().len(), preemption),
         }
+    }
+}
+
+/// The load factor of a window of `whole` node-seconds: 1 where none of them is taken, 1 + `busy` where all are, rounded down to a
+/// hundredth of a percent.
+pub fn load_factor(busy: Fraction, taken: u128, whole: u128) -> Fraction {
+    let whole = whole * u128::from(busy.denominator);
+    let more = taken * u128::from(busy.numerator) * u128::from(LOAD_STEPS) / whole.max(1);
+    Fraction {
+        numerator: u32::try_from(more).map_or(u32::MAX, |more| LOAD_STEPS.saturating_add(more)),
+        denominator: LOAD_STEPS,
     }
 }
 

@@ -66,6 +66,15 @@ impl Request {
         Interval::of(start, self.duration)
     }
 
+    /// Its placement from `start`.
+    pub(crate) fn placed(&self, start: Time) -> Placement {
+        Placement {
+            id: self.id,
+            slot: self.slot(start),
+            nodes: self.nodes,
+        }
+    }
+
     /// Why no plan of a resource of `capacity` nodes can hold it, if so.
     pub fn impossible(&self, capacity: u32, now: Time) -> Option<Reason> {
         if self.duration < 1 || self.nodes < 1 || self.deadline - self.ready < self.duration {

@@ -147,7 +147,7 @@ fn alternatives_are_the_nearest_slots_and_can_be_taken() {
         side: Side::Before,
     };
     assert_eq!(found, [after, before]);
-    assert!((after.phi(40) - 1.25).abs() < 1e-12);
+    assert_eq!(after.deviation, 50);
     let limits = Limits {
         phi_max: Fraction::percent(124),
         count_max: 10,

@@ -123,7 +123,8 @@ fn check(rows: &[Row], name: &str, expected: &Value) {
             profile: Fraction::percent(100 * row.profile),
             ..Tariff::PUBLISHED
         };
-        profit = profit + tariff.price(&usage).expect("an amount");
+        let price = tariff.price(&usage).expect("an amount");
+        profit = Price::from_units(profit.units() + price.units());
         completions += usage.completion;
     }
     let micros = (expected["profit"].as_f64().expect("a profit") * 1e6).round();

@@ -12,7 +12,7 @@ use std::time::Instant;
 use wsag::constraints::CompiledTemplate;
 use wsag::endpoint::EndpointReference;
 use wsag::templates::ADVANCE_RESERVATION;
-use wsag::{Document, Message, agreements, guard, read, rules};
+use wsag::{Document, Message, guard, operations, read, rules};
 
 /// Seconds of one call: the least mean of several rounds.
 fn seconds(mut call: impl FnMut()) -> f64 {
@@ -88,7 +88,7 @@ fn main() {
         report(
             "answer",
             seconds(|| {
-                drop(black_box(agreements::create_agreement_response(
+                drop(black_box(operations::create_agreement_response(
                     &answer,
                     &[],
                     &[],
@@ -99,7 +99,7 @@ fn main() {
             let document = Document::parse(black_box(text.as_bytes())).unwrap();
             let message = read(&document).unwrap();
             assert!(rules::check(&document).is_empty() && template.check(&document).is_empty());
-            black_box((message, agreements::create_agreement_response(&answer, &[], &[])));
+            black_box((message, operations::create_agreement_response(&answer, &[], &[])));
         });
         report("all of it", whole);
     }

@@ -3,7 +3,7 @@
 use crate::datatypes;
 use crate::document::Node;
 use crate::ns::ARP;
-use crate::reader::{Check, Sequence};
+use crate::reader::{Check, simple};
 use crate::time::DateTime;
 use crate::writer::Xml;
 
@@ -21,25 +21,19 @@ pub struct AllocationTimeConstraint {
 }
 
 /// Reads a window.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> AllocationTimeConstraint {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let start = sequence
-        .optional(ARP, "StartTime")
-        .and_then(|node| check.date_time(node));
-    let end = sequence
-        .optional(ARP, "EndTime")
-        .and_then(|node| check.date_time(node));
-    let duration = sequence
-        .optional(ARP, "Duration")
-        .and_then(|node| check.simple(node, seconds));
-    sequence.end(check);
-    AllocationTimeConstraint { start, end, duration }
+pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<AllocationTimeConstraint> {
+    check.children(node, |children| {
+        Some(AllocationTimeConstraint {
+            start: children.optional(ARP, "StartTime", simple(str::parse)),
+            end: children.optional(ARP, "EndTime", simple(str::parse)),
+            duration: children.optional(ARP, "Duration", simple(seconds)),
+        })
+    })
 }
 
-fn seconds(text: &str) -> Result<i32, String> {
+fn seconds(text: &str) -> Result<i32, &'static str> {
     let value = datatypes::integer(text).and_then(|value| i32::try_from(value).ok());
-    value.ok_or_else(|| "a whole number of seconds is expected, such as 3600".to_owned())
+    value.ok_or("a whole number of seconds is expected, such as 3600")
 }
 
 impl AllocationTimeConstraint {

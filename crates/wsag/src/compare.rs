@@ -7,15 +7,13 @@ use crate::datatypes::Decimal;
 use crate::document::{Document, Node};
 use crate::ns::WSAG;
 use crate::reader::collapse;
-use crate::rules;
 use crate::time::DateTime;
 use crate::violation::{Violation, ViolationKind};
 
 /// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
 /// they agree. O(n).
 pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violation> {
-    let first = |document| rules::offers(document).into_iter().next();
-    let (Some(sent), Some(offered)) = (first(sent), first(offered)) else {
+    let (Some(&sent), Some(&offered)) = (sent.offers().first(), offered.offers().first()) else {
         return Some(Violation {
             path: "/".to_owned(),
             kind: ViolationKind::Value,
@@ -23,7 +21,7 @@ pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violati
         });
     };
     ["Context", "Terms"].into_iter().find_map(|local| {
-        let (one, other) = (child(sent, local), child(offered, local));
+        let (one, other) = (sent.child(WSAG, local), offered.child(WSAG, local));
         match (one, other) {
             (Some(one), Some(other)) => differs(one, other),
             _ => Some(found(
@@ -32,10 +30,6 @@ pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violati
             )),
         }
     })
-}
-
-fn child<'d>(offer: Node<'d>, local: &str) -> Option<Node<'d>> {
-    offer.children().find(|child| child.is(WSAG, local))
 }
 
 fn differs(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
@@ -57,13 +51,11 @@ fn differs(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
     }
     let mut others = offered.children();
     for child in sent.children() {
-        match others.next() {
-            Some(other) => {
-                if let Some(difference) = differs(child, other) {
-                    return Some(difference);
-                }
-            }
-            None => return Some(found(child, "it was not offered")),
+        let Some(other) = others.next() else {
+            return Some(found(child, "it was not offered"));
+        };
+        if let Some(difference) = differs(child, other) {
+            return Some(difference);
         }
     }
     let missing = others.next()?;

@@ -26,6 +26,50 @@ pub(crate) fn double(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
+/// A name that is not empty.
+pub(crate) fn token(text: &str) -> Result<String, &'static str> {
+    let text = Some(text).filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or("it may not be empty")
+}
+
+/// xs:integer, as a value that is read.
+pub(crate) fn whole_number(text: &str) -> Result<i64, &'static str> {
+    integer(text).ok_or("a whole number is expected")
+}
+
+/// xs:double, as a value that is read.
+pub(crate) fn number(text: &str) -> Result<f64, &'static str> {
+    double(text).ok_or("a number is expected")
+}
+
+/// xs:boolean.
+pub(crate) fn boolean(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err("true or false is expected"),
+    }
+}
+
+/// A whole number from 1 to `u32::MAX`.
+pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
+    // The unsigned types of XML Schema take no sign, not even a plus.
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let value = text.parse().ok().filter(|value| digits && *value > 0);
+    value.ok_or("a whole number from 1 to 4294967295 is expected")
+}
+
+/// xs:double, shortest form that reads back as the same.
+pub(crate) fn write_double(value: f64) -> String {
+    if value.is_nan() {
+        "NaN".to_owned()
+    } else if value.is_infinite() {
+        if value > 0.0 { "INF" } else { "-INF" }.to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
 /// xs:decimal, of any length, compared exactly: sign, then digits before and after the point without the zeros
 /// that do not count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -57,15 +101,9 @@ impl Decimal {
 
     /// Digits that count, at least one.
     pub(crate) fn total_digits(&self) -> usize {
-        let leading = if self.whole.is_empty() {
-            self.fraction.trim_start_matches('0').len()
-        } else {
-            0
-        };
-        if self.whole.is_empty() {
-            leading.max(1)
-        } else {
-            self.whole.len() + self.fraction.len()
+        match self.whole.len() {
+            0 => self.fraction.trim_start_matches('0').len().max(1),
+            whole => whole + self.fraction.len(),
         }
     }
 
@@ -92,14 +130,10 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
+        // Without trailing zeros, the order of fractions is that of their texts.
         let magnitude = |one: &Decimal, two: &Decimal| {
-            let whole = one
-                .whole
-                .len()
-                .cmp(&two.whole.len())
-                .then_with(|| one.whole.cmp(&two.whole));
-            // Without trailing zeros, the order of fractions is that of their texts.
-            whole.then_with(|| one.fraction.cmp(&two.fraction))
+            let parts = (one.whole.len(), &one.whole, &one.fraction);
+            parts.cmp(&(two.whole.len(), &two.whole, &two.fraction))
         };
         match (self.negative, other.negative) {
             (false, false) => magnitude(self, other),

@@ -1,14 +1,13 @@
 //! A guarded document as a tree, its nodes, their paths, and fragments cut out of it verbatim.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
+use crate::fragment::Fragment;
 use crate::guard::{self, GuardError};
 use crate::ns;
 use crate::places::Places;
-use crate::rules;
-use crate::tree::{self, Element, NONE, Name, Tree};
+use crate::tree::{self, Attribute, Element, NONE, Name, Tree};
 use crate::writer::{Piece, escape_attribute};
 
 /// An offer that was put together from values, to be checked as a document without being written.
@@ -44,8 +43,8 @@ impl<'a> Document<'a> {
         Ok(Document { tree })
     }
 
-    /// The tree of an offer that was put together from values, to be checked: it has no text, so that it is neither read nor cut
-    /// into fragments. Its faults are reported at `places`.
+    /// The tree of an offer that was put together from values, to be checked: it has no text, so that nothing is cut out of
+    /// it. Its faults are reported at `places`.
     ///
     /// # Errors
     /// That it is larger than a document may be.
@@ -66,33 +65,8 @@ impl<'a> Document<'a> {
     /// The path of the `nth` element (from 0) of this name in document order; of the root where there is none, so that
     /// a missing element can be reported too. O(size of the document).
     pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
-        let Some(root) = self.root() else {
-            return "/".to_owned();
-        };
-        let found = root
-            .descendants()
-            .filter(|node| node.is(namespace, local))
-            .nth(nth);
-        found.unwrap_or(root).path()
-    }
-
-    /// The first offer in this document as a document of its own, its content verbatim: the part to keep of a bare offer or of
-    /// one in a message. None where there is no offer.
-    pub fn offer_xml(&self) -> Option<String> {
-        rules::offers(self).into_iter().next().map(offer_xml)
-    }
-
-    /// `wsag:Context` and `wsag:Terms` of the first offer in this document, verbatim, for
-    /// [`crate::states::AgreementProperties`].
-    pub fn offer_fragments(&self) -> Option<(Fragment, Fragment)> {
-        let offer = rules::offers(self).into_iter().next()?;
-        let child = |name| {
-            offer
-                .children()
-                .find(|child| child.is(ns::WSAG, name))
-                .map(Node::fragment)
-        };
-        child("Context").zip(child("Terms"))
+        let mut found = self.root().descendants().filter(|node| node.is(namespace, local));
+        found.nth(nth).unwrap_or(self.root()).path()
     }
 
     /// Whether its fragments needed [`INHERITED_MAX`] or more, so that not all of them can stand alone.
@@ -100,12 +74,12 @@ impl<'a> Document<'a> {
         self.tree.inheritable.get() == 0
     }
 
-    /// The root element. The guard refuses documents without one.
-    pub(crate) fn root(&self) -> Option<Node<'_>> {
-        (!self.tree.elements.is_empty()).then_some(Node {
+    /// The root element. No tree is built without one.
+    pub(crate) fn root(&self) -> Node<'_> {
+        Node {
             tree: &self.tree,
             id: 0,
-        })
+        }
     }
 }
 
@@ -147,9 +121,19 @@ impl<'d> Node<'d> {
         (id != NONE).then_some(Node { id, ..self })
     }
 
+    /// This element and those around it, innermost first.
+    fn ancestors(self) -> impl Iterator<Item = Node<'d>> {
+        std::iter::successors(Some(self), |node| node.parent())
+    }
+
     /// The child elements in order.
     pub(crate) fn children(self) -> impl Iterator<Item = Node<'d>> {
         std::iter::successors(self.first_child(), |child| child.next())
+    }
+
+    /// The first child element of this name.
+    pub(crate) fn child(self, namespace: &str, local: &str) -> Option<Node<'d>> {
+        self.children().find(|child| child.is(namespace, local))
     }
 
     pub(crate) fn first_child(self) -> Option<Node<'d>> {
@@ -173,10 +157,14 @@ impl<'d> Node<'d> {
         })
     }
 
+    fn own_attributes(self) -> &'d [Attribute<'d>] {
+        let range = &self.element().attributes;
+        &self.tree.attributes[range.start as usize..range.end as usize]
+    }
+
     /// Attributes other than namespace declarations: namespace, local name, value.
     pub(crate) fn attributes(self) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
-        let range = &self.element().attributes;
-        self.tree.attributes[range.start as usize..range.end as usize]
+        self.own_attributes()
             .iter()
             .map(move |one| (self.namespace_of(one.name), one.name.local, one.value.as_ref()))
     }
@@ -228,7 +216,7 @@ impl<'d> Node<'d> {
     /// All prefixes in scope here that are not the default one, innermost first.
     pub(crate) fn prefixes(self) -> Vec<(&'d str, &'d str)> {
         let mut found: Vec<(&str, &str)> = Vec::new();
-        for at in std::iter::successors(Some(self), |node| node.parent()) {
+        for at in self.ancestors() {
             for (prefix, namespace) in at.declarations() {
                 if !prefix.is_empty() && found.iter().all(|(known, _)| *known != prefix) {
                     found.push((prefix, namespace));
@@ -250,16 +238,12 @@ impl<'d> Node<'d> {
     /// The path from the root, as [`crate::Violation`] describes it.
     pub(crate) fn path(self) -> String {
         if let Some(places) = self.tree.places.filter(|places| !places.is_document()) {
-            let mut line = std::iter::successors(Some(self), |node| node.parent());
-            let place = line.find_map(|node| places.of(&node.name(), || node.position()));
+            let place = self
+                .ancestors()
+                .find_map(|node| places.of(&node.name(), || node.position()));
             return place.unwrap_or(places.root()).to_owned();
         }
-        let mut steps = Vec::new();
-        let mut node = Some(self);
-        while let Some(at) = node {
-            steps.push(at.step());
-            node = at.parent();
-        }
+        let mut steps: Vec<String> = self.ancestors().map(Node::step).collect();
         steps.reverse();
         steps.concat()
     }
@@ -301,21 +285,20 @@ impl<'d> Node<'d> {
             text.match_indices(prefix)
                 .any(|(at, _)| text[at + prefix.len()..].starts_with(':'))
         };
-        let element = self.element();
-        let attributes =
-            &self.tree.attributes[element.attributes.start as usize..element.attributes.end as usize];
-        element.name.prefix == prefix
+        let mut attributes = self.own_attributes().iter();
+        self.element().name.prefix == prefix
             || (!prefix.is_empty()
                 && (mentions(&self.text())
-                    || attributes
-                        .iter()
-                        .any(|one| one.name.prefix == prefix || mentions(&one.value))))
+                    || attributes.any(|one| one.name.prefix == prefix || mentions(&one.value))))
             || self.children().any(|child| child.needs(prefix))
     }
 
-    /// This element verbatim, able to stand alone.
+    /// This element verbatim, able to stand alone; empty where the document was made of values and has no text.
     pub(crate) fn fragment(self) -> Fragment {
-        let source = &self.tree.text[self.range()];
+        let source = self.tree.text.get(self.range());
+        let Some(source) = source.filter(|source| !source.is_empty()) else {
+            return Fragment::written(String::new());
+        };
         let name_end = source
             .find([' ', '\t', '\r', '\n', '/', '>'])
             .unwrap_or(source.len());
@@ -340,7 +323,7 @@ impl<'d> Node<'d> {
             left.set(left.get().saturating_sub(text.len() - before));
         }
         text.push_str(&source[name_end..]);
-        Fragment(text)
+        Fragment::written(text)
     }
 }
 
@@ -353,59 +336,13 @@ fn joined<'d>(mut pieces: impl Iterator<Item = &'d str>) -> Cow<'d, str> {
     text
 }
 
-/// The content of an offer, from any element, as a document with the offer as its root.
-pub(crate) fn offer_xml(offer: Node<'_>) -> String {
-    let mut text = format!("<wsag:AgreementOffer xmlns:wsag=\"{}\"", ns::WSAG);
-    if let Some(id) = offer.attribute(ns::WSAG, "AgreementId") {
-        text.push_str(" wsag:AgreementId=\"");
-        text.push_str(&escape_attribute(id));
-        text.push('"');
-    }
-    text.push('>');
-    for child in offer.children().filter(|child| child.namespace() == ns::WSAG) {
-        text.push_str(child.fragment().as_str());
-    }
-    text.push_str("</wsag:AgreementOffer>");
-    text
-}
-
-/// One element cut out of a guarded document, with every namespace declaration that it needs to stand alone. Kept verbatim, so
-/// that the words of one party come back to it unchanged.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Fragment(String);
-
 impl Fragment {
-    /// The XML text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Takes a text that holds one element.
     ///
     /// # Errors
     /// The errors of the guard.
     pub fn parse(text: &str) -> Result<Fragment, GuardError> {
         let document = Document::parse(text.as_bytes())?;
-        // The guard refuses documents without a root.
-        Ok(document
-            .root()
-            .map_or_else(|| Fragment(String::new()), Node::fragment))
-    }
-
-    /// A fragment from XML that this crate has written.
-    pub(crate) fn written(text: String) -> Fragment {
-        Fragment(text)
-    }
-}
-
-impl fmt::Debug for Fragment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Fragment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        Ok(document.root().fragment())
     }
 }

@@ -1,9 +1,10 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
-use crate::document::{Fragment, Node};
+use crate::datatypes::token;
+use crate::document::Node;
+use crate::fragment::Fragment;
 use crate::ns::WSA;
-use crate::reader::{Check, Sequence, fragments};
-use crate::terms::token;
+use crate::reader::{Check, fragments, simple, verbatim};
 use crate::writer::Xml;
 
 /// `wsa:EndpointReferenceType`.
@@ -31,33 +32,35 @@ impl EndpointReference {
         xml.end();
     }
 
-    /// Writes the element of this name; the namespace of WS-Addressing must be declared above it.
-    pub(crate) fn write(&self, xml: &mut Xml, name: &'static str) {
-        xml.start(name);
-        self.write_content(xml);
-        xml.end();
-    }
-
     fn write_content(&self, xml: &mut Xml) {
         xml.element("wsa:Address", &self.address);
         xml.insert_all(&self.rest);
     }
 }
 
+/// Writes a reference, if there is one, as the element of this name; the namespace of WS-Addressing must be declared above it.
+pub(crate) fn write<'e>(
+    xml: &mut Xml,
+    name: &'static str,
+    reference: impl Into<Option<&'e EndpointReference>>,
+) {
+    if let Some(reference) = reference.into() {
+        xml.start(name);
+        reference.write_content(xml);
+        xml.end();
+    }
+}
+
 /// Reads an element of the type of endpoint references.
 pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<EndpointReference> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let address = sequence
-        .required(check, WSA, "Address")
-        .and_then(|node| check.simple(node, token));
-    let mut rest = Vec::new();
-    rest.extend(sequence.optional(WSA, "ReferenceParameters"));
-    rest.extend(sequence.optional(WSA, "Metadata"));
-    rest.extend(sequence.foreign(WSA));
-    sequence.end(check);
-    Some(EndpointReference {
-        address: address?,
-        rest: fragments(&rest),
+    check.children(node, |children| {
+        let address = children.required(WSA, "Address", simple(token));
+        let parameters = children.optional(WSA, "ReferenceParameters", verbatim);
+        let metadata = children.optional(WSA, "Metadata", verbatim);
+        let foreign = fragments(&children.foreign(WSA));
+        Some(EndpointReference {
+            address: address?,
+            rest: parameters.into_iter().chain(metadata).chain(foreign).collect(),
+        })
     })
 }

@@ -10,8 +10,7 @@ use std::cmp::Ordering;
 use thiserror::Error;
 
 use crate::datatypes::Decimal;
-use crate::guarantees;
-use crate::terms::Terms;
+use crate::names::Named;
 use crate::time::{DateTime, Duration};
 use crate::violation::{listed, shortened};
 
@@ -21,6 +20,15 @@ pub const DIALECT: &str = "urn:bespeak:expression:1";
 pub const LENGTH_MAX: usize = 2_000;
 /// Deepest nesting of brackets and `not`.
 pub const NESTING_MAX: usize = 32;
+
+/// A text in an expression language, [`Parsed`] where it is in ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression {
+    /// The text as it stands.
+    pub text: String,
+    /// `bsp:dialect`; absent means our own.
+    pub dialect: Option<String>,
+}
 
 /// Why a text is no expression here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -149,37 +157,30 @@ pub struct Variables {
     known: Vec<(String, Result<Kind, String>)>,
 }
 
+const PREDEFINED: [(&str, Kind); 10] = [
+    ("submitted", Kind::DateTime),
+    ("ready", Kind::DateTime),
+    ("deadline", Kind::DateTime),
+    ("latest_start", Kind::DateTime),
+    ("planned_start", Kind::DateTime),
+    ("started", Kind::DateTime),
+    ("completed", Kind::DateTime),
+    ("duration", Kind::Duration),
+    ("granted", Kind::Duration),
+    ("nodes", Kind::Number),
+];
+
 impl Variables {
     /// The variables that every agreement has: `submitted`, `ready`, `deadline`, `latest_start`, `planned_start`,
     /// `started` and `completed` (dateTimes), `duration` and `granted` (durations: the contract's, and how long the work
     /// had its nodes), and `nodes` (a number).
     pub fn predefined() -> Variables {
-        let instants = [
-            "submitted",
-            "ready",
-            "deadline",
-            "latest_start",
-            "planned_start",
-            "started",
-            "completed",
-        ];
-        let mut known: Vec<(String, Result<Kind, String>)> = instants
+        let known = PREDEFINED
             .iter()
-            .map(|name| ((*name).to_owned(), Ok(Kind::DateTime)))
-            .collect();
-        known.push(("duration".to_owned(), Ok(Kind::Duration)));
-        known.push(("granted".to_owned(), Ok(Kind::Duration)));
-        known.push(("nodes".to_owned(), Ok(Kind::Number)));
-        Variables { known }
-    }
-
-    /// The predefined variables and those of the service properties among these terms.
-    pub fn of(terms: &Terms) -> Variables {
-        let mut variables = Variables::predefined();
-        for variable in terms.properties().flat_map(|properties| &properties.variables) {
-            variables.add(&variable.name, &variable.metric);
+            .map(|(name, kind)| ((*name).to_owned(), Ok(*kind)));
+        Variables {
+            known: known.collect(),
         }
-        variables
     }
 
     /// Adds a variable by its metric, such as `xs:dateTime`.
@@ -212,8 +213,11 @@ enum Tree {
     Compare(Comparison, Operand, Operand),
     Truth(Operand),
     Not(Box<Tree>),
-    And(Box<Tree>, Box<Tree>),
-    Or(Box<Tree>, Box<Tree>),
+    /// `and`, which one false side decides, or `or`, which one true side decides.
+    Join {
+        decisive: bool,
+        sides: Box<[Tree; 2]>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -237,7 +241,7 @@ impl Parsed {
     ///
     /// # Errors
     /// Why it cannot be evaluated.
-    pub fn of(expression: &guarantees::Expression, variables: &Variables) -> Result<Parsed, ExpressionError> {
+    pub fn of(expression: &Expression, variables: &Variables) -> Result<Parsed, ExpressionError> {
         match &expression.dialect {
             Some(dialect) if dialect != DIALECT => {
                 Err(ExpressionError::Dialect(shortened(dialect).into_owned()))
@@ -260,11 +264,10 @@ impl Parsed {
             variables,
         };
         let tree = parser.or(0)?;
-        if parser.peek() == Token::End {
-            Ok(Parsed(tree))
-        } else {
-            Err(parser.unexpected())
+        if !parser.peek().is_empty() {
+            return Err(parser.unexpected());
         }
+        Ok(Parsed(tree))
     }
 
     /// Whether it holds; None where a value is missing that would decide it.
@@ -294,6 +297,11 @@ impl Parsed {
 }
 
 impl Tree {
+    fn join(decisive: bool, left: Tree, right: Tree) -> Tree {
+        let sides = Box::new([left, right]);
+        Tree::Join { decisive, sides }
+    }
+
     fn evaluate(&self, lookup: &impl Fn(&str) -> Option<Range>) -> Option<bool> {
         match self {
             Tree::Compare(comparison, left, right) => {
@@ -308,16 +316,13 @@ impl Tree {
             },
             Tree::Not(inner) => inner.evaluate(lookup).map(|value| !value),
             // One side can decide, for any value of the other.
-            Tree::And(left, right) => match (left.evaluate(lookup), right.evaluate(lookup)) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            },
-            Tree::Or(left, right) => match (left.evaluate(lookup), right.evaluate(lookup)) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (Some(false), Some(false)) => Some(false),
-                _ => None,
-            },
+            Tree::Join { decisive, sides } => {
+                let [left, right] = sides.each_ref().map(|side| side.evaluate(lookup));
+                if left == Some(*decisive) || right == Some(*decisive) {
+                    return Some(*decisive);
+                }
+                left.and(right)
+            }
         }
     }
 
@@ -329,10 +334,7 @@ impl Tree {
             }
             Tree::Truth(operand) => visit(operand),
             Tree::Not(inner) => inner.operands(visit),
-            Tree::And(left, right) | Tree::Or(left, right) => {
-                left.operands(visit);
-                right.operands(visit);
-            }
+            Tree::Join { sides, .. } => sides.iter().for_each(|side| side.operands(visit)),
         }
     }
 }
@@ -353,19 +355,18 @@ impl Operand {
     }
 }
 
-impl Comparison {
-    fn of(word: &str) -> Option<Comparison> {
-        Some(match word {
-            "eq" => Comparison::Eq,
-            "ne" => Comparison::Ne,
-            "lt" => Comparison::Lt,
-            "le" => Comparison::Le,
-            "gt" => Comparison::Gt,
-            "ge" => Comparison::Ge,
-            _ => return None,
-        })
-    }
+impl Named for Comparison {
+    const NAMES: &'static [(Comparison, &'static str)] = &[
+        (Comparison::Eq, "eq"),
+        (Comparison::Ne, "ne"),
+        (Comparison::Lt, "lt"),
+        (Comparison::Le, "le"),
+        (Comparison::Gt, "gt"),
+        (Comparison::Ge, "ge"),
+    ];
+}
 
+impl Comparison {
     /// None where it depends on the later values, or where they have no order: different kinds from the lookup, or durations of
     /// months and days.
     fn holds(self, left: Range, right: Range) -> Option<bool> {
@@ -400,15 +401,6 @@ fn order(left: Value, right: Value) -> Option<Ordering> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Token<'t> {
-    Word(&'t str),
-    Open,
-    Close,
-    Other(&'t str),
-    End,
-}
-
 struct Parser<'t, 'v> {
     text: &'t str,
     at: usize,
@@ -416,47 +408,33 @@ struct Parser<'t, 'v> {
 }
 
 impl<'t> Parser<'t, '_> {
-    /// The next token, without taking it; white space before it is skipped.
-    fn peek(&mut self) -> Token<'t> {
+    /// The next token, without taking it: a bracket, a word, or other characters; empty at the end. White space before it is
+    /// skipped.
+    fn peek(&mut self) -> &'t str {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();
         let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '+');
-        match rest.chars().next() {
-            None => Token::End,
-            Some('(') => Token::Open,
-            Some(')') => Token::Close,
-            Some(c) if word(c) => Token::Word(&rest[..rest.find(|c| !word(c)).unwrap_or(rest.len())]),
-            Some(_) => {
-                let end = rest
-                    .find(|c: char| c.is_whitespace() || word(c))
-                    .unwrap_or(rest.len());
-                Token::Other(&rest[..end])
-            }
-        }
-    }
-
-    fn take(&mut self, token: Token<'_>) {
-        self.at += match token {
-            Token::Word(text) | Token::Other(text) => text.len(),
-            Token::Open | Token::Close => 1,
-            Token::End => 0,
+        let end = match rest.chars().next() {
+            Some('(' | ')') => Some(1),
+            Some(c) if word(c) => rest.find(|c| !word(c)),
+            _ => rest.find(|c: char| c.is_whitespace() || word(c)),
         };
+        &rest[..end.unwrap_or(rest.len())]
     }
 
-    fn take_word(&mut self, word: &str) -> bool {
-        let found = self.peek() == Token::Word(word);
+    fn take(&mut self, token: &str) -> bool {
+        let found = self.peek() == token;
         if found {
-            self.at += word.len();
+            self.at += token.len();
         }
         found
     }
 
     fn unexpected(&mut self) -> ExpressionError {
         let found = match self.peek() {
-            Token::Word(text) | Token::Other(text) => format!("{text:?}"),
-            Token::Open => "(".to_owned(),
-            Token::Close => ")".to_owned(),
-            Token::End => "the end".to_owned(),
+            "" => "the end".to_owned(),
+            bracket @ ("(" | ")") => bracket.to_owned(),
+            other => format!("{other:?}"),
         };
         ExpressionError::Syntax {
             found,
@@ -466,16 +444,16 @@ impl<'t> Parser<'t, '_> {
 
     fn or(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
         let mut tree = self.and(nesting)?;
-        while self.take_word("or") {
-            tree = Tree::Or(Box::new(tree), Box::new(self.and(nesting)?));
+        while self.take("or") {
+            tree = Tree::join(true, tree, self.and(nesting)?);
         }
         Ok(tree)
     }
 
     fn and(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
         let mut tree = self.not(nesting)?;
-        while self.take_word("and") {
-            tree = Tree::And(Box::new(tree), Box::new(self.not(nesting)?));
+        while self.take("and") {
+            tree = Tree::join(false, tree, self.not(nesting)?);
         }
         Ok(tree)
     }
@@ -484,17 +462,16 @@ impl<'t> Parser<'t, '_> {
         if nesting > NESTING_MAX {
             return Err(ExpressionError::TooLarge);
         }
-        if self.take_word("not") {
+        if self.take("not") {
             return Ok(Tree::Not(Box::new(self.not(nesting + 1)?)));
         }
-        if self.peek() == Token::Open {
-            self.take(Token::Open);
+        if self.take("(") {
             let tree = self.or(nesting + 1)?;
-            if self.peek() != Token::Close {
-                return Err(self.unexpected());
-            }
-            self.take(Token::Close);
-            return Ok(tree);
+            return if self.take(")") {
+                Ok(tree)
+            } else {
+                Err(self.unexpected())
+            };
         }
         self.comparison()
     }
@@ -502,41 +479,31 @@ impl<'t> Parser<'t, '_> {
     fn comparison(&mut self) -> Result<Tree, ExpressionError> {
         let left = self.operand()?;
         let left_kind = left.kind(self.variables)?;
-        let comparison = match self.peek() {
-            Token::Word(word) => Comparison::of(word),
-            Token::Other(_) => return Err(self.unexpected()),
-            _ => None,
+        let next = self.peek();
+        let Some(comparison) = Comparison::parse(next) else {
+            return match (left_kind, next) {
+                (Kind::Boolean, _) => Ok(Tree::Truth(left)),
+                (_, "and" | "or" | ")" | "") => {
+                    let message = format!("{} stands where a truth is expected", left_kind.words());
+                    Err(ExpressionError::Type(message))
+                }
+                _ => Err(self.unexpected()),
+            };
         };
-        let Some(comparison) = comparison else {
-            if left_kind != Kind::Boolean {
-                return Err(match self.peek() {
-                    Token::Word("and" | "or") | Token::Close | Token::End => ExpressionError::Type(format!(
-                        "{} stands where a truth is expected",
-                        left_kind.words()
-                    )),
-                    _ => self.unexpected(),
-                });
-            }
-            return Ok(Tree::Truth(left));
-        };
-        self.at += 2;
+        self.take(next);
         let right = self.operand()?;
         let right_kind = right.kind(self.variables)?;
         if left_kind != right_kind {
             let (left, right) = (left_kind.words(), right_kind.words());
-            return Err(ExpressionError::Type(format!(
-                "{left} cannot be compared with {right}"
-            )));
+            let message = format!("{left} cannot be compared with {right}");
+            return Err(ExpressionError::Type(message));
         }
         Ok(Tree::Compare(comparison, left, right))
     }
 
     fn operand(&mut self) -> Result<Operand, ExpressionError> {
-        let Token::Word(word) = self.peek() else {
-            return Err(self.unexpected());
-        };
-        let reserved = Comparison::of(word).is_some() || matches!(word, "and" | "or" | "not");
-        if reserved {
+        let word = self.peek();
+        if Comparison::parse(word).is_some() || matches!(word, "and" | "or" | "not") {
             return Err(self.unexpected());
         }
         let operand = if let Ok(duration) = word.parse::<Duration>() {
@@ -552,7 +519,7 @@ impl<'t> Parser<'t, '_> {
         } else {
             return Err(self.unexpected());
         };
-        self.take(Token::Word(word));
+        self.take(word);
         Ok(operand)
     }
 }

@@ -1,12 +1,12 @@
 //! Guarantee terms: the side that owes them, when they count, and their values (GFD.192, section 4.2.6).
 
-use crate::datatypes;
-use crate::document::{Fragment, Node};
-use crate::job::write_double;
+use crate::datatypes::{count, number, token, whole_number, write_double};
+use crate::document::Node;
+use crate::expression::Expression;
+use crate::fragment::Fragment;
+use crate::names::{Named, named};
 use crate::ns::{BSP, WSAG};
-use crate::reader::{Check, Sequence, fragments};
-use crate::scheduling::count;
-use crate::terms::token;
+use crate::reader::{Check, simple, verbatim};
 use crate::time::Duration;
 use crate::writer::Xml;
 
@@ -34,15 +34,6 @@ pub enum Obligated {
     ServiceConsumer,
     /// The side that provides it.
     ServiceProvider,
-}
-
-/// A text in an expression language, read by [`crate::expression`] where it is in ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expression {
-    /// The text as it stands.
-    pub text: String,
-    /// `bsp:dialect`; absent means our own.
-    pub dialect: Option<String>,
 }
 
 /// `wsag:ServiceLevelObjective`.
@@ -89,35 +80,31 @@ pub enum AssessmentInterval {
     Count(u32),
 }
 
+impl Named for Obligated {
+    const NAMES: &'static [(Obligated, &'static str)] = &[
+        (Obligated::ServiceConsumer, "ServiceConsumer"),
+        (Obligated::ServiceProvider, "ServiceProvider"),
+    ];
+}
+
 /// Reads the term; None only after a violation was added.
 pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<GuaranteeTerm> {
     check.attributes(node, &[(WSAG, "Name"), (WSAG, "Obligated")]);
     let name = check.required_attribute(node, (WSAG, "Name"), token);
-    let obligated = check.required_attribute(node, (WSAG, "Obligated"), |text| match text {
-        "ServiceConsumer" => Ok(Obligated::ServiceConsumer),
-        "ServiceProvider" => Ok(Obligated::ServiceProvider),
-        _ => Err("ServiceConsumer or ServiceProvider is expected".to_owned()),
-    });
-    let mut sequence = Sequence::of(check, node);
-    let scopes = sequence.many(WSAG, "ServiceScope");
-    let condition = sequence.optional(WSAG, "QualifyingCondition");
-    let objective = sequence.required(check, WSAG, "ServiceLevelObjective");
-    let values = sequence.required(check, WSAG, "BusinessValueList");
-    sequence.end(check);
-    let scopes: Vec<String> = scopes
-        .into_iter()
-        .filter_map(|node| read_scope(check, node))
-        .collect();
-    let condition = condition.map(|node| read_expression(check, node));
-    let objective = objective.and_then(|node| read_objective(check, node));
-    let values = values.map(|node| read_values(check, node));
-    Some(GuaranteeTerm {
-        name: name?,
-        obligated: obligated?,
-        scopes,
-        qualifying_condition: condition.flatten(),
-        objective: objective?,
-        values: values?,
+    let obligated = check.required_attribute(node, (WSAG, "Obligated"), named);
+    check.children_only(node, |children| {
+        let scopes = children.many(WSAG, "ServiceScope", read_scope);
+        let qualifying_condition = children.optional(WSAG, "QualifyingCondition", read_expression);
+        let objective = children.required(WSAG, "ServiceLevelObjective", read_objective);
+        let values = children.required(WSAG, "BusinessValueList", read_values);
+        Some(GuaranteeTerm {
+            name: name?,
+            obligated: obligated?,
+            scopes,
+            qualifying_condition,
+            objective: objective?,
+            values: values?,
+        })
     })
 }
 
@@ -140,128 +127,77 @@ pub(crate) fn read_expression(check: &mut Check, node: Node<'_>) -> Option<Expre
 }
 
 fn read_objective(check: &mut Check, node: Node<'_>) -> Option<ServiceLevelObjective> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    if let Some(target) = sequence.optional(WSAG, "KPITarget") {
-        sequence.end(check);
-        check.attributes(target, &[]);
-        let mut sequence = Sequence::of(check, target);
-        let name = sequence
-            .required(check, WSAG, "KPIName")
-            .and_then(|node| check.string(node));
-        let level = sequence.required(check, WSAG, "CustomServiceLevel");
-        sequence.end(check);
-        let level = level.and_then(|node| read_expression(check, node));
-        return Some(ServiceLevelObjective {
-            kpi_name: Some(name?),
-            level: level?,
-        });
-    }
-    let level = sequence.required(check, WSAG, "CustomServiceLevel");
-    sequence.end(check);
-    let level = read_expression(check, level?)?;
-    Some(ServiceLevelObjective {
-        kpi_name: None,
-        level,
+    check.children(node, |children| match children.take(WSAG, "KPITarget") {
+        Some(target) => children.check.children(target, |children| {
+            let name = children.required(WSAG, "KPIName", Check::string);
+            let level = children.required(WSAG, "CustomServiceLevel", read_expression);
+            Some(ServiceLevelObjective {
+                kpi_name: Some(name?),
+                level: level?,
+            })
+        }),
+        None => Some(ServiceLevelObjective {
+            kpi_name: None,
+            level: children.required(WSAG, "CustomServiceLevel", read_expression)?,
+        }),
     })
 }
 
-fn read_values(check: &mut Check, node: Node<'_>) -> BusinessValueList {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let importance = sequence.optional(WSAG, "Importance");
-    let penalties = sequence.many(WSAG, "Penalty");
-    let rewards = sequence.many(WSAG, "Reward");
-    let preference = sequence.optional(WSAG, "Preference");
-    let custom = sequence.many(WSAG, "CustomBusinessValue");
-    sequence.end(check);
-    BusinessValueList {
-        importance: importance.and_then(|node| {
-            check.simple(node, |text| {
-                datatypes::integer(text).ok_or_else(|| "a whole number is expected".to_owned())
-            })
-        }),
-        penalties: penalties
-            .into_iter()
-            .filter_map(|node| read_compensation(check, node))
-            .collect(),
-        rewards: rewards
-            .into_iter()
-            .filter_map(|node| read_compensation(check, node))
-            .collect(),
-        preference: preference
-            .map(|node| read_preference(check, node))
-            .unwrap_or_default(),
-        custom: fragments(&custom),
-    }
+fn read_values(check: &mut Check, node: Node<'_>) -> Option<BusinessValueList> {
+    check.children(node, |children| {
+        Some(BusinessValueList {
+            importance: children.optional(WSAG, "Importance", simple(whole_number)),
+            penalties: children.many(WSAG, "Penalty", read_compensation),
+            rewards: children.many(WSAG, "Reward", read_compensation),
+            preference: children
+                .optional(WSAG, "Preference", read_preference)
+                .unwrap_or_default(),
+            custom: children.many(WSAG, "CustomBusinessValue", verbatim),
+        })
+    })
 }
 
 fn read_compensation(check: &mut Check, node: Node<'_>) -> Option<Compensation> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let interval = sequence.required(check, WSAG, "AssessmentInterval");
-    let unit = sequence
-        .optional(WSAG, "ValueUnit")
-        .and_then(|node| check.string(node));
-    let value = sequence.required(check, WSAG, "ValueExpression");
-    sequence.end(check);
-    let interval = interval.and_then(|node| read_interval(check, node));
-    let value = value.and_then(|node| read_expression(check, node));
-    Some(Compensation {
-        interval: interval?,
-        unit,
-        value: value?,
+    check.children(node, |children| {
+        let interval = children.required(WSAG, "AssessmentInterval", read_interval);
+        let unit = children.optional(WSAG, "ValueUnit", Check::string);
+        let value = children.required(WSAG, "ValueExpression", read_expression);
+        Some(Compensation {
+            interval: interval?,
+            unit,
+            value: value?,
+        })
     })
 }
 
 fn read_interval(check: &mut Check, node: Node<'_>) -> Option<AssessmentInterval> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let found = match sequence.optional(WSAG, "TimeInterval") {
-        Some(node) => {
-            let time = check.simple(node, |text| {
-                text.parse::<Duration>().map_err(|error| error.to_string())
-            });
-            time.map(AssessmentInterval::Time)
-        }
-        None => sequence
-            .required(check, WSAG, "Count")
-            .and_then(|node| check.simple(node, count))
+    check.children(node, |children| match children.take(WSAG, "TimeInterval") {
+        Some(node) => simple(str::parse)(children.check, node).map(AssessmentInterval::Time),
+        None => children
+            .required(WSAG, "Count", simple(count))
             .map(AssessmentInterval::Count),
-    };
-    sequence.end(check);
-    found
+    })
 }
 
-fn read_preference(check: &mut Check, node: Node<'_>) -> Vec<(String, f64)> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let mut found = Vec::new();
-    let mut term = sequence.required(check, WSAG, "ServiceTermReference");
-    while let Some(node) = term {
-        let Some(utility) = sequence.required(check, WSAG, "Utility") else {
-            break;
-        };
-        let name = check.simple(node, token);
-        let utility = check.simple(utility, crate::job::double);
-        found.extend(name.zip(utility));
-        term = sequence.next_of(WSAG, "ServiceTermReference");
-    }
-    sequence.end(check);
-    found
+fn read_preference(check: &mut Check, node: Node<'_>) -> Option<Vec<(String, f64)>> {
+    check.children(node, |children| {
+        let mut found = Vec::new();
+        let mut term = children.take_required(WSAG, "ServiceTermReference");
+        while let Some(node) = term {
+            let name = simple(token)(children.check, node);
+            let utility = children.required(WSAG, "Utility", simple(number));
+            found.extend(name.zip(utility));
+            term = children.take_next(WSAG, "ServiceTermReference");
+        }
+        Some(found)
+    })
 }
 
 /// Writes the term; the namespaces wsag and bsp must be declared above it.
 pub(crate) fn write(xml: &mut Xml, term: &GuaranteeTerm) {
     xml.start("wsag:GuaranteeTerm");
     xml.attribute("wsag:Name", &term.name);
-    xml.attribute(
-        "wsag:Obligated",
-        match term.obligated {
-            Obligated::ServiceConsumer => "ServiceConsumer",
-            Obligated::ServiceProvider => "ServiceProvider",
-        },
-    );
+    xml.attribute("wsag:Obligated", term.obligated.name());
     for scope in &term.scopes {
         xml.start("wsag:ServiceScope");
         xml.attribute("wsag:ServiceName", scope);

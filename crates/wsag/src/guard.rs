@@ -13,8 +13,8 @@ use thiserror::Error;
 mod characters;
 mod tags;
 
-use characters::{NAME, SPECIAL, referred};
-pub(crate) use characters::{is_char, is_name_char, is_name_start};
+use characters::{NAME, SPECIAL};
+pub(crate) use characters::{is_char, is_name_char, is_name_start, referred};
 
 /// Largest document, in bytes. A large offer with fifty terms is some 60 kB.
 pub const BYTES_MAX: usize = 256 * 1024;

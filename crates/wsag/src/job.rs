@@ -7,8 +7,11 @@
 mod reading;
 mod writing;
 
-pub(crate) use reading::{boolean, double, read, read_range};
-pub(crate) use writing::write_double;
+use std::cmp::Ordering;
+
+use crate::names::Named;
+
+pub(crate) use reading::{read, read_range};
 
 /// `jsdl:JobDefinition`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -94,64 +97,23 @@ pub enum FilterKind {
     TotalDiskSpace,
 }
 
-impl FilterKind {
-    /// All kinds with their element names, in the order of JSDL's schema.
-    const NAMES: [(FilterKind, &'static str, &'static str); 10] = [
-        (
-            FilterKind::IndividualCpuSpeed,
-            "IndividualCPUSpeed",
-            "jsdl:IndividualCPUSpeed",
-        ),
-        (
-            FilterKind::IndividualCpuCount,
-            "IndividualCPUCount",
-            "jsdl:IndividualCPUCount",
-        ),
+/// Local names of the elements in JSDL, in the order of its schema.
+impl Named for FilterKind {
+    const NAMES: &'static [(FilterKind, &'static str)] = &[
+        (FilterKind::IndividualCpuSpeed, "IndividualCPUSpeed"),
+        (FilterKind::IndividualCpuCount, "IndividualCPUCount"),
         (
             FilterKind::IndividualNetworkBandwidth,
             "IndividualNetworkBandwidth",
-            "jsdl:IndividualNetworkBandwidth",
         ),
-        (
-            FilterKind::IndividualPhysicalMemory,
-            "IndividualPhysicalMemory",
-            "jsdl:IndividualPhysicalMemory",
-        ),
-        (
-            FilterKind::IndividualVirtualMemory,
-            "IndividualVirtualMemory",
-            "jsdl:IndividualVirtualMemory",
-        ),
-        (
-            FilterKind::IndividualDiskSpace,
-            "IndividualDiskSpace",
-            "jsdl:IndividualDiskSpace",
-        ),
-        (FilterKind::TotalCpuCount, "TotalCPUCount", "jsdl:TotalCPUCount"),
-        (
-            FilterKind::TotalPhysicalMemory,
-            "TotalPhysicalMemory",
-            "jsdl:TotalPhysicalMemory",
-        ),
-        (
-            FilterKind::TotalVirtualMemory,
-            "TotalVirtualMemory",
-            "jsdl:TotalVirtualMemory",
-        ),
-        (
-            FilterKind::TotalDiskSpace,
-            "TotalDiskSpace",
-            "jsdl:TotalDiskSpace",
-        ),
+        (FilterKind::IndividualPhysicalMemory, "IndividualPhysicalMemory"),
+        (FilterKind::IndividualVirtualMemory, "IndividualVirtualMemory"),
+        (FilterKind::IndividualDiskSpace, "IndividualDiskSpace"),
+        (FilterKind::TotalCpuCount, "TotalCPUCount"),
+        (FilterKind::TotalPhysicalMemory, "TotalPhysicalMemory"),
+        (FilterKind::TotalVirtualMemory, "TotalVirtualMemory"),
+        (FilterKind::TotalDiskSpace, "TotalDiskSpace"),
     ];
-
-    /// Local name of its element in JSDL.
-    pub fn name(self) -> &'static str {
-        FilterKind::NAMES
-            .iter()
-            .find(|(kind, ..)| *kind == self)
-            .map_or("", |(_, name, _)| name)
-    }
 }
 
 /// `jsdl:RangeValue_Type`: the value must meet any one of its parts.
@@ -208,25 +170,14 @@ impl RangeValue {
 
     /// Whether a value meets it. A range without parts asks for nothing.
     pub fn contains(&self, value: f64) -> bool {
-        let below = |bound: &Bound| {
-            if bound.exclusive {
-                value < bound.value
-            } else {
-                value <= bound.value
-            }
+        let lies = |side: Ordering, bound: &Bound| {
+            let order = value.partial_cmp(&bound.value);
+            order == Some(side) || (order == Some(Ordering::Equal) && !bound.exclusive)
         };
-        let above = |bound: &Bound| {
-            if bound.exclusive {
-                value > bound.value
-            } else {
-                value >= bound.value
-            }
-        };
-        let parts = usize::from(self.upper.is_some()) + usize::from(self.lower.is_some());
-        if parts + self.exact.len() + self.ranges.len() == 0 {
-            return true;
-        }
-        self.upper.as_ref().is_some_and(below)
+        let below = |bound| lies(Ordering::Less, bound);
+        let above = |bound| lies(Ordering::Greater, bound);
+        *self == RangeValue::default()
+            || self.upper.as_ref().is_some_and(below)
             || self.lower.as_ref().is_some_and(above)
             || self
                 .exact
@@ -252,11 +203,8 @@ impl RangeValue {
                 let listed = self
                     .listed()
                     .ok_or("Exact must be a whole number from 1 to 4294967295")?;
-                let (least, greatest) = (listed.iter().min(), listed.iter().max());
-                return least
-                    .zip(greatest)
-                    .map(|(least, most)| (*least, Some(*most)))
-                    .ok_or(EXPECTED);
+                let least = listed.iter().min().ok_or(EXPECTED)?;
+                return Ok((*least, listed.iter().max().copied()));
             }
             (None, None, [], [(lower, upper)]) => (Some(lower), Some(upper)),
             (Some(upper), None, [], []) => (None, Some(upper)),
@@ -268,16 +216,17 @@ impl RangeValue {
             Some(bound) => whole(bound.value.ceil().max(1.0)),
             None => Some(1),
         };
-        let greatest = match greatest {
-            Some(bound) if bound.exclusive => Some(whole(bound.value.ceil() - 1.0)),
-            Some(bound) => Some(whole(bound.value.floor())),
-            None => None,
-        };
-        let contradictory = "the range holds no whole number from 1 to 4294967295";
+        let greatest = greatest.map(|bound| {
+            whole(if bound.exclusive {
+                bound.value.ceil() - 1.0
+            } else {
+                bound.value.floor()
+            })
+        });
         match (least, greatest) {
             (Some(least), None) => Ok((least, None)),
             (Some(least), Some(Some(greatest))) if least <= greatest => Ok((least, Some(greatest))),
-            _ => Err(contradictory),
+            _ => Err("the range holds no whole number from 1 to 4294967295"),
         }
     }
 
@@ -325,8 +274,8 @@ pub enum CreationFlag {
     Append,
 }
 
-impl CreationFlag {
-    const NAMES: [(CreationFlag, &'static str); 3] = [
+impl Named for CreationFlag {
+    const NAMES: &'static [(CreationFlag, &'static str)] = &[
         (CreationFlag::Overwrite, "overwrite"),
         (CreationFlag::DontOverwrite, "dontOverwrite"),
         (CreationFlag::Append, "append"),

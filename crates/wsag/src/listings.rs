@@ -1,5 +1,6 @@
 //! Lists of our own: a party's agreements and negotiations, and the events of an agreement.
 
+use crate::names::Named;
 use crate::states::AgreementState;
 use crate::time::DateTime;
 use crate::writer::Xml;

@@ -1,11 +1,13 @@
 //! Every message of the protocol that a provider reads, recognised by its root element. Messages that it only writes are
 //! not here.
 
-use crate::agreements::{self, AgreementOffer, CreateInput};
-use crate::document::{Document, Fragment, Node};
+use crate::agreements::{self, AgreementOffer};
+use crate::document::{Document, INHERITED_MAX, Node};
+use crate::fragment::Fragment;
 use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer};
 use crate::ns::{self, WSAG, WSAG_NEG};
-use crate::reader::{Check, read_root};
+use crate::operations::{self, CreateInput};
+use crate::reader::{Check, read_any};
 use crate::templates::{self, Template};
 use crate::violation::Violations;
 
@@ -44,70 +46,73 @@ pub enum Message {
 /// # Errors
 /// Everything that is wrong, up to [`crate::VIOLATIONS_MAX`].
 pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
-    read_root(document, |check, root| {
-        let read = match root.namespace() {
-            WSAG => read_agreement_message(check, root),
-            WSAG_NEG => read_negotiation_message(check, root),
-            namespace => {
-                let message = match ns::prefix_of(namespace) {
-                    Some(_) => unknown_root(root.local()),
-                    None => format!("a message in the namespace {WSAG} is expected, not in {namespace:?}"),
-                };
-                check.structure(root, message);
-                None
-            }
-        };
-        if read.is_none() && check.is_empty() {
-            check.structure(root, unknown_root(root.local()));
-        }
-        read
-    })
+    let mut check = Check::default();
+    let read = read_message(&mut check, document.root());
+    if document.inherits_too_much() {
+        let message = format!(
+            "its elements inherit more than {INHERITED_MAX} bytes of namespace declarations; declare what only a few \
+             elements use where they stand"
+        );
+        check.value(document.root(), message);
+    }
+    read.filter(|_| check.is_empty())
+        .ok_or_else(|| Violations(check.into_violations()))
 }
 
-/// A message of WS-Agreement; None for an unknown root, and after a violation.
-fn read_agreement_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
-    Some(match root.local() {
-        "AgreementOffer" => Message::AgreementOffer(Box::new(agreements::read_offer(check, root)?)),
-        "CreateAgreementInput" => {
-            Message::CreateAgreementInput(Box::new(agreements::read_create_input(check, root)?))
+/// Reads a message of either protocol; None only after a violation was added.
+fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
+    let read = match (root.namespace(), root.local()) {
+        (WSAG, "AgreementOffer") => agreements::read_offer(check, root)
+            .map(Box::new)
+            .map(Message::AgreementOffer),
+        (WSAG, "CreateAgreementInput") => operations::read_create_input(check, root)
+            .map(Box::new)
+            .map(Message::CreateAgreementInput),
+        (WSAG, "CreatePendingAgreementInput") => operations::read_create_input(check, root)
+            .map(Box::new)
+            .map(Message::CreatePendingAgreementInput),
+        (WSAG, "TerminateInput") => {
+            let reasons = read_any(check, root, 1, 1);
+            reasons.into_iter().next().map(Message::TerminateInput)
         }
-        "CreatePendingAgreementInput" => {
-            Message::CreatePendingAgreementInput(Box::new(agreements::read_create_input(check, root)?))
-        }
-        "TerminateInput" => {
-            Message::TerminateInput(agreements::read_any(check, root, 1, 1).into_iter().next()?)
-        }
-        "Template" => Message::Template(Box::new(templates::read(check, root)?)),
-        _ => return None,
-    })
-}
-
-/// A message of WS-Agreement Negotiation; None for an unknown root, and after a violation.
-fn read_negotiation_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
-    Some(match root.local() {
-        "InitiateNegotiationInput" => {
-            Message::InitiateNegotiationInput(Box::new(negotiations::read_initiate(check, root)?))
-        }
-        "NegotiationContext" => {
-            Message::NegotiationContext(Box::new(negotiations::read_context(check, root)?))
-        }
-        "NegotiationOffer" => Message::NegotiationOffer(Box::new(negotiations::read_offer(check, root)?)),
-        "NegotiateInput" => {
+        (WSAG, "Template") => templates::read(check, root).map(Box::new).map(Message::Template),
+        (WSAG_NEG, "InitiateNegotiationInput") => negotiations::read_initiate(check, root)
+            .map(Box::new)
+            .map(Message::InitiateNegotiationInput),
+        (WSAG_NEG, "NegotiationContext") => negotiations::read_context(check, root)
+            .map(Box::new)
+            .map(Message::NegotiationContext),
+        (WSAG_NEG, "NegotiationOffer") => negotiations::read_offer(check, root)
+            .map(Box::new)
+            .map(Message::NegotiationOffer),
+        (WSAG_NEG, "NegotiateInput") => {
             let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
-            agreements::read_extensions(check, critical);
-            Message::NegotiateInput(offers)
+            negotiations::read_extensions(check, critical);
+            Some(Message::NegotiateInput(offers))
         }
-        "NegotiateOutput" => {
-            Message::NegotiateOutput(negotiations::read_offers(check, root, "NegotiationCounterOffer", 0).0)
+        (WSAG_NEG, "NegotiateOutput") => {
+            let (offers, _) = negotiations::read_offers(check, root, "NegotiationCounterOffer", 0);
+            Some(Message::NegotiateOutput(offers))
         }
-        "AdvertiseInput" => {
-            Message::AdvertiseInput(negotiations::read_offers(check, root, "NegotiationOffer", 1).0)
+        (WSAG_NEG, "AdvertiseInput") => {
+            let (offers, _) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
+            Some(Message::AdvertiseInput(offers))
         }
-        "TerminateInput" => {
-            Message::TerminateNegotiationInput(agreements::read_any(check, root, 0, usize::MAX))
+        (WSAG_NEG, "TerminateInput") => {
+            let reasons = read_any(check, root, 0, usize::MAX);
+            Some(Message::TerminateNegotiationInput(reasons))
         }
-        _ => return None,
-    })
+        _ => None,
+    };
+    if read.is_none() && check.is_empty() {
+        let namespace = root.namespace();
+        let message = match ns::prefix_of(namespace) {
+            Some(_) => unknown_root(root.local()),
+            None => format!("a message in the namespace {WSAG} is expected, not in {namespace:?}"),
+        };
+        check.structure(root, message);
+    }
+    read
 }
 
 fn unknown_root(local: &str) -> String {

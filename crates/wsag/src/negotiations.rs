@@ -4,12 +4,15 @@
 mod offers;
 mod operations;
 
-use crate::document::{Fragment, Node};
+use crate::datatypes::token;
+use crate::document::Node;
 use crate::endpoint::{self, EndpointReference};
-use crate::ns::WSAG_NEG;
-use crate::reader::{Check, Sequence, fragments};
-use crate::terms::token;
+use crate::fragment::Fragment;
+use crate::names::{Named, named};
+use crate::ns::{WSAG, WSAG_NEG};
+use crate::reader::{Check, fragments, read_any, simple, verbatim};
 use crate::time::DateTime;
+use crate::violation::ViolationKind;
 use crate::writer::Xml;
 
 pub(crate) use offers::read_offer;
@@ -69,22 +72,11 @@ pub enum NegotiationRole {
     NegotiationResponder,
 }
 
-impl NegotiationRole {
-    pub(crate) fn parse(text: &str) -> Result<NegotiationRole, String> {
-        match text {
-            "NegotiationInitiator" => Ok(NegotiationRole::NegotiationInitiator),
-            "NegotiationResponder" => Ok(NegotiationRole::NegotiationResponder),
-            _ => Err("NegotiationInitiator or NegotiationResponder is expected".to_owned()),
-        }
-    }
-
-    /// As the specification writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            NegotiationRole::NegotiationInitiator => "NegotiationInitiator",
-            NegotiationRole::NegotiationResponder => "NegotiationResponder",
-        }
-    }
+impl Named for NegotiationRole {
+    const NAMES: &'static [(NegotiationRole, &'static str)] = &[
+        (NegotiationRole::NegotiationInitiator, "NegotiationInitiator"),
+        (NegotiationRole::NegotiationResponder, "NegotiationResponder"),
+    ];
 }
 
 /// State of a negotiation offer.
@@ -100,138 +92,131 @@ pub enum NegotiationOfferState {
     Rejected,
 }
 
-impl NegotiationOfferState {
-    /// The state of this name.
-    pub fn of(name: &str) -> Option<NegotiationOfferState> {
-        let all = [
-            NegotiationOfferState::Advisory,
-            NegotiationOfferState::Solicited,
-            NegotiationOfferState::Acceptable,
-            NegotiationOfferState::Rejected,
-        ];
-        all.into_iter().find(|state| state.name() == name)
-    }
-
-    /// As the specification writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            NegotiationOfferState::Advisory => "Advisory",
-            NegotiationOfferState::Solicited => "Solicited",
-            NegotiationOfferState::Acceptable => "Acceptable",
-            NegotiationOfferState::Rejected => "Rejected",
-        }
-    }
-
-    fn element(self) -> &'static str {
-        match self {
-            NegotiationOfferState::Advisory => "wsag-neg:Advisory",
-            NegotiationOfferState::Solicited => "wsag-neg:Solicited",
-            NegotiationOfferState::Acceptable => "wsag-neg:Acceptable",
-            NegotiationOfferState::Rejected => "wsag-neg:Rejected",
-        }
-    }
+impl Named for NegotiationOfferState {
+    const NAMES: &'static [(NegotiationOfferState, &'static str)] = &[
+        (NegotiationOfferState::Advisory, "Advisory"),
+        (NegotiationOfferState::Solicited, "Solicited"),
+        (NegotiationOfferState::Acceptable, "Acceptable"),
+        (NegotiationOfferState::Rejected, "Rejected"),
+    ];
 }
 
-pub(crate) fn read_extension(check: &mut Check, node: Node<'_>) -> Option<NegotiationExtension> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let negotiation = sequence.optional(WSAG_NEG, "ResponderNegotiationEPR");
-    let context = sequence.required(check, WSAG_NEG, "NegotiationOfferContext");
-    sequence.end(check);
-    let negotiation = negotiation.and_then(|node| endpoint::read(check, node));
-    let context = read_offer_context(check, context?)?;
-    Some(NegotiationExtension { negotiation, context })
+/// Reads a noncritical extension: foreign elements, which need not be understood.
+pub(crate) fn read_noncritical(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+    check.children(node, |children| children.foreign(node.namespace()));
+    verbatim(check, node)
 }
 
-pub(crate) fn read_reextension(check: &mut Check, node: Node<'_>) -> Option<RenegotiationExtension> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let negotiation = sequence.optional(WSAG_NEG, "ResponderNegotiationEPR");
-    let responder = sequence.required(check, WSAG_NEG, "ResponderAgreementEPR");
-    let initiator = sequence.optional(WSAG_NEG, "InitiatorAgreementEPR");
-    let context = sequence.required(check, WSAG_NEG, "NegotiationOfferContext");
-    sequence.end(check);
-    let negotiation = negotiation.and_then(|node| endpoint::read(check, node));
-    let responder_agreement = responder.and_then(|node| endpoint::read(check, node));
-    let initiator_agreement = initiator.and_then(|node| endpoint::read(check, node));
-    let context = read_offer_context(check, context?)?;
-    Some(RenegotiationExtension {
-        negotiation,
-        responder_agreement: responder_agreement?,
-        initiator_agreement,
-        context,
+/// Reads critical extensions: the two of a negotiation, and a violation for every other one.
+pub(crate) fn read_extensions(
+    check: &mut Check,
+    critical: Vec<Node<'_>>,
+) -> (Option<NegotiationExtension>, Option<RenegotiationExtension>) {
+    let (mut negotiation, mut renegotiation) = (None, None);
+    for node in critical {
+        let in_creation = node.parent().is_some_and(|parent| parent.namespace() == WSAG);
+        if in_creation && node.is(WSAG_NEG, "NegotiationExtension") && negotiation.is_none() {
+            negotiation = read_extension(check, node);
+        } else if in_creation && node.is(WSAG_NEG, "RenegotiationExtension") && renegotiation.is_none() {
+            renegotiation = read_reextension(check, node);
+        } else {
+            let message = "a critical extension that is not known here; what may be ignored belongs in a \
+                           NoncriticalExtension";
+            check.add(ViolationKind::UnknownExtension, node, message);
+        }
+    }
+    (negotiation, renegotiation)
+}
+
+fn read_extension(check: &mut Check, node: Node<'_>) -> Option<NegotiationExtension> {
+    check.children(node, |children| {
+        let negotiation = children.optional(WSAG_NEG, "ResponderNegotiationEPR", endpoint::read);
+        let context = children.required(WSAG_NEG, "NegotiationOfferContext", read_offer_context);
+        Some(NegotiationExtension {
+            negotiation,
+            context: context?,
+        })
     })
 }
 
-pub(crate) fn read_offer_context(check: &mut Check, node: Node<'_>) -> Option<NegotiationOfferContext> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let counter_offer_to = sequence.required(check, WSAG_NEG, "CounterOfferTo");
-    let expiration = sequence.optional(WSAG_NEG, "ExpirationTime");
-    let creator = sequence.required(check, WSAG_NEG, "Creator");
-    let state = sequence.required(check, WSAG_NEG, "State");
-    let extensions = sequence.foreign(WSAG_NEG);
-    sequence.end(check);
-    let counter_offer_to = counter_offer_to.and_then(|node| check.simple(node, token));
-    let expiration_time = expiration.and_then(|node| check.date_time(node));
-    let creator = creator.and_then(|node| check.simple(node, NegotiationRole::parse));
-    let (state, state_extensions) = read_state(check, state?)?;
-    Some(NegotiationOfferContext {
-        counter_offer_to: counter_offer_to?,
-        expiration_time,
-        creator: creator?,
-        state,
-        state_extensions,
-        extensions: fragments(&extensions),
+fn read_reextension(check: &mut Check, node: Node<'_>) -> Option<RenegotiationExtension> {
+    check.children(node, |children| {
+        let negotiation = children.optional(WSAG_NEG, "ResponderNegotiationEPR", endpoint::read);
+        let responder_agreement = children.required(WSAG_NEG, "ResponderAgreementEPR", endpoint::read);
+        let initiator_agreement = children.optional(WSAG_NEG, "InitiatorAgreementEPR", endpoint::read);
+        let context = children.required(WSAG_NEG, "NegotiationOfferContext", read_offer_context);
+        Some(RenegotiationExtension {
+            negotiation,
+            responder_agreement: responder_agreement?,
+            initiator_agreement,
+            context: context?,
+        })
+    })
+}
+
+fn read_offer_context(check: &mut Check, node: Node<'_>) -> Option<NegotiationOfferContext> {
+    check.children(node, |children| {
+        let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", simple(token));
+        let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", simple(str::parse));
+        let creator = children.required(WSAG_NEG, "Creator", simple(named));
+        let state = children.required(WSAG_NEG, "State", read_state);
+        let extensions = fragments(&children.foreign(WSAG_NEG));
+        let (state, state_extensions) = state?;
+        Some(NegotiationOfferContext {
+            counter_offer_to: counter_offer_to?,
+            expiration_time,
+            creator: creator?,
+            state,
+            state_extensions,
+            extensions,
+        })
     })
 }
 
 fn read_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferState, Vec<Fragment>)> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let found = sequence.one_of(WSAG_NEG, &["Advisory", "Solicited", "Acceptable", "Rejected"]);
-    let Some((name, state)) = found else {
-        let message = "one of wsag-neg:Advisory, wsag-neg:Solicited, wsag-neg:Acceptable or wsag-neg:Rejected is \
-                       expected in it";
-        check.structure(node, message);
-        return None;
-    };
-    sequence.end(check);
-    let extensions = crate::agreements::read_any(check, state, 0, usize::MAX);
-    Some((NegotiationOfferState::of(name)?, extensions))
+    check.children(node, |children| {
+        let names = NegotiationOfferState::NAMES.iter().map(|(_, name)| *name);
+        let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
+        let extensions = read_any(children.check, state, 0, usize::MAX);
+        NegotiationOfferState::parse(name).zip(Some(extensions))
+    })
 }
 
 pub(crate) fn write_extension(xml: &mut Xml, extension: &NegotiationExtension) {
     xml.start("wsag-neg:NegotiationExtension");
-    if let Some(negotiation) = &extension.negotiation {
-        negotiation.write(xml, "wsag-neg:ResponderNegotiationEPR");
-    }
+    endpoint::write(
+        xml,
+        "wsag-neg:ResponderNegotiationEPR",
+        extension.negotiation.as_ref(),
+    );
     write_offer_context(xml, &extension.context);
     xml.end();
 }
 
 pub(crate) fn write_reextension(xml: &mut Xml, extension: &RenegotiationExtension) {
+    let (responder, initiator) = (
+        &extension.responder_agreement,
+        extension.initiator_agreement.as_ref(),
+    );
     xml.start("wsag-neg:RenegotiationExtension");
-    if let Some(negotiation) = &extension.negotiation {
-        negotiation.write(xml, "wsag-neg:ResponderNegotiationEPR");
-    }
-    extension
-        .responder_agreement
-        .write(xml, "wsag-neg:ResponderAgreementEPR");
-    if let Some(initiator) = &extension.initiator_agreement {
-        initiator.write(xml, "wsag-neg:InitiatorAgreementEPR");
-    }
+    endpoint::write(
+        xml,
+        "wsag-neg:ResponderNegotiationEPR",
+        extension.negotiation.as_ref(),
+    );
+    endpoint::write(xml, "wsag-neg:ResponderAgreementEPR", responder);
+    endpoint::write(xml, "wsag-neg:InitiatorAgreementEPR", initiator);
     write_offer_context(xml, &extension.context);
     xml.end();
 }
 
-pub(crate) fn write_offer_context(xml: &mut Xml, context: &NegotiationOfferContext) {
+fn write_offer_context(xml: &mut Xml, context: &NegotiationOfferContext) {
     xml.start("wsag-neg:NegotiationOfferContext");
     xml.element("wsag-neg:CounterOfferTo", &context.counter_offer_to);
     xml.optional_element("wsag-neg:ExpirationTime", context.expiration_time);
     xml.element("wsag-neg:Creator", context.creator.name());
     xml.start("wsag-neg:State");
-    xml.start(context.state.element());
+    xml.start(format!("wsag-neg:{}", context.state.name()));
     xml.insert_all(&context.state_extensions);
     xml.end();
     xml.end();

@@ -1,8 +1,7 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
-use crate::job::write_double;
+use crate::datatypes::write_double;
 use crate::scheduling::{Budget, write_budget};
-use crate::terms::CompositorChoice;
 use crate::time::DateTime;
 use crate::writer::Xml;
 
@@ -85,18 +84,6 @@ impl Moved {
     }
 }
 
-/// The choice of the service where an offer left one: `bsp:Choice`, in the answer to the offer.
-impl CompositorChoice {
-    pub(crate) fn write(&self, xml: &mut Xml) {
-        xml.start("bsp:Choice");
-        xml.element("bsp:Path", &self.path);
-        for member in &self.members {
-            xml.element("bsp:Member", member);
-        }
-        xml.end();
-    }
-}
-
 impl Placement {
     pub(crate) fn write(&self, xml: &mut Xml) {
         xml.start("bsp:Placement");
@@ -105,10 +92,8 @@ impl Placement {
         xml.element("bsp:PlannedEnd", self.planned_end);
         xml.element("bsp:Nodes", self.nodes);
         xml.optional_element("bsp:Confidence", self.confidence.map(write_double));
-        xml.element("bsp:Fixed", if self.fixed { "true" } else { "false" });
-        if let Some(price) = &self.price {
-            write_budget(xml, "bsp:Price", price);
-        }
+        xml.element("bsp:Fixed", self.fixed);
+        write_budget(xml, "bsp:Price", self.price.as_ref());
         for piece in &self.pieces {
             piece.write(xml);
         }

@@ -1,8 +1,9 @@
 //! The terms of a counter offer: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
 
-use crate::document::Fragment;
+use crate::datatypes::write_double;
+use crate::fragment::Fragment;
 use crate::placement::Piece;
-use crate::scheduling::{Budget, write_amount};
+use crate::scheduling::{Budget, write_budget};
 use crate::time::DateTime;
 use crate::writer::Xml;
 
@@ -44,23 +45,12 @@ impl Quotation {
         for piece in &self.pieces {
             piece.write(&mut xml);
         }
-        xml.element("bsp:Deviation", crate::job::write_double(self.deviation));
-        xml.optional_element(
-            "bsp:Confidence",
-            self.confidence.map(crate::job::write_double).as_deref(),
-        );
-        money(&mut xml, "bsp:Price", self.price.as_ref());
-        money(&mut xml, "bsp:PriceDifference", self.difference.as_ref());
-        money(&mut xml, "bsp:Fee", self.fee.as_ref());
+        xml.element("bsp:Deviation", write_double(self.deviation));
+        xml.optional_element("bsp:Confidence", self.confidence.map(write_double).as_deref());
+        write_budget(&mut xml, "bsp:Price", self.price.as_ref());
+        write_budget(&mut xml, "bsp:PriceDifference", self.difference.as_ref());
+        write_budget(&mut xml, "bsp:Fee", self.fee.as_ref());
         xml.optional_element("bsp:HeldUntil", self.held_until);
-        Fragment::written(xml.finish())
+        xml.into_fragment()
     }
-}
-
-fn money(xml: &mut Xml, name: &'static str, sum: Option<&Budget>) {
-    let Some(sum) = sum else { return };
-    xml.start(name);
-    xml.element("bsp:Amount", write_amount(sum.amount_micros));
-    xml.element("bsp:Currency", &sum.currency);
-    xml.end();
 }

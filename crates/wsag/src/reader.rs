@@ -4,14 +4,17 @@
 //! of place. After that it still finds the others by name, so that one mistake does not hide the rest.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
-use crate::document::{Document, Fragment, INHERITED_MAX, Node};
+use crate::document::Node;
+use crate::fragment::Fragment;
 use crate::ns;
-use crate::time::DateTime;
-use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
+use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind, one_of};
 
 /// The namespace of `xsi:schemaLocation`, a hint that is not followed here.
 const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
+/// White space of XML.
+const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Collects violations.
 #[derive(Default)]
@@ -21,9 +24,21 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn add(&mut self, kind: ViolationKind, node: Node<'_>, message: impl Into<String>) {
-        if self.violations.len() < VIOLATIONS_MAX {
+        self.add_below(node, "", kind, message);
+    }
+
+    /// Adds a violation about a part of an element that is no element: an attribute or a text, with its path from the element on.
+    /// Paths cost a walk each, so none is made for a violation that is left out.
+    pub(crate) fn add_below(
+        &mut self,
+        node: Node<'_>,
+        below: &str,
+        kind: ViolationKind,
+        message: impl Into<String>,
+    ) {
+        if !self.is_full() {
             self.violations.push(Violation {
-                path: node.path(),
+                path: node.path() + below,
                 kind,
                 message: message.into(),
             });
@@ -32,16 +47,12 @@ impl Check {
 
     /// Adds a violation of structure, unless there is one about this very element already.
     pub(crate) fn structure(&mut self, node: Node<'_>, message: impl Into<String>) {
-        if self.violations.len() >= VIOLATIONS_MAX {
+        if self.is_full() {
             return;
         }
         let path = node.path();
         if self.violations.iter().all(|other| other.path != path) {
-            self.violations.push(Violation {
-                path,
-                kind: ViolationKind::Structure,
-                message: message.into(),
-            });
+            self.add(ViolationKind::Structure, node, message);
         }
     }
 
@@ -49,19 +60,14 @@ impl Check {
         self.add(ViolationKind::Value, node, message);
     }
 
-    fn attribute(&mut self, kind: ViolationKind, node: Node<'_>, attribute: &str, message: String) {
-        if self.violations.len() < VIOLATIONS_MAX {
-            self.violations.push(Violation {
-                path: format!("{}/@{attribute}", node.path()),
-                kind,
-                message,
-            });
-        }
-    }
-
     /// Whether nothing was found wrong so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.violations.is_empty()
+    }
+
+    /// Whether further violations are left out.
+    pub(crate) fn is_full(&self) -> bool {
+        self.violations.len() >= VIOLATIONS_MAX
     }
 
     /// The violations so far.
@@ -69,49 +75,31 @@ impl Check {
         self.violations
     }
 
-    /// The document, if nothing was wrong with it.
-    pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Violations> {
-        match (self.violations.is_empty(), read) {
-            (true, Some(read)) => Ok(read),
-            (true, None) => Err(Violations(vec![Violation {
-                path: "/".to_owned(),
-                kind: ViolationKind::Structure,
-                message: "the document could not be read".to_owned(),
-            }])),
-            (false, _) => Err(Violations(self.violations)),
-        }
-    }
-
     /// Reads one attribute of the namespace (empty for none) by its type.
-    pub(crate) fn read_attribute<T>(
+    pub(crate) fn read_attribute<T, E: Display>(
         &mut self,
         node: Node<'_>,
         (namespace, local): (&str, &str),
-        parse: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let value = node.attribute(namespace, local)?;
-        match parse(collapse(value).as_ref()) {
-            Ok(value) => Some(value),
-            Err(message) => {
-                self.attribute(ViolationKind::Value, node, &qualified(namespace, local), message);
-                None
-            }
-        }
+        let parsed = parse(&collapse(node.attribute(namespace, local)?));
+        let failed = |error: E| {
+            let below = format!("/@{}", qualified(namespace, local));
+            self.add_below(node, &below, ViolationKind::Value, error.to_string());
+        };
+        parsed.map_err(failed).ok()
     }
 
-    /// Reads one required attribute of the WS-Agreement namespaces as a string.
-    pub(crate) fn required_attribute<T>(
+    /// Reads one required attribute.
+    pub(crate) fn required_attribute<T, E: Display>(
         &mut self,
         node: Node<'_>,
         (namespace, local): (&str, &str),
-        parse: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
         if node.attribute(namespace, local).is_none() {
-            self.structure(
-                node,
-                format!("the attribute {} is required", qualified(namespace, local)),
-            );
-            return None;
+            let name = qualified(namespace, local);
+            self.structure(node, format!("the attribute {name} is required"));
         }
         self.read_attribute(node, (namespace, local), parse)
     }
@@ -123,42 +111,25 @@ impl Check {
             if hint || allowed.contains(&(namespace, local)) {
                 continue;
             }
-            let meant = allowed.iter().find(|(_, name)| *name == local);
-            let message = match meant {
-                Some(("", _)) => {
-                    format!("the attribute must be written {local}, without a namespace")
-                }
+            let message = match allowed.iter().find(|(_, name)| *name == local) {
+                Some(("", _)) => format!("the attribute must be written {local}, without a namespace"),
                 Some((right, _)) => {
-                    format!(
-                        "the attribute must be qualified: {} is expected",
-                        qualified(right, local)
-                    )
+                    let right = qualified(right, local);
+                    format!("the attribute must be qualified: {right} is expected")
                 }
                 None if allowed.is_empty() => "no attribute is allowed here".to_owned(),
                 None => {
                     let names: Vec<String> = allowed.iter().map(|(ns, name)| qualified(ns, name)).collect();
-                    format!(
-                        "the attribute is not known here; allowed are {}",
-                        names.join(", ")
-                    )
+                    let names = names.join(", ");
+                    format!("the attribute is not known here; allowed are {names}")
                 }
             };
-            self.attribute(
-                ViolationKind::Structure,
-                node,
-                &qualified(namespace, local),
-                message,
-            );
+            let below = format!("/@{}", qualified(namespace, local));
+            self.add_below(node, &below, ViolationKind::Structure, message);
         }
     }
 
-    /// Text of an element that may hold nothing else.
-    pub(crate) fn text<'d>(&mut self, node: Node<'d>) -> Option<Cow<'d, str>> {
-        self.attributes(node, &[]);
-        self.text_only(node)
-    }
-
-    /// As [`Check::text`], for an element with attributes that are read elsewhere.
+    /// The text of an element that may hold nothing else. Its attributes are read elsewhere.
     pub(crate) fn text_only<'d>(&mut self, node: Node<'d>) -> Option<Cow<'d, str>> {
         if let Some(child) = node.first_child() {
             self.structure(child, format!("{} may hold only text", node.name()));
@@ -169,38 +140,70 @@ impl Check {
 
     /// A string as it stands.
     pub(crate) fn string(&mut self, node: Node<'_>) -> Option<String> {
-        self.text(node).map(Cow::into_owned)
-    }
-
-    /// A simple value, white space collapsed as XML Schema does for all types but strings.
-    pub(crate) fn simple<T>(
-        &mut self,
-        node: Node<'_>,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<T> {
         self.attributes(node, &[]);
-        self.simple_only(node, parse)
+        self.text_only(node).map(Cow::into_owned)
     }
 
-    /// As [`Check::simple`], for an element with attributes that are read elsewhere.
-    pub(crate) fn simple_only<T>(
+    /// A simple value of an element whose attributes are read elsewhere, white space collapsed as XML Schema does for all types
+    /// but strings.
+    pub(crate) fn simple_only<T, E: Display>(
         &mut self,
         node: Node<'_>,
-        parse: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let text = self.text_only(node)?;
-        match parse(collapse(&text).as_ref()) {
-            Ok(value) => Some(value),
-            Err(message) => {
-                self.value(node, message);
-                None
-            }
-        }
+        let parsed = parse(&collapse(&self.text_only(node)?));
+        parsed.map_err(|error| self.value(node, error.to_string())).ok()
     }
 
-    pub(crate) fn date_time(&mut self, node: Node<'_>) -> Option<DateTime> {
-        self.simple(node, |text| text.parse().map_err(|error| format!("{error}")))
+    /// Reads an element that has no attributes and holds nothing but elements, which `read` takes in their order.
+    pub(crate) fn children<'d, T>(
+        &mut self,
+        node: Node<'d>,
+        read: impl FnOnce(&mut Children<'_, 'd>) -> T,
+    ) -> T {
+        self.attributes(node, &[]);
+        self.children_only(node, read)
     }
+
+    /// As [`Check::children`], for an element with attributes that are read elsewhere.
+    pub(crate) fn children_only<'d, T>(
+        &mut self,
+        node: Node<'d>,
+        read: impl FnOnce(&mut Children<'_, 'd>) -> T,
+    ) -> T {
+        if !node.text().trim_matches(SPACE).is_empty() {
+            self.structure(node, "text is not allowed here, only elements");
+        }
+        let mut children = Children {
+            check: self,
+            parent: node,
+            next: node.first_child(),
+            broken: false,
+            tried: Vec::new(),
+        };
+        let read = read(&mut children);
+        children.end();
+        read
+    }
+}
+
+/// How a simple value is read from an element that holds nothing else.
+pub(crate) fn simple<T, E: Display>(
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> impl Fn(&mut Check, Node<'_>) -> Option<T> {
+    move |check, node| {
+        check.attributes(node, &[]);
+        check.simple_only(node, &parse)
+    }
+}
+
+/// How an element is read that is kept as it stands.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it stands beside the readers of typed elements, which may fail"
+)]
+pub(crate) fn verbatim(_: &mut Check, node: Node<'_>) -> Option<Fragment> {
+    Some(node.fragment())
 }
 
 /// `prefix:local`, with the usual prefix.
@@ -213,7 +216,6 @@ pub(crate) fn qualified(namespace: &str, local: &str) -> String {
 
 /// White space collapsed as XML Schema defines it.
 pub(crate) fn collapse(text: &str) -> Cow<'_, str> {
-    const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
     let trimmed = text.trim_matches(SPACE);
     if !trimmed.contains(['\t', '\n', '\r']) && !trimmed.contains("  ") {
         return Cow::Borrowed(trimmed);
@@ -222,199 +224,198 @@ pub(crate) fn collapse(text: &str) -> Cow<'_, str> {
     Cow::Owned(words.join(" "))
 }
 
-/// How many passed-over names are remembered for "… is expected".
-const REMEMBERED: usize = 24;
-
-/// The child elements of one element, taken in their order.
-pub(crate) struct Sequence<'d> {
+/// The child elements of one element, taken in their order. A reader is given each and may leave violations.
+pub(crate) struct Children<'c, 'd> {
+    pub(crate) check: &'c mut Check,
     parent: Node<'d>,
     next: Option<Node<'d>>,
     /// Set once an element was out of place: from then on elements are found by name.
     broken: bool,
-    tried: [(&'static str, &'static str); REMEMBERED],
-    tried_count: usize,
+    /// The names that were passed over since the last child that was taken.
+    tried: Vec<(&'static str, &'static str)>,
 }
 
-impl<'d> Sequence<'d> {
-    /// The children of an element that may hold elements only.
-    pub(crate) fn of(check: &mut Check, parent: Node<'d>) -> Sequence<'d> {
-        let text = parent.text();
-        if !text.trim_matches([' ', '\t', '\n', '\r']).is_empty() {
-            check.structure(parent, "text is not allowed here, only elements");
-        }
-        Sequence {
-            parent,
-            next: parent.first_child(),
-            broken: false,
-            tried: [("", ""); REMEMBERED],
-            tried_count: 0,
-        }
-    }
-
-    fn remember(&mut self, namespace: &'static str, local: &'static str) {
-        if self.tried_count < REMEMBERED {
-            self.tried[self.tried_count] = (namespace, local);
-            self.tried_count += 1;
-        }
-    }
-
+impl<'d> Children<'_, 'd> {
     /// The elements that could have stood here, as a list of names.
     fn expected(&self) -> String {
-        let mut names = String::new();
-        for (index, (namespace, local)) in self.tried[..self.tried_count].iter().enumerate() {
-            if index > 0 {
-                names.push_str(if index + 1 == self.tried_count {
-                    " or "
-                } else {
-                    ", "
-                });
-            }
-            names.push_str(&qualified(namespace, local));
-        }
-        names
+        let names: Vec<String> = self.tried.iter().map(|(ns, name)| qualified(ns, name)).collect();
+        one_of(&names)
     }
 
-    fn advance(&mut self, taken: Node<'d>) {
-        self.next = taken.next();
-        self.tried_count = 0;
+    fn named(&self, namespace: &str, local: &str) -> impl Iterator<Item = Node<'d>> {
+        let children = self.parent.children();
+        children.filter(move |child| child.is(namespace, local))
     }
 
     /// The next child if it has this name; in a broken sequence, the first one that has.
-    pub(crate) fn optional(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
+    pub(crate) fn take(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
         if self.broken {
-            return self.parent.children().find(|child| child.is(namespace, local));
+            return self.named(namespace, local).next();
         }
-        match self.next {
-            Some(next) if next.is(namespace, local) => {
-                self.advance(next);
-                Some(next)
-            }
-            _ => {
-                self.remember(namespace, local);
-                None
-            }
+        if self.next.is_some_and(|next| next.is(namespace, local)) {
+            return self.any();
         }
+        self.tried.push((namespace, local));
+        None
     }
 
-    /// As [`Sequence::optional`], but its absence is a violation.
-    pub(crate) fn required(
-        &mut self,
-        check: &mut Check,
-        namespace: &'static str,
-        local: &'static str,
-    ) -> Option<Node<'d>> {
-        if let Some(found) = self.optional(namespace, local) {
+    /// As [`Children::take`], but its absence is a violation.
+    pub(crate) fn take_required(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
+        if let Some(found) = self.take(namespace, local) {
             return Some(found);
         }
         if self.broken {
             // A child out of place was reported already; a missing one gets a violation of its own.
-            check.structure(self.parent, format!("{} is missing", qualified(namespace, local)));
+            let name = qualified(namespace, local);
+            self.check.structure(self.parent, format!("{name} is missing"));
             return None;
         }
         let expected = self.expected();
         match self.next {
-            Some(next) => check.structure(next, format!("{expected} is expected here")),
-            None => check.structure(self.parent, format!("{expected} is missing at its end")),
+            Some(next) => self.check.structure(next, format!("{expected} is expected here")),
+            None => self
+                .check
+                .structure(self.parent, format!("{expected} is missing at its end")),
         }
         self.broken = true;
-        self.parent.children().find(|child| child.is(namespace, local))
+        self.named(namespace, local).next()
+    }
+
+    /// The next child if it has this name, read.
+    pub(crate) fn optional<T>(
+        &mut self,
+        namespace: &'static str,
+        local: &'static str,
+        read: impl FnOnce(&mut Check, Node<'d>) -> Option<T>,
+    ) -> Option<T> {
+        let node = self.take(namespace, local)?;
+        read(self.check, node)
+    }
+
+    /// As [`Children::optional`], but its absence is a violation.
+    pub(crate) fn required<T>(
+        &mut self,
+        namespace: &'static str,
+        local: &'static str,
+        read: impl FnOnce(&mut Check, Node<'d>) -> Option<T>,
+    ) -> Option<T> {
+        let node = self.take_required(namespace, local)?;
+        read(self.check, node)
     }
 
     /// The following children of this name, possibly none.
-    pub(crate) fn many(&mut self, namespace: &'static str, local: &'static str) -> Vec<Node<'d>> {
-        if self.broken {
-            return self
-                .parent
-                .children()
-                .filter(|child| child.is(namespace, local))
-                .collect();
-        }
-        let mut found = Vec::new();
-        while let Some(node) = self.optional(namespace, local) {
-            found.push(node);
-        }
-        found
-    }
-
-    /// As [`Sequence::many`], but there must be at least one.
-    pub(crate) fn at_least_one(
+    pub(crate) fn many<T>(
         &mut self,
-        check: &mut Check,
         namespace: &'static str,
         local: &'static str,
-    ) -> Vec<Node<'d>> {
-        let Some(first) = self.required(check, namespace, local) else {
+        mut read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
+    ) -> Vec<T> {
+        let nodes: Vec<Node<'d>> = if self.broken {
+            self.named(namespace, local).collect()
+        } else {
+            std::iter::from_fn(|| self.take(namespace, local)).collect()
+        };
+        nodes
+            .into_iter()
+            .filter_map(|node| read(self.check, node))
+            .collect()
+    }
+
+    /// As [`Children::many`], but there must be at least one.
+    pub(crate) fn at_least_one<T>(
+        &mut self,
+        namespace: &'static str,
+        local: &'static str,
+        mut read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
+    ) -> Vec<T> {
+        let Some(first) = self.take_required(namespace, local) else {
             return Vec::new();
         };
-        if self.broken {
-            return self.many(namespace, local);
+        let mut found = Vec::new();
+        if !self.broken {
+            found.extend(read(self.check, first));
         }
-        let mut found = vec![first];
-        found.extend(self.many(namespace, local));
+        found.extend(self.many(namespace, local, read));
         found
     }
 
-    /// The next child if one of these names fits it.
+    /// The next child, which must have one of these names.
     pub(crate) fn one_of(
         &mut self,
         namespace: &'static str,
         locals: &[&'static str],
     ) -> Option<(&'static str, Node<'d>)> {
-        locals
+        let found = locals
             .iter()
-            .find_map(|local| Some((*local, self.optional(namespace, local)?)))
+            .find_map(|local| Some((*local, self.take(namespace, local)?)));
+        if found.is_none() {
+            let of = if locals.len() > 2 { "one of " } else { "" };
+            let message = format!("{of}{} is expected in it", self.expected());
+            self.check.structure(self.parent, message);
+            self.broken = true;
+        }
+        found
+    }
+
+    /// The only child, of any name.
+    pub(crate) fn only(&mut self, expected: &str) -> Option<Node<'d>> {
+        let Some(child) = self.any() else {
+            let message = format!("it needs one element in it: {expected}");
+            self.check.structure(self.parent, message);
+            return None;
+        };
+        if let Some(second) = self.any() {
+            let message = format!("only one element may stand in {}", self.parent.name());
+            self.check.structure(second, message);
+            self.broken = true;
+        }
+        Some(child)
     }
 
     /// The following children of other namespaces.
     pub(crate) fn foreign(&mut self, own: &str) -> Vec<Node<'d>> {
+        let is_foreign = |child: &Node<'_>| !child.namespace().is_empty() && child.namespace() != own;
         if self.broken {
-            return self
-                .parent
-                .children()
-                .filter(|child| is_foreign(*child, own))
-                .collect();
+            return self.parent.children().filter(is_foreign).collect();
         }
         let mut found = Vec::new();
-        while let Some(next) = self.next.filter(|next| is_foreign(*next, own)) {
+        while let Some(next) = self.next.filter(is_foreign) {
             self.next = next.next();
             found.push(next);
         }
         found
     }
 
-    /// As [`Sequence::optional`], for names that come again: a broken sequence has no next one.
-    pub(crate) fn next_of(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
+    /// As [`Children::take`], for names that come again: a broken sequence has no next one.
+    pub(crate) fn take_next(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
         if self.broken {
             None
         } else {
-            self.optional(namespace, local)
+            self.take(namespace, local)
         }
     }
 
     /// The next child, of any name.
     pub(crate) fn any(&mut self) -> Option<Node<'d>> {
-        let next = self.next.filter(|_| !self.broken)?;
-        self.advance(next);
-        Some(next)
+        let taken = self.next.filter(|_| !self.broken)?;
+        self.next = taken.next();
+        self.tried.clear();
+        Some(taken)
     }
 
     /// Nothing may follow.
-    pub(crate) fn end(self, check: &mut Check) {
+    fn end(self) {
         let Some(next) = self.next.filter(|_| !self.broken) else {
             return;
         };
-        let expected = self.expected();
-        let end = format!("the end of {}", self.parent.name());
-        if expected.is_empty() {
-            check.structure(next, format!("{end} is expected here"));
-        } else {
-            check.structure(next, format!("{expected} or {end} is expected here"));
-        }
+        let expected = match self.expected() {
+            none if none.is_empty() => none,
+            names => names + " or ",
+        };
+        let parent = self.parent.name();
+        self.check
+            .structure(next, format!("{expected}the end of {parent} is expected here"));
     }
-}
-
-fn is_foreign(node: Node<'_>, own: &str) -> bool {
-    !node.namespace().is_empty() && node.namespace() != own
 }
 
 /// Fragments of elements.
@@ -422,20 +423,15 @@ pub(crate) fn fragments(nodes: &[Node<'_>]) -> Vec<Fragment> {
     nodes.iter().map(|node| node.fragment()).collect()
 }
 
-/// Reads a document with one of several names at its root.
-pub(crate) fn read_root<T>(
-    document: &Document<'_>,
-    read: impl FnOnce(&mut Check, Node<'_>) -> Option<T>,
-) -> Result<T, Violations> {
-    let mut check = Check::default();
-    let root = document.root();
-    let read = root.and_then(|root| read(&mut check, root));
-    if let Some(root) = root.filter(|_| document.inherits_too_much()) {
-        let message = format!(
-            "its elements inherit more than {INHERITED_MAX} bytes of namespace declarations; declare what only a few \
-             elements use where they stand"
-        );
-        check.add(ViolationKind::Value, root, message);
+/// Reads an element with foreign elements and nothing else, at least `least` and at most `most` of them.
+pub(crate) fn read_any(check: &mut Check, node: Node<'_>, least: usize, most: usize) -> Vec<Fragment> {
+    let found = check.children(node, |children| children.foreign(node.namespace()));
+    if found.len() < least {
+        let message = "one element of another namespace is expected in it, such as a reason";
+        check.structure(node, message);
     }
-    check.finish(read)
+    if let Some(surplus) = found.get(most) {
+        check.structure(*surplus, format!("only one element may stand in {}", node.name()));
+    }
+    fragments(&found)
 }

@@ -1,9 +1,10 @@
 //! Why an offer is refused and which change would have been accepted: `bsp:Refusal`, and the fault that carries it.
 
-use crate::document::{Fragment, Node};
+use crate::datatypes::write_double;
+use crate::fragment::Fragment;
+use crate::names::Named;
 use crate::ns::BSP;
-use crate::reader::{Check, Sequence};
-use crate::scheduling::{Budget, amount, currency, write_budget};
+use crate::scheduling::{Budget, write_budget};
 use crate::time::DateTime;
 use crate::violation::Violation;
 use crate::writer::Xml;
@@ -31,8 +32,8 @@ pub enum Reason {
     PolicyDenied,
 }
 
-impl Reason {
-    const NAMES: [(Reason, &'static str); 9] = [
+impl Named for Reason {
+    const NAMES: &'static [(Reason, &'static str)] = &[
         (Reason::NoCapacityInWindow, "NO_CAPACITY_IN_WINDOW"),
         (Reason::SizeExceedsCapacity, "SIZE_EXCEEDS_CAPACITY"),
         (Reason::WindowContradictory, "WINDOW_CONTRADICTORY"),
@@ -43,22 +44,6 @@ impl Reason {
         (Reason::ResourceNotOffered, "RESOURCE_NOT_OFFERED"),
         (Reason::PolicyDenied, "POLICY_DENIED"),
     ];
-
-    /// The reason as it is written.
-    pub fn name(self) -> &'static str {
-        Reason::NAMES
-            .iter()
-            .find(|(known, _)| *known == self)
-            .map_or("", |(_, name)| name)
-    }
-
-    /// The reason of this name.
-    pub fn parse(name: &str) -> Option<Reason> {
-        Reason::NAMES
-            .iter()
-            .find(|(_, known)| *known == name)
-            .map(|(reason, _)| *reason)
-    }
 }
 
 /// `bsp:Refusal`.
@@ -100,14 +85,9 @@ pub enum Direction {
     Later,
 }
 
-impl Direction {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Earlier => "Earlier",
-            Direction::Later => "Later",
-        }
-    }
+impl Named for Direction {
+    const NAMES: &'static [(Direction, &'static str)] =
+        &[(Direction::Earlier, "Earlier"), (Direction::Later, "Later")];
 }
 
 /// `bsp:Relaxation`: changes that together make the request acceptable; one, or two where no single one does.
@@ -189,7 +169,7 @@ impl Fault {
     pub fn to_xml(&self) -> String {
         let mut xml = Xml::document("wsag:ContinuingFault", &["wsag", "wsrf-bf", "bsp"]);
         if let Some(refusal) = &self.refusal {
-            write_refusal(&mut xml, refusal);
+            write_refusal(&mut xml, refusal, &[]);
         }
         if !self.violations.is_empty() {
             xml.insert(&violations_fragment(&self.violations));
@@ -219,24 +199,20 @@ pub fn violations_fragment(violations: &[FaultViolation]) -> Fragment {
         xml.element("bsp:Message", &violation.message);
         xml.end();
     }
-    Fragment::written(xml.finish())
+    xml.into_fragment()
 }
 
 impl Refusal {
     /// As a fragment, for a place that takes foreign elements.
     pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::fragment("bsp:Refusal", &["bsp"]);
-        write_content(&mut xml, self);
-        Fragment::written(xml.finish())
+        let mut xml = Xml::default();
+        write_refusal(&mut xml, self, &["bsp"]);
+        xml.into_fragment()
     }
 }
 
-fn write_refusal(xml: &mut Xml, refusal: &Refusal) {
-    xml.start("bsp:Refusal");
-    write_content(xml, refusal);
-}
-
-fn write_content(xml: &mut Xml, refusal: &Refusal) {
+fn write_refusal(xml: &mut Xml, refusal: &Refusal, prefixes: &[&str]) {
+    xml.start_with("bsp:Refusal", prefixes);
     xml.element("bsp:Reason", refusal.reason.name());
     xml.optional_element("bsp:BindingConstraint", refusal.binding_constraint.as_deref());
     xml.optional_element("bsp:CutShort", refusal.cut_short.then_some("true"));
@@ -245,7 +221,7 @@ fn write_content(xml: &mut Xml, refusal: &Refusal) {
         xml.element("bsp:Start", alternative.start);
         xml.element("bsp:End", alternative.end);
         xml.optional_element("bsp:Nodes", alternative.nodes);
-        xml.element("bsp:Deviation", crate::job::write_double(alternative.deviation));
+        xml.element("bsp:Deviation", write_double(alternative.deviation));
         xml.element("bsp:Direction", alternative.direction.name());
         xml.end();
     }
@@ -255,27 +231,8 @@ fn write_content(xml: &mut Xml, refusal: &Refusal) {
         xml.optional_element("bsp:Deadline", relaxation.deadline);
         xml.optional_element("bsp:Nodes", relaxation.nodes);
         xml.optional_element("bsp:Duration", relaxation.duration);
-        if let Some(budget) = &relaxation.budget {
-            write_budget(xml, "bsp:Budget", budget);
-        }
+        write_budget(xml, "bsp:Budget", relaxation.budget.as_ref());
         xml.end();
     }
     xml.end();
-}
-
-/// A sum of money: `Amount`, `Currency`.
-pub(crate) fn read_budget(check: &mut Check, node: Node<'_>) -> Option<Budget> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let amount = sequence
-        .required(check, BSP, "Amount")
-        .and_then(|node| check.simple(node, amount));
-    let currency = sequence
-        .required(check, BSP, "Currency")
-        .and_then(|node| check.simple(node, currency));
-    sequence.end(check);
-    Some(Budget {
-        amount_micros: amount?,
-        currency: currency?,
-    })
 }

@@ -3,39 +3,25 @@
 //! An offer may be valid and still mean nothing: two terms of one name, a window that ends before it starts, an objective in an
 //! unknown language. Each rule that is broken is reported at the element that breaks it.
 
+use crate::allocation;
 use crate::document::{Document, Node};
 use crate::expression::{Parsed, Variables};
-use crate::guarantees::Expression;
-use crate::job::RangeValue;
-use crate::ns::{ARP, BSP, JSDL, WSAG, WSAG_NEG};
-use crate::reader::{Check, collapse};
+use crate::guarantees::read_expression;
+use crate::job;
+use crate::ns::{ARP, JSDL, WSAG};
+use crate::reader::Check;
 use crate::terms::TERMS;
-use crate::time::DateTime;
 use crate::violation::{Violation, ViolationKind};
 
 /// Checks every offer in a document that [`crate::read`] has accepted. The result is empty where nothing is wrong.
 pub fn check(document: &Document<'_>) -> Vec<Violation> {
     let mut check = Check::default();
-    for offer in offers(document) {
-        if let Some(terms) = offer.children().find(|child| child.is(WSAG, "Terms")) {
+    for offer in document.offers() {
+        if let Some(terms) = offer.child(WSAG, "Terms") {
             check_terms(&mut check, terms);
         }
     }
     check.into_violations()
-}
-
-/// The elements of a message that have the content of an offer.
-pub(crate) fn offers<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
-    let is_offer = |node: &Node<'_>| {
-        node.is(WSAG, "AgreementOffer")
-            || node.is(WSAG_NEG, "NegotiationOffer")
-            || node.is(WSAG_NEG, "NegotiationCounterOffer")
-    };
-    match document.root() {
-        Some(root) if is_offer(&root) => vec![root],
-        Some(root) => root.children().filter(is_offer).collect(),
-        None => Vec::new(),
-    }
 }
 
 fn check_terms(check: &mut Check, terms: Node<'_>) {
@@ -53,17 +39,11 @@ fn check_terms(check: &mut Check, terms: Node<'_>) {
         } else if node.is(JSDL, "TotalResourceCount") {
             check_count(check, node);
         } else if node.is(WSAG, "QualifyingCondition") || node.is(WSAG, "CustomServiceLevel") {
-            let dialect = node.attribute(BSP, "dialect").map(str::to_owned);
-            let expression = Expression {
-                text: node.text().into_owned(),
-                dialect,
-            };
-            if let Err(error) = Parsed::of(&expression, &variables) {
-                check.add(
-                    ViolationKind::NotEvaluable,
-                    node,
-                    format!("it cannot be evaluated: {error}"),
-                );
+            let expression = read_expression(&mut Check::default(), node);
+            let parsed = expression.map(|expression| Parsed::of(&expression, &variables));
+            if let Some(Err(error)) = parsed {
+                let message = format!("it cannot be evaluated: {error}");
+                check.add(ViolationKind::NotEvaluable, node, message);
             }
         }
     }
@@ -102,40 +82,31 @@ fn check_names<'d>(check: &mut Check, compositor: Node<'d>, names: &mut Vec<&'d 
 
 /// The window is long enough for the duration, and the duration is one.
 fn check_window(check: &mut Check, node: Node<'_>) {
-    let child = |name| node.children().find(|child| child.is(ARP, name));
-    let instant = |name| child(name).and_then(|node| collapse(&node.text()).parse::<DateTime>().ok());
-    let (start, end) = (instant("StartTime"), instant("EndTime"));
-    let duration = child("Duration").and_then(|node| collapse(&node.text()).parse::<i64>().ok());
-    let mut sound = true;
-    if let Some((node, seconds)) = child("Duration").zip(duration)
-        && seconds < 1
-    {
-        check.value(node, format!("at least 1 second is expected, not {seconds}"));
-        sound = false;
+    let child = |name| node.child(ARP, name).unwrap_or(node);
+    let window = allocation::read(&mut Check::default(), node).unwrap_or_default();
+    let duration = window.duration.map(i64::from);
+    if let Some(seconds) = duration.filter(|seconds| *seconds < 1) {
+        let message = format!("at least 1 second is expected, not {seconds}");
+        check.value(child("Duration"), message);
     }
-    let (Some(start), Some(end), Some(end_node)) = (start, end, child("EndTime")) else {
+    let (Some(start), Some(end)) = (window.start, window.end) else {
         return;
     };
-    if end.floor() <= start.ceil() {
-        check.value(end_node, "it must lie after arp:StartTime");
-    } else if let Some(duration) = duration.filter(|_| sound)
-        && end.floor() - start.ceil() < duration
-    {
-        let width = end.floor() - start.ceil();
-        check.value(
-            end_node,
-            format!(
-                "the window of {width} seconds from arp:StartTime is shorter than arp:Duration of {duration}"
-            ),
+    let width = end.floor() - start.ceil();
+    if width <= 0 {
+        check.value(child("EndTime"), "it must lie after arp:StartTime");
+    } else if let Some(duration) = duration.filter(|duration| width < *duration) {
+        let message = format!(
+            "the window of {width} seconds from arp:StartTime is shorter than arp:Duration of {duration}"
         );
+        check.value(child("EndTime"), message);
     }
 }
 
 /// The number of nodes is a whole number or a range of whole numbers.
 fn check_count(check: &mut Check, node: Node<'_>) {
-    let mut quiet = Check::default();
-    let range: RangeValue = crate::job::read_range(&mut quiet, node);
-    if let Err(message) = range.whole_numbers() {
+    let range = job::read_range(&mut Check::default(), node);
+    if let Some(Err(message)) = range.map(|range| range.whole_numbers()) {
         check.value(node, message);
     }
 }

@@ -1,10 +1,9 @@
 //! How it may be planned: `bsp:Scheduling`, our own optional term.
 
-use crate::datatypes;
+use crate::datatypes::{self, boolean, count, write_double};
 use crate::document::Node;
-use crate::job::{boolean, write_double};
 use crate::ns::BSP;
-use crate::reader::{Check, Sequence};
+use crate::reader::{Check, simple};
 use crate::writer::Xml;
 
 /// The choices and preferences of the requester beyond node count and window. Everything is optional.
@@ -74,134 +73,72 @@ pub struct Preference {
 }
 
 /// Reads the term; parts that could not be read have left a violation.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Scheduling {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let moldability = sequence
-        .optional(BSP, "Moldability")
-        .and_then(|node| read_moldability(check, node));
-    let preemption = sequence
-        .optional(BSP, "Preemption")
-        .and_then(|node| read_preemption(check, node));
-    let budget = sequence
-        .optional(BSP, "Budget")
-        .and_then(|node| crate::refusals::read_budget(check, node));
-    let max_deviation = sequence
-        .optional(BSP, "MaxDeviation")
-        .and_then(|node| check.simple(node, not_negative));
-    let fix_at = sequence
-        .optional(BSP, "FixAt")
-        .and_then(|node| check.simple(node, share));
-    let preference = sequence
-        .optional(BSP, "Preference")
-        .map(|node| read_preference(check, node));
-    sequence.end(check);
-    Scheduling {
-        moldability,
-        preemption,
-        budget,
-        max_deviation,
-        fix_at,
-        preference,
-    }
-}
-
-fn read_moldability(check: &mut Check, node: Node<'_>) -> Option<Moldability> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let found = sequence.one_of(BSP, &["Linear", "Table", "ConstantWork"]);
-    let Some((name, child)) = found else {
-        check.structure(
-            node,
-            "one of bsp:Linear, bsp:Table or bsp:ConstantWork is expected in it",
-        );
-        return None;
-    };
-    sequence.end(check);
-    if name == "ConstantWork" {
-        return check.simple(child, positive).map(Moldability::ConstantWork);
-    }
-    check.attributes(child, &[]);
-    let mut sequence = Sequence::of(check, child);
-    if name == "Linear" {
-        let intercept = sequence
-            .required(check, BSP, "Intercept")
-            .and_then(|node| check.simple(node, positive));
-        let slope = sequence
-            .required(check, BSP, "Slope")
-            .and_then(|node| check.simple(node, not_negative));
-        sequence.end(check);
-        return Some(Moldability::Linear {
-            intercept: intercept?,
-            slope: slope?,
-        });
-    }
-    let entries = sequence.at_least_one(check, BSP, "Entry");
-    sequence.end(check);
-    let entries = entries.into_iter().filter_map(|node| {
-        check.attributes(node, &[]);
-        let mut sequence = Sequence::of(check, node);
-        let nodes = sequence
-            .required(check, BSP, "Nodes")
-            .and_then(|node| check.simple(node, count));
-        let duration = sequence
-            .required(check, BSP, "Duration")
-            .and_then(|node| check.simple(node, count));
-        sequence.end(check);
-        Some((nodes?, duration?))
-    });
-    Some(Moldability::Table(entries.collect()))
-}
-
-fn read_preemption(check: &mut Check, node: Node<'_>) -> Option<Preemption> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let pieces = sequence
-        .required(check, BSP, "Pieces")
-        .and_then(|node| check.simple(node, count));
-    let interval = sequence
-        .required(check, BSP, "Interval")
-        .and_then(|node| check.simple(node, |text| share(text).and_then(|_| positive(text))));
-    let independent = sequence
-        .required(check, BSP, "Independent")
-        .and_then(|node| check.simple(node, boolean));
-    sequence.end(check);
-    Some(Preemption {
-        pieces: pieces?,
-        interval: interval?,
-        independent: independent?,
+pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Scheduling> {
+    check.children(node, |children| {
+        Some(Scheduling {
+            moldability: children.optional(BSP, "Moldability", read_moldability),
+            preemption: children.optional(BSP, "Preemption", read_preemption),
+            budget: children.optional(BSP, "Budget", read_budget),
+            max_deviation: children.optional(BSP, "MaxDeviation", simple(not_negative)),
+            fix_at: children.optional(BSP, "FixAt", simple(share)),
+            preference: children.optional(BSP, "Preference", read_preference),
+        })
     })
 }
 
-fn read_preference(check: &mut Check, node: Node<'_>) -> Preference {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let mut weight = |name| {
-        sequence
-            .optional(BSP, name)
-            .and_then(|node| check.simple(node, not_negative))
-    };
-    let (start, size, duration, price) = (
-        weight("Start"),
-        weight("Size"),
-        weight("Duration"),
-        weight("Price"),
-    );
-    sequence.end(check);
-    Preference {
-        start,
-        size,
-        duration,
-        price,
-    }
+fn read_moldability(check: &mut Check, node: Node<'_>) -> Option<Moldability> {
+    check.children(node, |children| {
+        let (name, child) = children.one_of(BSP, &["Linear", "Table", "ConstantWork"])?;
+        match name {
+            "Linear" => children.check.children(child, |children| {
+                let intercept = children.required(BSP, "Intercept", simple(positive));
+                let slope = children.required(BSP, "Slope", simple(not_negative));
+                Some(Moldability::Linear {
+                    intercept: intercept?,
+                    slope: slope?,
+                })
+            }),
+            "Table" => children.check.children(child, |children| {
+                let entries = children.at_least_one(BSP, "Entry", read_entry);
+                Some(Moldability::Table(entries))
+            }),
+            _ => simple(positive)(children.check, child).map(Moldability::ConstantWork),
+        }
+    })
 }
 
-/// A whole number from 1 to `u32::MAX`.
-pub(crate) fn count(text: &str) -> Result<u32, String> {
-    // The unsigned types of XML Schema take no sign, not even a plus.
-    let digits = text.bytes().all(|b| b.is_ascii_digit());
-    let value = text.parse().ok().filter(|value| digits && *value > 0);
-    value.ok_or_else(|| "a whole number from 1 to 4294967295 is expected".to_owned())
+fn read_entry(check: &mut Check, node: Node<'_>) -> Option<(u32, u32)> {
+    check.children(node, |children| {
+        let nodes = children.required(BSP, "Nodes", simple(count));
+        let duration = children.required(BSP, "Duration", simple(count));
+        nodes.zip(duration)
+    })
+}
+
+fn read_preemption(check: &mut Check, node: Node<'_>) -> Option<Preemption> {
+    check.children(node, |children| {
+        let pieces = children.required(BSP, "Pieces", simple(count));
+        let interval = |text: &str| share(text).and_then(|_| positive(text));
+        let interval = children.required(BSP, "Interval", simple(interval));
+        let independent = children.required(BSP, "Independent", simple(boolean));
+        Some(Preemption {
+            pieces: pieces?,
+            interval: interval?,
+            independent: independent?,
+        })
+    })
+}
+
+fn read_preference(check: &mut Check, node: Node<'_>) -> Option<Preference> {
+    check.children(node, |children| {
+        let mut weight = |name| children.optional(BSP, name, simple(not_negative));
+        Some(Preference {
+            start: weight("Start"),
+            size: weight("Size"),
+            duration: weight("Duration"),
+            price: weight("Price"),
+        })
+    })
 }
 
 fn number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
@@ -243,12 +180,26 @@ pub fn write_amount(micros: i64) -> String {
     format!("{sign}{whole}.{}", format!("{part:06}").trim_end_matches('0'))
 }
 
-/// Writes a sum of money as an element of this name.
-pub(crate) fn write_budget(xml: &mut Xml, name: &'static str, budget: &Budget) {
-    xml.start(name);
-    xml.element("bsp:Amount", write_amount(budget.amount_micros));
-    xml.element("bsp:Currency", &budget.currency);
-    xml.end();
+/// A sum of money: `Amount`, `Currency`.
+fn read_budget(check: &mut Check, node: Node<'_>) -> Option<Budget> {
+    check.children(node, |children| {
+        let amount = children.required(BSP, "Amount", simple(amount));
+        let currency = children.required(BSP, "Currency", simple(currency));
+        Some(Budget {
+            amount_micros: amount?,
+            currency: currency?,
+        })
+    })
+}
+
+/// Writes a sum of money, if there is one, as an element of this name.
+pub(crate) fn write_budget<'b>(xml: &mut Xml, name: &'static str, sum: impl Into<Option<&'b Budget>>) {
+    if let Some(sum) = sum.into() {
+        xml.start(name);
+        xml.element("bsp:Amount", write_amount(sum.amount_micros));
+        xml.element("bsp:Currency", &sum.currency);
+        xml.end();
+    }
 }
 
 /// Three capital letters of a currency.
@@ -275,15 +226,10 @@ impl Scheduling {
             xml.start("bsp:Preemption");
             xml.element("bsp:Pieces", preemption.pieces);
             xml.element("bsp:Interval", write_double(preemption.interval));
-            xml.element(
-                "bsp:Independent",
-                if preemption.independent { "true" } else { "false" },
-            );
+            xml.element("bsp:Independent", preemption.independent);
             xml.end();
         }
-        if let Some(budget) = &self.budget {
-            write_budget(xml, "bsp:Budget", budget);
-        }
+        write_budget(xml, "bsp:Budget", self.budget.as_ref());
         xml.optional_element("bsp:MaxDeviation", self.max_deviation.map(write_double));
         xml.optional_element("bsp:FixAt", self.fix_at.map(write_double));
         if let Some(preference) = &self.preference {

@@ -1,6 +1,7 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
-use crate::document::Fragment;
+use crate::fragment::Fragment;
+use crate::names::Named;
 use crate::placement::Placement;
 use crate::writer::Xml;
 
@@ -44,8 +45,8 @@ pub enum AgreementState {
     Terminated,
 }
 
-impl AgreementState {
-    const NAMES: [(AgreementState, &'static str); 7] = [
+impl Named for AgreementState {
+    const NAMES: &'static [(AgreementState, &'static str)] = &[
         (AgreementState::Pending, "Pending"),
         (AgreementState::PendingAndTerminating, "PendingAndTerminating"),
         (AgreementState::Observed, "Observed"),
@@ -54,16 +55,6 @@ impl AgreementState {
         (AgreementState::Complete, "Complete"),
         (AgreementState::Terminated, "Terminated"),
     ];
-
-    /// The state as the specification writes it.
-    pub fn name(self) -> &'static str {
-        name_of(&AgreementState::NAMES, self)
-    }
-
-    /// The state of this name.
-    pub fn parse(name: &str) -> Option<AgreementState> {
-        value_of(&AgreementState::NAMES, name)
-    }
 }
 
 /// State of a guarantee term.
@@ -77,22 +68,12 @@ pub enum GuaranteeState {
     Violated,
 }
 
-impl GuaranteeState {
-    const NAMES: [(GuaranteeState, &'static str); 3] = [
+impl Named for GuaranteeState {
+    const NAMES: &'static [(GuaranteeState, &'static str)] = &[
         (GuaranteeState::NotDetermined, "NotDetermined"),
         (GuaranteeState::Fulfilled, "Fulfilled"),
         (GuaranteeState::Violated, "Violated"),
     ];
-
-    /// The state as the specification writes it.
-    pub fn name(self) -> &'static str {
-        name_of(&GuaranteeState::NAMES, self)
-    }
-
-    /// The state of this name.
-    pub fn parse(name: &str) -> Option<GuaranteeState> {
-        value_of(&GuaranteeState::NAMES, name)
-    }
 }
 
 /// `wsag:ServiceTermState`.
@@ -141,20 +122,6 @@ pub enum Activity {
     Idle(Fragment),
 }
 
-fn name_of<T: PartialEq + Copy>(names: &[(T, &'static str)], value: T) -> &'static str {
-    names
-        .iter()
-        .find(|(known, _)| *known == value)
-        .map_or("", |(_, name)| name)
-}
-
-fn value_of<T: Copy>(names: &[(T, &'static str)], name: &str) -> Option<T> {
-    names
-        .iter()
-        .find(|(_, known)| *known == name)
-        .map(|(value, _)| *value)
-}
-
 impl AgreementProperties {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
@@ -163,22 +130,33 @@ impl AgreementProperties {
         xml.element("wsag:AgreementId", &self.agreement_id);
         xml.insert(&self.context);
         xml.insert(&self.terms);
+        xml.start("wsag:AgreementState");
         self.write_state(&mut xml);
-        for (name, state) in &self.guarantees {
-            write_guarantee(&mut xml, name, *state);
-        }
-        for service in &self.services {
-            write_service(&mut xml, service);
-        }
+        self.write_guarantees(&mut xml);
+        self.write_services(&mut xml);
         xml.finish()
     }
 
     fn write_state(&self, xml: &mut Xml) {
-        xml.start("wsag:AgreementState");
         // The schema wants foreign elements before the state.
         xml.insert_all(&self.state_extensions);
         xml.element("wsag:State", self.state.name());
         xml.end();
+    }
+
+    fn write_guarantees(&self, xml: &mut Xml) {
+        for (name, state) in &self.guarantees {
+            xml.start("wsag:GuaranteeTermState");
+            xml.attribute("wsag:termName", name);
+            xml.element("wsag:State", state.name());
+            xml.end();
+        }
+    }
+
+    fn write_services(&self, xml: &mut Xml) {
+        for service in &self.services {
+            service.write(xml);
+        }
     }
 
     /// The offer that these properties keep, as a document of its own.
@@ -193,36 +171,18 @@ impl AgreementProperties {
 
     /// The parts of the properties that have addresses of their own.
     pub fn part_xml(&self, part: Part) -> String {
-        if let Part::Context | Part::Terms = part {
-            let fragment = if part == Part::Context {
-                &self.context
-            } else {
-                &self.terms
-            };
-            return format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{fragment}");
-        }
-        if part == Part::State {
-            let mut xml = Xml::document("wsag:AgreementState", &["wsag", "bsp"]);
-            xml.insert_all(&self.state_extensions);
-            xml.element("wsag:State", self.state.name());
-            return xml.finish();
-        }
-        let root = if part == Part::Guarantees {
-            "bsp:GuaranteeTermStates"
-        } else {
-            "bsp:ServiceTermStates"
+        let document = |root, write: fn(&Self, &mut Xml)| {
+            let mut xml = Xml::document(root, &["wsag", "bsp"]);
+            write(self, &mut xml);
+            xml.finish()
         };
-        let mut xml = Xml::document(root, &["wsag", "bsp"]);
-        if part == Part::Guarantees {
-            for (name, state) in &self.guarantees {
-                write_guarantee(&mut xml, name, *state);
-            }
-        } else {
-            for service in &self.services {
-                write_service(&mut xml, service);
-            }
+        match part {
+            Part::Context => self.context.to_document(),
+            Part::Terms => self.terms.to_document(),
+            Part::State => document("wsag:AgreementState", Self::write_state),
+            Part::Guarantees => document("bsp:GuaranteeTermStates", Self::write_guarantees),
+            Part::Services => document("bsp:ServiceTermStates", Self::write_services),
         }
-        xml.finish()
     }
 }
 
@@ -241,53 +201,40 @@ pub enum Part {
     Services,
 }
 
-fn write_guarantee(xml: &mut Xml, name: &str, state: GuaranteeState) {
-    xml.start("wsag:GuaranteeTermState");
-    xml.attribute("wsag:termName", name);
-    xml.element("wsag:State", state.name());
-    xml.end();
-}
-
-fn write_service(xml: &mut Xml, service: &ServiceTermState) {
-    xml.start("wsag:ServiceTermState");
-    xml.attribute("wsag:termName", &service.term_name);
-    xml.element("wsag:State", service.state.name());
-    if let ServiceState::Ready(activity) = &service.state {
-        let inner = match activity {
-            Activity::Unknown => None,
-            Activity::Processing(fragment) => Some(("wsag:Processing", fragment)),
-            Activity::Idle(fragment) => Some(("wsag:Idle", fragment)),
+impl ServiceTermState {
+    fn write(&self, xml: &mut Xml) {
+        xml.start("wsag:ServiceTermState");
+        xml.attribute("wsag:termName", &self.term_name);
+        xml.element("wsag:State", self.state.name());
+        let substate = match &self.state {
+            ServiceState::Ready(Activity::Processing(fragment)) => Some(("wsag:Processing", fragment)),
+            ServiceState::Ready(Activity::Idle(fragment)) => Some(("wsag:Idle", fragment)),
+            _ => None,
         };
-        if let Some((name, fragment)) = inner {
+        if let Some((name, fragment)) = substate {
             xml.start(name);
             xml.insert(fragment);
             xml.end();
         }
+        if let Some(placement) = &self.placement {
+            placement.write(xml);
+        }
+        xml.insert_all(&self.extensions);
+        xml.end();
     }
-    if let Some(placement) = &service.placement {
-        placement.write(xml);
-    }
-    xml.insert_all(&service.extensions);
-    xml.end();
 }
 
 /// One element in our own words, for [`Activity`].
 pub fn status(text: &str) -> Fragment {
-    let mut xml = Xml::fragment("bsp:Status", &["bsp"]);
-    xml.text(text);
-    Fragment::written(xml.finish())
+    Xml::said("bsp:Status", text)
 }
 
 /// Which agreement has taken this one's place: in the state of one that is complete because of that.
 pub fn superseded_by(agreement_id: &str) -> Fragment {
-    let mut xml = Xml::fragment("bsp:SupersededBy", &["bsp"]);
-    xml.text(agreement_id);
-    Fragment::written(xml.finish())
+    Xml::said("bsp:SupersededBy", agreement_id)
 }
 
 /// Which agreement this one has taken the place of.
 pub fn supersedes(agreement_id: &str) -> Fragment {
-    let mut xml = Xml::fragment("bsp:Supersedes", &["bsp"]);
-    xml.text(agreement_id);
-    Fragment::written(xml.finish())
+    Xml::said("bsp:Supersedes", agreement_id)
 }

@@ -1,11 +1,13 @@
 //! Agreement templates and the factory's list of them (GFD.192, section 5).
 
 use crate::agreements::{Context, read_content};
-use crate::constraints;
-use crate::document::{Document, Fragment, Node};
+use crate::datatypes::token;
+use crate::document::{Document, Node};
+use crate::fragment::Fragment;
+use crate::guarantees::read_expression;
 use crate::ns::{WSAG, WSAG_NEG, XS};
-use crate::reader::{Check, Sequence};
-use crate::terms::{Terms, token};
+use crate::reader::Check;
+use crate::terms::Terms;
 use crate::writer::Xml;
 
 /// `wsag:Template`. Its creation constraints are compiled from [`Template::source`] by
@@ -38,7 +40,7 @@ impl Template {
         };
         let mut changed = String::with_capacity(text.len());
         let mut copied = 0;
-        for bound in document.root().into_iter().flat_map(Node::descendants) {
+        for bound in document.root().descendants() {
             let inside = bound
                 .parent()
                 .filter(|parent| parent.is(WSAG, "ItemConstraint"))
@@ -65,7 +67,7 @@ impl Template {
 
     /// As a document of its own: the provider's text.
     pub fn to_xml(&self) -> String {
-        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", self.source)
+        self.source.to_document()
     }
 }
 
@@ -94,28 +96,56 @@ pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
     check.attributes(node, &[(WSAG, "TemplateId"), (WSAG, "AgreementId")]);
     let template_id = check.required_attribute(node, (WSAG, "TemplateId"), token);
     check.read_attribute(node, (WSAG, "AgreementId"), token);
-    let mut sequence = Sequence::of(check, node);
-    let content = read_content(check, &mut sequence);
-    let constraints = sequence.required(check, WSAG, "CreationConstraints");
-    sequence.end(check);
-    if let Some(node) = constraints {
-        constraints::check_structure(check, node);
-    }
-    let (name, context, terms) = content?;
-    Some(Template {
-        template_id: template_id?,
-        name,
-        context,
-        terms,
-        source: node.fragment(),
+    check.children_only(node, |children| {
+        let content = read_content(children);
+        children.required(WSAG, "CreationConstraints", check_constraints);
+        let (name, context, terms) = content?;
+        Some(Template {
+            template_id: template_id?,
+            name,
+            context,
+            terms,
+            source: node.fragment(),
+        })
+    })
+}
+
+/// Reads `wsag:CreationConstraints` as far as the schema goes; the content of an `ItemConstraint` is XML Schema.
+fn check_constraints(check: &mut Check, node: Node<'_>) -> Option<()> {
+    check.children(node, |children| {
+        children.many(WSAG, "Item", |check, node| {
+            check.attributes(node, &[(WSAG, "Name")]);
+            check.required_attribute(node, (WSAG, "Name"), token);
+            check_item_content(check, node)
+        });
+        children.many(WSAG, "Constraint", read_expression);
+        Some(())
+    })
+}
+
+/// Reads the parts that every item has: a location, a constraint of XML Schema, and foreign elements.
+pub(crate) fn check_item_content(check: &mut Check, node: Node<'_>) -> Option<()> {
+    check.children_only(node, |children| {
+        children.required(WSAG, "Location", Check::string);
+        children.required(WSAG, "ItemConstraint", |check, node| {
+            check.children(node, |children| {
+                while let Some(child) = children.any() {
+                    if child.namespace() != XS {
+                        let message = "a facet, a simple type or a particle of XML Schema is expected here";
+                        children.check.structure(child, message);
+                    }
+                }
+                Some(())
+            })
+        });
+        children.foreign(WSAG);
+        Some(())
     })
 }
 
 /// `wsag:AgreementFactoryProperties`: all templates that are offered.
 pub fn agreement_factory_properties<'t>(templates: impl IntoIterator<Item = &'t Template>) -> String {
     let mut xml = Xml::document("wsag:AgreementFactoryProperties", &["wsag"]);
-    for template in templates {
-        xml.insert(&template.source);
-    }
+    xml.insert_all(templates.into_iter().map(|template| &template.source));
     xml.finish()
 }

@@ -5,12 +5,15 @@ mod alternatives;
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
 use crate::allocation::{self, AllocationTimeConstraint};
-use crate::document::{Fragment, Node};
+use crate::datatypes::token;
+use crate::document::Node;
 use crate::endpoint::{self, EndpointReference};
+use crate::expression::Variables;
+use crate::fragment::Fragment;
 use crate::guarantees::{self, GuaranteeTerm};
 use crate::job::{self, JobDefinition};
 use crate::ns::{ARP, BSP, JSDL, WSA, WSAG};
-use crate::reader::{Check, Sequence};
+use crate::reader::Check;
 use crate::scheduling::{self, Scheduling};
 use crate::violation::ViolationKind;
 use crate::writer::Xml;
@@ -155,11 +158,20 @@ impl Terms {
         })
     }
 
+    /// The variables that its expressions may use: the predefined ones and those of its service properties.
+    pub(crate) fn variables(&self) -> Variables {
+        let mut variables = Variables::predefined();
+        for variable in self.properties().flat_map(|properties| &properties.variables) {
+            variables.add(&variable.name, &variable.metric);
+        }
+        variables
+    }
+
     /// As a fragment that can stand in an agreement's properties.
     pub fn to_fragment(&self) -> Fragment {
         let mut xml = Xml::default();
         self.write(&mut xml);
-        Fragment::written(xml.finish())
+        xml.into_fragment()
     }
 
     /// Writes the element.
@@ -196,50 +208,32 @@ impl TermTree {
 }
 
 /// Reads the terms; members that could not be read have left a violation.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Terms {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let all = sequence.optional(WSAG, "All");
-    sequence.end(check);
-    Terms {
-        all: all.map(|node| read_compositor(check, node)),
-    }
+pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Terms> {
+    check.children(node, |children| {
+        Some(Terms {
+            all: children.optional(WSAG, "All", read_compositor),
+        })
+    })
 }
 
 /// The guard bounds the depth of this recursion.
-fn read_compositor(check: &mut Check, node: Node<'_>) -> Vec<TermTree> {
-    const MEMBERS: &str = "wsag:All, wsag:ExactlyOne, wsag:OneOrMore, wsag:ServiceDescriptionTerm, \
-                           wsag:ServiceReference, wsag:ServiceProperties or wsag:GuaranteeTerm";
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let mut members = Vec::new();
-    let mut empty = true;
-    while let Some(child) = sequence.any() {
-        empty = false;
-        let name = if child.namespace() == WSAG {
-            child.local()
-        } else {
-            ""
-        };
-        members.extend(match name {
-            "All" => Some(TermTree::All(read_compositor(check, child))),
-            "ExactlyOne" => Some(TermTree::ExactlyOne(read_compositor(check, child))),
-            "OneOrMore" => Some(TermTree::OneOrMore(read_compositor(check, child))),
-            _ if TERMS.contains(&name) => read_term(check, child).map(|term| TermTree::Term(Box::new(term))),
-            _ => {
-                check.structure(child, format!("{MEMBERS} is expected here"));
-                None
-            }
-        });
-    }
-    if empty {
-        check.structure(
-            node,
-            format!("{} needs at least one member: {MEMBERS}", node.name()),
-        );
-    }
-    members
+fn read_compositor(check: &mut Check, node: Node<'_>) -> Option<Vec<TermTree>> {
+    check.children(node, |children| {
+        if node.first_child().is_none() {
+            let message = format!("{} needs at least one member: {MEMBERS}", node.name());
+            children.check.structure(node, message);
+        }
+        let mut members = Vec::new();
+        while let Some(child) = children.any() {
+            members.extend(read_member(children.check, child));
+        }
+        Some(members)
+    })
 }
+
+/// The members that a compositor may have.
+const MEMBERS: &str = "wsag:All, wsag:ExactlyOne, wsag:OneOrMore, wsag:ServiceDescriptionTerm, wsag:ServiceReference, \
+                       wsag:ServiceProperties or wsag:GuaranteeTerm";
 
 /// The four kinds of term.
 pub(crate) const TERMS: [&str; 4] = [
@@ -249,23 +243,22 @@ pub(crate) const TERMS: [&str; 4] = [
     "GuaranteeTerm",
 ];
 
-/// One of [`TERMS`].
-fn read_term(check: &mut Check, node: Node<'_>) -> Option<Term> {
-    match node.local() {
+fn read_member(check: &mut Check, node: Node<'_>) -> Option<TermTree> {
+    let local = Some(node.local()).filter(|_| node.namespace() == WSAG);
+    let term = match local.unwrap_or_default() {
+        "All" => return read_compositor(check, node).map(TermTree::All),
+        "ExactlyOne" => return read_compositor(check, node).map(TermTree::ExactlyOne),
+        "OneOrMore" => return read_compositor(check, node).map(TermTree::OneOrMore),
         "ServiceDescriptionTerm" => read_description(check, node).map(Term::ServiceDescription),
         "ServiceReference" => read_reference(check, node).map(Term::ServiceReference),
         "ServiceProperties" => read_properties(check, node).map(Term::ServiceProperties),
-        _ => guarantees::read(check, node).map(Term::Guarantee),
-    }
-}
-
-/// A name that is not empty.
-pub(crate) fn token(text: &str) -> Result<String, String> {
-    if text.is_empty() {
-        Err("it may not be empty".to_owned())
-    } else {
-        Ok(text.to_owned())
-    }
+        "GuaranteeTerm" => guarantees::read(check, node).map(Term::Guarantee),
+        _ => {
+            check.structure(node, format!("{MEMBERS} is expected here"));
+            None
+        }
+    };
+    term.map(|term| TermTree::Term(Box::new(term)))
 }
 
 /// The names of a term and of its service.
@@ -273,41 +266,21 @@ fn read_names(check: &mut Check, node: Node<'_>) -> Option<(String, String)> {
     check.attributes(node, &[(WSAG, "Name"), (WSAG, "ServiceName")]);
     let name = check.required_attribute(node, (WSAG, "Name"), token);
     let service_name = check.required_attribute(node, (WSAG, "ServiceName"), token);
-    Some((name?, service_name?))
-}
-
-/// The one foreign element of a service description term or service reference.
-fn read_single<'d>(check: &mut Check, node: Node<'d>, expected: &str) -> Option<Node<'d>> {
-    let mut sequence = Sequence::of(check, node);
-    let Some(child) = sequence.any() else {
-        check.structure(node, format!("it needs one element in it: {expected}"));
-        return None;
-    };
-    if let Some(second) = sequence.any() {
-        check.structure(second, format!("only one element may stand in {}", node.name()));
-    }
-    Some(child)
+    name.zip(service_name)
 }
 
 fn read_description(check: &mut Check, node: Node<'_>) -> Option<ServiceDescriptionTerm> {
     const KNOWN: &str = "jsdl:JobDefinition, arp:AllocationTimeConstraint or bsp:Scheduling";
     let names = read_names(check, node);
-    let child = read_single(check, node, KNOWN)?;
+    let child = check.children_only(node, |children| children.only(KNOWN))?;
     let content = if child.is(JSDL, "JobDefinition") {
         job::read(check, child).map(|job| ServiceDescription::JobDefinition(Box::new(job)))
     } else if child.is(ARP, "AllocationTimeConstraint") {
-        Some(ServiceDescription::AllocationTime(allocation::read(check, child)))
+        allocation::read(check, child).map(ServiceDescription::AllocationTime)
     } else if child.is(BSP, "Scheduling") {
-        Some(ServiceDescription::Scheduling(Box::new(scheduling::read(
-            check, child,
-        ))))
+        scheduling::read(check, child).map(|term| ServiceDescription::Scheduling(Box::new(term)))
     } else {
-        check.add(
-            ViolationKind::UnknownTerm,
-            child,
-            format!("not a term that is known here; {KNOWN} is expected"),
-        );
-        None
+        unknown_term(check, child, KNOWN)
     };
     let (name, service_name) = names?;
     Some(ServiceDescriptionTerm {
@@ -320,16 +293,11 @@ fn read_description(check: &mut Check, node: Node<'_>) -> Option<ServiceDescript
 fn read_reference(check: &mut Check, node: Node<'_>) -> Option<ServiceReference> {
     const KNOWN: &str = "wsa:EndpointReference";
     let names = read_names(check, node);
-    let child = read_single(check, node, KNOWN)?;
+    let child = check.children_only(node, |children| children.only(KNOWN))?;
     let reference = if child.is(WSA, "EndpointReference") {
         endpoint::read(check, child)
     } else {
-        check.add(
-            ViolationKind::UnknownTerm,
-            child,
-            format!("not a term that is known here; {KNOWN} is expected"),
-        );
-        None
+        unknown_term(check, child, KNOWN)
     };
     let (name, service_name) = names?;
     Some(ServiceReference {
@@ -339,25 +307,26 @@ fn read_reference(check: &mut Check, node: Node<'_>) -> Option<ServiceReference>
     })
 }
 
+fn unknown_term<T>(check: &mut Check, node: Node<'_>, known: &str) -> Option<T> {
+    let message = format!("not a term that is known here; {known} is expected");
+    check.add(ViolationKind::UnknownTerm, node, message);
+    None
+}
+
 fn read_properties(check: &mut Check, node: Node<'_>) -> Option<ServiceProperties> {
     let names = read_names(check, node);
-    let mut sequence = Sequence::of(check, node);
-    let set = sequence.required(check, WSAG, "VariableSet");
-    sequence.end(check);
-    let set = set?;
-    check.attributes(set, &[]);
-    let mut sequence = Sequence::of(check, set);
-    let nodes = sequence.at_least_one(check, WSAG, "Variable");
-    sequence.end(check);
-    let variables = nodes
-        .into_iter()
-        .filter_map(|node| read_variable(check, node))
-        .collect();
+    let variables = check.children_only(node, |children| {
+        children.required(WSAG, "VariableSet", |check, node| {
+            check.children(node, |children| {
+                Some(children.at_least_one(WSAG, "Variable", read_variable))
+            })
+        })
+    });
     let (name, service_name) = names?;
     Some(ServiceProperties {
         name,
         service_name,
-        variables,
+        variables: variables?,
     })
 }
 
@@ -365,11 +334,9 @@ fn read_variable(check: &mut Check, node: Node<'_>) -> Option<Variable> {
     check.attributes(node, &[(WSAG, "Name"), (WSAG, "Metric")]);
     let name = check.required_attribute(node, (WSAG, "Name"), token);
     let metric = check.required_attribute(node, (WSAG, "Metric"), token);
-    let mut sequence = Sequence::of(check, node);
-    let location = sequence
-        .required(check, WSAG, "Location")
-        .and_then(|node| check.string(node));
-    sequence.end(check);
+    let location = check.children_only(node, |children| {
+        children.required(WSAG, "Location", Check::string)
+    });
     Some(Variable {
         name: name?,
         metric: metric?,
@@ -391,11 +358,14 @@ fn write_compositor(xml: &mut Xml, name: &'static str, members: &[TermTree]) {
 }
 
 fn write_term(xml: &mut Xml, term: &Term) {
+    let start = |xml: &mut Xml, element, name, service_name| {
+        xml.start(element);
+        xml.attribute("wsag:Name", name);
+        xml.attribute("wsag:ServiceName", service_name);
+    };
     match term {
         Term::ServiceDescription(term) => {
-            xml.start("wsag:ServiceDescriptionTerm");
-            xml.attribute("wsag:Name", &term.name);
-            xml.attribute("wsag:ServiceName", &term.service_name);
+            start(xml, "wsag:ServiceDescriptionTerm", &term.name, &term.service_name);
             match &term.content {
                 ServiceDescription::JobDefinition(job) => job.write(xml),
                 ServiceDescription::AllocationTime(window) => window.write(xml),
@@ -404,16 +374,12 @@ fn write_term(xml: &mut Xml, term: &Term) {
             xml.end();
         }
         Term::ServiceReference(term) => {
-            xml.start("wsag:ServiceReference");
-            xml.attribute("wsag:Name", &term.name);
-            xml.attribute("wsag:ServiceName", &term.service_name);
+            start(xml, "wsag:ServiceReference", &term.name, &term.service_name);
             term.reference.write_alone(xml);
             xml.end();
         }
         Term::ServiceProperties(term) => {
-            xml.start("wsag:ServiceProperties");
-            xml.attribute("wsag:Name", &term.name);
-            xml.attribute("wsag:ServiceName", &term.service_name);
+            start(xml, "wsag:ServiceProperties", &term.name, &term.service_name);
             xml.start("wsag:VariableSet");
             for variable in &term.variables {
                 xml.start("wsag:Variable");

@@ -145,15 +145,12 @@ impl FromStr for DateTime {
 
 /// Takes exactly `digits` digits and the literal after them.
 fn number(rest: &mut &str, digits: usize, then: &str) -> Result<i64, TimeError> {
-    let bytes = rest.as_bytes();
-    if bytes.len() < digits || !bytes[..digits].iter().all(u8::is_ascii_digit) {
+    let found = rest.get(..digits).ok_or(TimeError::DateTime)?;
+    if !found.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(TimeError::DateTime);
     }
-    let value = bytes[..digits]
-        .iter()
-        .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
     *rest = rest[digits..].strip_prefix(then).ok_or(TimeError::DateTime)?;
-    Ok(value)
+    found.parse().map_err(|_| TimeError::DateTime)
 }
 
 /// Takes `.digits` if it is there, as nanoseconds.
@@ -168,12 +165,9 @@ fn fraction(rest: &mut &str) -> Result<u32, TimeError> {
     if digits > DIGITS_MAX {
         return Err(TimeError::Fraction);
     }
-    let value = after.as_bytes()[..digits]
-        .iter()
-        .fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
-    *rest = &after[digits..];
-    // Nine digits at most, so that this fits.
-    Ok((digits..DIGITS_MAX).fold(value, |value, _| value * 10))
+    let (digits, after) = after.split_at(digits);
+    *rest = after;
+    format!("{digits:0<9}").parse().map_err(|_| TimeError::Fraction)
 }
 
 /// The zone: `Z` or an offset up to fourteen hours, in seconds.
@@ -271,10 +265,8 @@ impl Duration {
         if self.months != 0 {
             return None;
         }
-        i64::try_from(
-            self.nanos.div_euclid(1_000_000_000) + i128::from(self.nanos.rem_euclid(1_000_000_000) > 0),
-        )
-        .ok()
+        let part = self.nanos.rem_euclid(1_000_000_000) > 0;
+        i64::try_from(self.nanos.div_euclid(1_000_000_000) + i128::from(part)).ok()
     }
 }
 
@@ -297,11 +289,10 @@ impl FromStr for Duration {
         }
         let [years, months, days] = fields(date, ["Y", "M", "D"])?;
         let (time, nanos) = match time.split_once('.') {
-            Some((whole, after)) => {
+            Some((whole, _)) => {
                 let mut rest = &time[whole.len()..];
                 let nanos = fraction(&mut rest).map_err(|_| TimeError::Duration)?;
-                let whole_is_seconds = whole.ends_with(|c: char| c.is_ascii_digit()) && after.ends_with('S');
-                if rest != "S" || !whole_is_seconds {
+                if rest != "S" || !whole.ends_with(|c: char| c.is_ascii_digit()) {
                     return Err(TimeError::Duration);
                 }
                 (format!("{whole}S"), nanos)
@@ -348,26 +339,22 @@ impl PartialOrd for Duration {
         if self.months == other.months {
             return Some(self.nanos.cmp(&other.nanos));
         }
-        let mut order = None;
-        for start in [
+        let starts = [
             days(1696, 9, 1),
             days(1697, 2, 1),
             days(1903, 3, 1),
             days(1903, 7, 1),
-        ] {
+        ];
+        let [first, others @ ..] = starts.map(|start| {
             let end = |duration: &Duration| {
                 let (year, month, day) = civil(start);
                 let months = year * 12 + (month - 1) + duration.months;
                 let day = days(months.div_euclid(12), months.rem_euclid(12) + 1, day);
                 i128::from(day) * i128::from(DAY) * 1_000_000_000 + duration.nanos
             };
-            let here = end(self).cmp(&end(other));
-            if order.is_some_and(|order| order != here) {
-                return None;
-            }
-            order = Some(here);
-        }
-        order
+            end(self).cmp(&end(other))
+        });
+        others.iter().all(|other| *other == first).then_some(first)
     }
 }
 

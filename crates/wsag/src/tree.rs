@@ -10,11 +10,11 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use quick_xml::XmlVersion;
-use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
-use quick_xml::events::{BytesRef, Event};
 use quick_xml::reader::Reader;
 
+use crate::guard::referred;
 use crate::ns;
 use crate::places::Places;
 use crate::writer::Piece;
@@ -169,19 +169,17 @@ impl<'a> Builder<'a> {
         match event {
             Event::Text(content) => self.text(content.xml10_content()),
             Event::CData(content) => self.text(content.xml10_content()),
-            Event::GeneralRef(reference) => self.text(referred(reference)?),
-            Event::Start(tag) => self.start(
-                range.start,
-                &text[range.start + 1..range.end - 1],
-                tag.name().0.len(),
-            )?,
-            Event::Empty(tag) => {
-                self.start(
-                    range.start,
-                    &text[range.start + 1..range.end - 2],
-                    tag.name().0.len(),
-                )?;
-                self.end(range.end)?;
+            Event::GeneralRef(reference) => {
+                let unknown = || format!("the entity {} is not known", &**reference);
+                self.text(referred(reference).ok_or_else(unknown)?.to_string().into());
+            }
+            Event::Start(tag) | Event::Empty(tag) => {
+                let empty = matches!(event, Event::Empty(_));
+                let content = &text[range.start + 1..range.end - 1 - usize::from(empty)];
+                self.start(range.start, content, tag.name().0.len())?;
+                if empty {
+                    self.end(range.end)?;
+                }
             }
             Event::End(_) => self.end(range.end)?,
             Event::Comment(_) => self.continues = false,
@@ -339,15 +337,4 @@ fn resolve(declarations: &[(&str, Cow<'_, str>)], scope: &[u32], prefix: &str) -
         .find(|id| declarations[**id as usize].0 == prefix)
         .copied()
         .ok_or_else(|| format!("the namespace prefix {prefix} is not declared"))
-}
-
-/// The text that a reference stands for.
-fn referred<'a>(reference: &BytesRef<'a>) -> Result<Cow<'a, str>, String> {
-    match reference.resolve_char_ref() {
-        Ok(Some(c)) => Ok(c.to_string().into()),
-        Ok(None) => resolve_predefined_entity(reference)
-            .map(Cow::Borrowed)
-            .ok_or_else(|| format!("the entity {} is not known", &**reference)),
-        Err(error) => Err(error.to_string()),
-    }
 }

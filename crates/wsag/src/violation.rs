@@ -57,11 +57,8 @@ impl Violations {
 
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, violation) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "; " };
-            write!(f, "{separator}{violation}")?;
-        }
-        Ok(())
+        let violations: Vec<String> = self.0.iter().map(Violation::to_string).collect();
+        f.write_str(&violations.join("; "))
     }
 }
 
@@ -89,4 +86,16 @@ pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>, separator: &s
         list.push(format!("{more} more").into());
     }
     list.join(separator)
+}
+
+/// Names of which one is expected: `a, b or c`.
+pub(crate) fn one_of(names: &[impl AsRef<str>]) -> String {
+    let mut list = String::new();
+    for (index, name) in names.iter().enumerate() {
+        if index > 0 {
+            list.push_str(if index + 1 == names.len() { " or " } else { ", " });
+        }
+        list.push_str(name.as_ref());
+    }
+    list
 }

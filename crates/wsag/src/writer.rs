@@ -8,14 +8,14 @@ use quick_xml::escape::partial_escape;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
-use crate::document::Fragment;
+use crate::fragment::Fragment;
 use crate::guard::is_char;
 use crate::ns;
 
 /// One thing that is said in a document.
 pub(crate) enum Piece {
     /// An element with the usual prefixes that it declares, and its attributes.
-    Start(&'static str, Vec<&'static str>, Vec<(&'static str, String)>),
+    Start(Cow<'static, str>, Vec<&'static str>, Vec<(&'static str, String)>),
     Text(String),
     /// A fragment, verbatim.
     Insert(String),
@@ -57,6 +57,20 @@ impl Xml {
         xml
     }
 
+    /// An element of our own that holds a text, as a fragment.
+    pub(crate) fn said(name: &'static str, text: &str) -> Fragment {
+        let mut xml = Xml::fragment(name, &["bsp"]);
+        xml.text(text);
+        xml.into_fragment()
+    }
+
+    /// A document with these fragments below its root and nothing else.
+    pub(crate) fn of_fragments(root: &'static str, prefixes: &[&str], fragments: &[Fragment]) -> String {
+        let mut xml = Xml::document(root, prefixes);
+        xml.insert_all(fragments);
+        xml.finish()
+    }
+
     /// A fragment with its root element open.
     pub(crate) fn fragment(root: &'static str, prefixes: &[&str]) -> Xml {
         let mut xml = Xml::default();
@@ -65,15 +79,15 @@ impl Xml {
     }
 
     /// Opens an element that could stand alone, which declares these prefixes.
-    pub(crate) fn start_with(&mut self, name: &'static str, prefixes: &[&str]) {
+    pub(crate) fn start_with(&mut self, name: impl Into<Cow<'static, str>>, prefixes: &[&str]) {
         self.open += 1;
         let usual = ns::PREFIXES.iter().map(|(prefix, _)| *prefix);
         let declared = usual.filter(|prefix| prefixes.contains(prefix)).collect();
-        self.pieces.push(Piece::Start(name, declared, Vec::new()));
+        self.pieces.push(Piece::Start(name.into(), declared, Vec::new()));
     }
 
     /// Opens an element.
-    pub(crate) fn start(&mut self, name: &'static str) {
+    pub(crate) fn start(&mut self, name: impl Into<Cow<'static, str>>) {
         self.start_with(name, &[]);
     }
 
@@ -129,7 +143,7 @@ impl Xml {
     }
 
     /// Several fragments verbatim.
-    pub(crate) fn insert_all(&mut self, fragments: &[Fragment]) {
+    pub(crate) fn insert_all<'f>(&mut self, fragments: impl IntoIterator<Item = &'f Fragment>) {
         for fragment in fragments {
             self.insert(fragment);
         }
@@ -141,6 +155,11 @@ impl Xml {
             self.end();
         }
         self.pieces
+    }
+
+    /// Closes the open elements and returns the text as a fragment.
+    pub(crate) fn into_fragment(self) -> Fragment {
+        Fragment::written(self.finish())
     }
 
     /// Closes the open elements and returns the text.
@@ -157,7 +176,7 @@ impl Xml {
         while let Some(piece) = pieces.next() {
             match piece {
                 Piece::Start(name, prefixes, attributes) => {
-                    let mut tag = BytesStart::new(name);
+                    let mut tag = BytesStart::new(name.clone());
                     for prefix in prefixes {
                         let namespace = ns::namespace_of(prefix).unwrap_or_default();
                         tag.push_attribute((format!("xmlns:{prefix}").as_str(), namespace));

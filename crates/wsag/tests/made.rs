@@ -5,19 +5,22 @@
 
 mod support;
 
-use support::Chance;
 use support::make::Make;
+use support::{Chance, template};
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::compare::difference;
+use wsag::constraints::CompiledTemplate;
 use wsag::guard::{BYTES_MAX, GuardError};
 use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue, Resources};
+use wsag::templates::ADVANCE_RESERVATION;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::{Document, Places, ns, rules};
 
 #[test]
 fn an_offer_is_checked_without_a_document_as_it_is_with_one() {
     let mut make = Make(Chance(2027));
+    let template = CompiledTemplate::compile(&template(ADVANCE_RESERVATION));
     for _ in 0..300 {
         let offer = make.offer();
         let text = offer.to_xml();
@@ -27,6 +30,7 @@ fn an_offer_is_checked_without_a_document_as_it_is_with_one() {
         assert_eq!(difference(&parsed, &made), None, "{text}");
         assert_eq!(difference(&made, &parsed), None, "{text}");
         assert_eq!(rules::check(&made), rules::check(&parsed), "{text}");
+        assert_eq!(template.check(&made), template.check(&parsed), "{text}");
         for (namespace, local) in [
             (ns::WSAG, "GuaranteeTerm"),
             (ns::WSAG, "Name"),

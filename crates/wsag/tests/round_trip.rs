@@ -7,7 +7,7 @@ mod support;
 use support::make::Make;
 use support::{Chance, message, names_read, text, xmllint};
 use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
-use wsag::{Document, Fragment, Message, agreements};
+use wsag::{Document, Fragment, Message, operations};
 
 #[test]
 fn whatever_is_written_is_valid_and_read_back_as_it_was() {
@@ -36,21 +36,21 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
             make.fault().to_xml(),
             make.list().to_xml(),
             make.timeline().to_xml(),
-            agreements::create_agreement_response(&created, &[], &[choice]),
-            agreements::create_pending_agreement_response(&created),
+            operations::create_agreement_response(&created, &[], &[choice]),
+            operations::create_pending_agreement_response(&created),
             negotiations::initiate_negotiation_output(&created),
         ]);
     }
     written.extend(negotiation_messages(&mut make, &mut only_written));
-    let reason = agreements::reason("no <slot>");
+    let reason = operations::reason("no <slot>");
     written.push((
-        agreements::terminate_input(&reason),
+        operations::terminate_input(&reason),
         Message::TerminateInput(reason.clone()),
     ));
     only_written.extend([
-        agreements::terminate_response(),
-        agreements::accept_agreement_input(),
-        agreements::reject_agreement_input(&[reason]),
+        operations::terminate_response(),
+        operations::accept_agreement_input(),
+        operations::reject_agreement_input(&[reason]),
         negotiations::terminate_negotiation_response(),
         negotiations::advertise_output(),
     ]);
@@ -100,7 +100,7 @@ fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<
         };
         written.push((input.to_xml(), Message::InitiateNegotiationInput(Box::new(input))));
     }
-    let reasons = vec![agreements::reason("enough")];
+    let reasons = vec![operations::reason("enough")];
     written.push((
         negotiations::terminate_negotiation_input(&reasons),
         Message::TerminateNegotiationInput(reasons),

@@ -1,7 +1,7 @@
 //! `bespeak bench service` and `bespeak bench commits`: how much a running service acknowledges in a second, and how often
 //! the database that it stands on commits at all.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -110,12 +110,12 @@ struct Asker {
 
 impl Asker {
     /// Asks a service with the key of a file.
-    fn new(server: &str, key: &Path) -> Result<Self, Failure> {
-        let key = std::fs::read_to_string(key)
-            .map_err(|why| Failure::Usage(format!("{}: {why}", key.display())))?;
+    fn new(options: &ServiceOptions) -> Result<Self, Failure> {
+        let key = std::fs::read_to_string(&options.key)
+            .map_err(|why| Failure::Usage(format!("{}: {why}", options.key.display())))?;
         Ok(Self {
             http: super::client()?,
-            server: server.trim_end_matches('/').to_owned(),
+            server: options.server.trim_end_matches('/').to_owned(),
             key: key.trim().to_owned(),
             now: Clock::system().now().seconds(),
             asked: AtomicU64::new(0),
@@ -191,7 +191,7 @@ impl Asker {
     }
 }
 
-/// Asks with all clients until the time is over or no request is left. Returns the granted requests.
+/// Asks with this number of clients until the time is over or no request is left. Returns the granted requests.
 async fn phase(
     asker: &Arc<Asker>,
     clients: u32,
@@ -237,10 +237,10 @@ async fn phase(
 
 /// Measures a service: offers, then negotiations and acceptances in turn. Prints a line of JSON.
 pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
-    let asker = Arc::new(Asker::new(&options.server, &options.key)?);
+    let asker = Arc::new(Asker::new(&options)?);
     let limit = Duration::from_secs(options.seconds.into());
     let clients = options.clients;
-    let requests = |many: usize| (0..many).map(|_| asker.request()).collect::<Vec<_>>();
+    let requests = || (0..HELD_MAX).map(|_| asker.request()).collect::<Vec<_>>();
     let (mut offers, mut negotiations, mut acceptances) =
         (Phase::default(), Phase::default(), Phase::default());
     asker.open(clients, options.open).await?;
@@ -253,8 +253,7 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
     for round in 1..=rounds {
         while offers.spent < limit * round / rounds {
             let until = Instant::now() + (limit * round / rounds).saturating_sub(offers.spent);
-            let work = requests(HELD_MAX);
-            phase(&asker, clients, until, "/agreements", work, &mut offers).await?;
+            phase(&asker, clients, until, "/agreements", requests(), &mut offers).await?;
         }
         if let Some(url) = &options.pgbench {
             let rate = pgbench::offers(url, clients, options.seconds.div_ceil(rounds)).await?;
@@ -262,15 +261,7 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
         }
     }
     let until = Instant::now() + limit / 2;
-    phase(
-        &asker,
-        1,
-        until,
-        "/agreements",
-        requests(HELD_MAX),
-        &mut one_by_one,
-    )
-    .await?;
+    phase(&asker, 1, until, "/agreements", requests(), &mut one_by_one).await?;
     let commit = match &options.pgbench {
         Some(url) => {
             let commit = pgbench::commit(url, options.seconds.div_ceil(2)).await?;
@@ -282,15 +273,8 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
     // Held offers have to be accepted before more can be held; the clock of each phase stands while the other runs.
     while negotiations.spent < limit {
         let until = Instant::now() + limit.saturating_sub(negotiations.spent);
-        let answers = phase(
-            &asker,
-            clients,
-            until,
-            "/negotiations",
-            requests(HELD_MAX),
-            &mut negotiations,
-        )
-        .await?;
+        let work = requests();
+        let answers = phase(&asker, clients, until, "/negotiations", work, &mut negotiations).await?;
         let held = answers
             .iter()
             .filter_map(|answer| answer["offers"][0]["id"].as_str())

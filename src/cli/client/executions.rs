@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use clap::Args;
 use scheduler::Time;
 use serde_json::{Value, json};
-use wsag::time::DateTime;
 
 use super::print_json;
-use crate::cli::{Failure, StoreOptions, print_rows, row};
+use crate::cli::{Failure, StoreOptions, headings, instant, print_rows, row};
 use crate::store::{ExecutionHour, Store};
 
 const EXAMPLES: &str = "\
@@ -41,7 +40,7 @@ pub(in crate::cli) struct Options {
 type Key = (String, String, String, String, Option<Time>);
 
 /// The content of a line.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Line {
     runs: i64,
     summed: i64,
@@ -85,14 +84,9 @@ fn add(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, s
         options.hours.then_some(of.start),
     );
     let line = lines.entry(key).or_insert(Line {
-        runs: 0,
-        summed: 0,
-        queue_time: 0,
-        run_time: 0,
-        input_bytes: 0,
-        output_bytes: 0,
         first: of.start,
         last: of.start,
+        ..Line::default()
     });
     for (sum, more) in [
         (&mut line.runs, of.runs),
@@ -109,18 +103,9 @@ fn add(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, s
 }
 
 fn print(lines: &BTreeMap<Key, Line>) {
-    let mut rows = vec![row([
-        &"APPLICATION",
-        &"VERSION",
-        &"RESOURCE",
-        &"OUTCOME",
-        &"RUNS",
-        &"SUMMED",
-        &"WAITED (s)",
-        &"RAN (s)",
-        &"FIRST HOUR",
-        &"LAST HOUR",
-    ])];
+    let mut rows = vec![headings(
+        "APPLICATION, VERSION, RESOURCE, OUTCOME, RUNS, SUMMED, WAITED (s), RAN (s), FIRST HOUR, LAST HOUR",
+    )];
     rows.extend(
         lines
             .iter()
@@ -167,8 +152,4 @@ fn mean(sum: i64, runs: i64) -> f64 {
     )]
     let seconds = sum as f64 / runs.max(1) as f64 / 1e6;
     (seconds * 1e3).round() / 1e3
-}
-
-fn instant(time: Time) -> String {
-    DateTime::from_seconds(time.seconds()).to_string()
 }

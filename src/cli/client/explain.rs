@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, print_json, read, refusal};
+use crate::cli::client::{Server, list, money, print_json, read, refusal, word};
 use crate::negotiation::{AgreementView, EventView, TimelineView};
 
 const EXAMPLES: &str = "\
@@ -354,17 +354,4 @@ fn print_negotiation(explained: &Value) {
             }
         }
     }
-}
-
-fn money(value: &Value) -> Option<String> {
-    let (amount, currency) = (value["amount"].as_str()?, value["currency"].as_str()?);
-    Some(format!("{amount} {currency}"))
-}
-
-fn word(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::client::{self, Server};
+use crate::cli::client::{Server, in_path};
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::FilesView;
 
@@ -85,18 +85,13 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 }
 
 async fn list(server: &Server) -> Result<(), Failure> {
-    let answer = server.get("/files").await?;
-    if server.json {
-        client::print_json(&answer);
-        return Ok(());
-    }
-    let view: FilesView = client::read(answer)?;
-    print(&view);
-    let used: u64 = view.files.iter().map(|file| file.bytes).sum();
-    if let Some(quota) = view.quota_bytes {
-        say!("{used} of {quota} bytes");
-    }
-    Ok(())
+    server.show(server.get("/files").await?, |view: &FilesView| {
+        print(view);
+        let used: u64 = view.files.iter().map(|file| file.bytes).sum();
+        if let Some(quota) = view.quota_bytes {
+            say!("{used} of {quota} bytes");
+        }
+    })
 }
 
 /// A line a file.
@@ -108,6 +103,5 @@ pub(in crate::cli) fn print(view: &FilesView) {
 
 /// The address of a file. Characters that a name may not have are escaped, so that the service can report them.
 fn path(name: &str) -> String {
-    let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
-    format!("/files/{}", name.replace('+', "%20"))
+    format!("/files/{}", in_path(name))
 }

@@ -66,12 +66,11 @@ impl Server {
     /// Asks for a value that may not be there.
     pub(super) async fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
         let (status, bytes) = self.exchange(self.request(Method::GET, path)?).await?;
-        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        match status {
-            StatusCode::NOT_FOUND => Ok(None),
-            status if status.is_success() => Ok(Some(value)),
-            status => Err(self.failure(status, &value)),
+        if status == StatusCode::NOT_FOUND {
+            return Ok(None);
         }
+        let body = self.content(status, bytes)?;
+        Ok(Some(serde_json::from_slice(&body).unwrap_or_default()))
     }
 
     /// Asks for bytes.
@@ -113,6 +112,20 @@ impl Server {
         self.receive(self.request(Method::PUT, path)?.json(value)).await
     }
 
+    /// Prints an answer: as JSON where that is wanted, otherwise by `print` as the value that it is.
+    pub(super) fn show<T: DeserializeOwned>(
+        &self,
+        answer: Value,
+        print: impl FnOnce(&T),
+    ) -> Result<(), Failure> {
+        if self.json {
+            print_json(&answer);
+        } else {
+            print(&read(answer)?);
+        }
+        Ok(())
+    }
+
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
         let key = match &self.key {
             Some(key) => key.clone(),
@@ -151,11 +164,7 @@ impl Server {
 
     async fn send(&self, request: RequestBuilder) -> Result<Vec<u8>, Failure> {
         let (status, body) = self.exchange(request).await?;
-        if status.is_success() {
-            return Ok(body);
-        }
-        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        Err(self.failure(status, &problem))
+        self.content(status, body)
     }
 
     async fn exchange(&self, request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), Failure> {
@@ -172,19 +181,23 @@ impl Server {
         Ok((status, body.into()))
     }
 
-    /// The exit status of a refusal of the service, for a script.
-    fn failure(&self, status: StatusCode, problem: &Value) -> Failure {
+    /// The body of an answer, or the failure that it reports, with the exit status for a script.
+    fn content(&self, status: StatusCode, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        if status.is_success() {
+            return Ok(body);
+        }
+        let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
         let text = if self.json {
             problem.to_string()
         } else {
-            describe(status, problem)
+            describe(status, &problem)
         };
-        match status.as_u16() {
+        Err(match status.as_u16() {
             401 | 403 => Failure::NotAllowed(text),
             404 | 409 | 410 | 412 => Failure::Refused(text),
             400 | 405..=422 => Failure::Usage(text),
             _ => Failure::Unavailable(text),
-        }
+        })
     }
 }
 
@@ -193,33 +206,32 @@ fn describe(status: StatusCode, problem: &Value) -> String {
     let Some(detail) = problem["detail"].as_str() else {
         return format!("the service answers {status}");
     };
-    let mut text = format!("{detail} ({status})");
-    if let Some(violations) = problem["violations"].as_array() {
-        text = format!("the offer breaks {} rule(s):", violations.len());
-        for violation in violations {
-            text += &format!(
-                "\n  {}\n    {}",
-                violation["path"].as_str().unwrap_or_default(),
-                violation["message"].as_str().unwrap_or_default()
-            );
-        }
+    let text = broken_rules(problem).unwrap_or_else(|| format!("{detail} ({status})"));
+    text + &possibilities(&problem["refusal"])
+}
+
+/// The rules that an offer breaks, each with its place.
+fn broken_rules(told: &Value) -> Option<String> {
+    let violations = told["violations"].as_array()?;
+    let mut text = format!("the offer breaks {} rule(s):", violations.len());
+    for of in violations {
+        text += &format!("\n  {}\n    {}", word(&of["path"]), word(&of["message"]));
     }
-    text += &possibilities(&problem["refusal"]);
-    text
+    Some(text)
 }
 
 /// The alternatives of a refusal, a line each, indented.
 pub(super) fn possibilities(refusal: &Value) -> String {
     let mut text = String::new();
-    for alternative in refusal["alternatives"].as_array().into_iter().flatten() {
+    for alternative in list(&refusal["alternatives"]) {
         text += &format!(
             "\n  possible {}: {} to {}",
-            alternative["direction"].as_str().unwrap_or_default(),
-            alternative["start"].as_str().unwrap_or_default(),
-            alternative["end"].as_str().unwrap_or_default()
+            word(&alternative["direction"]),
+            word(&alternative["start"]),
+            word(&alternative["end"])
         );
     }
-    for relaxation in refusal["relaxations"].as_array().into_iter().flatten() {
+    for relaxation in list(&refusal["relaxations"]) {
         let parts = [
             ("ready", "a window from "),
             ("deadline", "a deadline of "),
@@ -233,10 +245,7 @@ pub(super) fn possibilities(refusal: &Value) -> String {
                 .as_str()
                 .map(ToOwned::to_owned)
                 .or_else(|| value.as_u64().map(|n| n.to_string()))
-                .or_else(|| {
-                    let (amount, currency) = (value["amount"].as_str()?, value["currency"].as_str()?);
-                    Some(format!("{amount} {currency}"))
-                });
+                .or_else(|| money(value));
             Some(format!("{words}{}", value?))
         });
         text += &format!(
@@ -249,19 +258,11 @@ pub(super) fn possibilities(refusal: &Value) -> String {
 
 /// The reason why there is no offer: a refusal's reason and its relaxations, or the rules that are broken.
 pub(super) fn refusal(told: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    if let Some(violations) = told["violations"].as_array() {
-        let each = violations.iter();
-        let each = each.map(|of| format!("\n  {}\n    {}", text(&of["path"]), text(&of["message"])));
-        return format!(
-            "the offer breaks {} rule(s):{}",
-            violations.len(),
-            each.collect::<String>()
-        );
-    }
-    let reason = told["reason"].as_str().unwrap_or("nothing can be had");
-    let binding = text(&told["bindingConstraint"]);
-    format!("{reason}: {binding}{}", possibilities(told))
+    broken_rules(told).unwrap_or_else(|| {
+        let reason = told["reason"].as_str().unwrap_or("nothing can be had");
+        let binding = word(&told["bindingConstraint"]);
+        format!("{reason}: {binding}{}", possibilities(told))
+    })
 }
 
 /// An answer of the service as the value that it is.
@@ -299,34 +300,24 @@ pub(super) fn print_agreement(view: &AgreementView) {
         let text = format!("{number} of {count}, {nodes}, {planned_start} to {planned_end}{standing}");
         lines.push(("piece", text));
     }
-    if let Some(price) = &view.price {
-        lines.push(("price", price.to_string()));
-    }
-    if let Some(confidence) = view.confidence {
-        let percent = 100.0 * confidence;
-        lines.push((
-            "confidence",
-            format!("{percent:.1} % that its job ends by itself before its slot does"),
-        ));
-    }
-    if let Some(application) = &view.application {
-        lines.push(("runs", format!("{application} {}", view.arguments.join(" "))));
-    }
-    if let Some(reservation) = &view.reservation {
-        lines.push(("use with", format!("sbatch --reservation={reservation} …")));
-    }
-    if let Some(started) = &view.started {
-        lines.push(("started", started.clone()));
-    }
-    if let Some(ended) = &view.ended {
-        lines.push(("ended", ended.clone()));
-    }
-    if let Some(outcome) = &view.outcome {
-        let exit = view
-            .exit_status
-            .map_or_else(String::new, |exit| format!(" (exit status {exit})"));
-        lines.push(("outcome", format!("{outcome}{exit}")));
-    }
+    let sure = |sure: f64| {
+        let percent = 100.0 * sure;
+        format!("{percent:.1} % that its job ends by itself before its slot does")
+    };
+    let runs = |application: &String| format!("{application} {}", view.arguments.join(" "));
+    let reserved = |name: &String| format!("sbatch --reservation={name} …");
+    let exit = view.exit_status.map(|exit| format!(" (exit status {exit})"));
+    let outcome = |outcome: &String| format!("{outcome}{}", exit.unwrap_or_default());
+    let known = [
+        ("price", view.price.as_ref().map(ToString::to_string)),
+        ("confidence", view.confidence.map(sure)),
+        ("runs", view.application.as_ref().map(runs)),
+        ("use with", view.reservation.as_ref().map(reserved)),
+        ("started", view.started.clone()),
+        ("ended", view.ended.clone()),
+        ("outcome", view.outcome.as_ref().map(outcome)),
+    ];
+    lines.extend(known.map(|(name, value)| (name, value.unwrap_or_default())));
     for proposal in &view.proposals {
         lines.push(("proposal", proposed(proposal)));
     }
@@ -363,7 +354,46 @@ fn proposed(proposal: &ProposalView) -> String {
     text
 }
 
+/// A text as one part of a path.
+pub(super) fn in_path(text: &str) -> String {
+    let text: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+    text.replace('+', "%20")
+}
+
+/// How many lines to print: 0 is for all.
+pub(super) fn limit(text: &str) -> Result<usize, std::num::ParseIntError> {
+    text.parse()
+        .map(|limit| if limit == 0 { usize::MAX } else { limit })
+}
+
+/// An amount with its currency.
+pub(super) fn money(value: &Value) -> Option<String> {
+    let (amount, currency) = (value["amount"].as_str()?, value["currency"].as_str()?);
+    Some(format!("{amount} {currency}"))
+}
+
+/// A text; empty where there is none.
+pub(super) fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The values of a list; none where there is no list.
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
 /// A value as JSON.
 pub(super) fn print_json(value: &Value) {
     say!("{value:#}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_path_names_what_it_did() {
+        assert_eq!(in_path("n[1-3],big_1"), "n%5B1-3%5D%2Cbig_1");
+        assert_eq!(in_path("a/b?c%é"), "a%2Fb%3Fc%25%C3%A9");
+    }
 }

@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::cli::client::{Server, print_agreement, print_json, read, refusal};
-use crate::cli::{Failure, print_rows, row};
+use crate::cli::client::{Server, list, money, print_agreement, print_json, refusal, word};
+use crate::cli::{Failure, duration, headings, print_rows, row};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,29 +53,26 @@ struct Wanted {
 
 impl Wanted {
     fn request(&self) -> Map<String, Value> {
-        let mut request = Map::new();
-        let mut put = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                request.insert(name.to_owned(), value);
-            }
-        };
-        put("nodes", self.nodes.clone());
-        put("durationSeconds", self.duration.map(Value::from));
-        put(
-            "moldability",
-            self.work.map(|work| json!({ "constantWork": work })),
-        );
-        put("budget", self.budget.clone());
-        put("weights", self.prefer.clone());
-        put("maxDeviation", self.max_deviation.map(Value::from));
-        let window = [("start", &self.after), ("end", &self.before)];
-        let window: Map<String, Value> = window
-            .into_iter()
-            .filter_map(|(name, at)| Some((name.to_owned(), at.clone()?.into())))
-            .collect();
-        put("window", (!window.is_empty()).then(|| window.into()));
-        request
+        let window = given(json!({ "start": self.after, "end": self.before }));
+        given(json!({
+            "nodes": self.nodes,
+            "durationSeconds": self.duration,
+            "moldability": self.work.map(|work| json!({ "constantWork": work })),
+            "budget": self.budget,
+            "weights": self.prefer,
+            "maxDeviation": self.max_deviation,
+            "window": (!window.is_empty()).then_some(window),
+        }))
     }
+}
+
+/// The members that have a value.
+fn given(members: Value) -> Map<String, Value> {
+    let Value::Object(mut members) = members else {
+        return Map::new();
+    };
+    members.retain(|_, value| !value.is_null());
+    members
 }
 
 /// Options of `negotiate`.
@@ -127,25 +124,21 @@ pub(in crate::cli) struct ChangeOptions {
 /// Asks for offers.
 pub(in crate::cli) async fn negotiate(options: NegotiateOptions) -> Result<(), Failure> {
     let mut request = options.wanted.request();
-    for (name, value) in [
-        ("template", options.template),
-        ("name", options.name),
-        ("application", options.application),
-    ] {
-        request.extend(value.map(|value| (name.to_owned(), value.into())));
-    }
-    if !options.arguments.is_empty() {
-        request.insert("arguments".to_owned(), options.arguments.into());
-    }
+    request.extend(given(json!({
+        "template": options.template,
+        "name": options.name,
+        "application": options.application,
+        "arguments": (!options.arguments.is_empty()).then_some(options.arguments),
+    })));
     let answer = options.server.post_json("/negotiations", &request.into()).await?;
-    show(&options.server, &answer, "bespeak accept")
+    show(&options.server, &answer)
 }
 
 /// Accepts an offer.
 pub(in crate::cli) async fn accept(options: AcceptOptions) -> Result<(), Failure> {
     let body = json!({ "offer": options.offer });
     let answer = options.server.post_json("/agreements", &body).await?;
-    accepted(&options.server, answer)
+    options.server.show(answer, print_agreement)
 }
 
 /// Asks for the price of a change and, where the user wants it, accepts the change.
@@ -158,67 +151,39 @@ pub(in crate::cli) async fn change(options: ChangeOptions) -> Result<(), Failure
         Some(offer) => {
             let body = json!({ "offer": offer });
             let answer = options.server.post_json("/agreements", &body).await?;
-            accepted(&options.server, answer)
+            options.server.show(answer, print_agreement)
         }
-        None => show(&options.server, &answer, "bespeak accept"),
+        None => show(&options.server, &answer),
     }
-}
-
-fn accepted(server: &Server, answer: Value) -> Result<(), Failure> {
-    if server.json {
-        print_json(&answer);
-        return Ok(());
-    }
-    print_agreement(&read(answer)?);
-    Ok(())
 }
 
 /// Prints offers as a table, and how to accept; where there are none it fails with the reason.
-fn show(server: &Server, answer: &Value, how: &str) -> Result<(), Failure> {
+fn show(server: &Server, answer: &Value) -> Result<(), Failure> {
+    let offers = list(&answer["offers"]);
     if server.json {
         print_json(answer);
+    } else if let Some(first) = offers.first() {
+        print_rows(table(offers), &[3, 5, 6]);
+        say!("\nTo take one: bespeak accept {}", word(&first["id"]));
     }
-    let offers = answer["offers"].as_array().map_or(&[][..], Vec::as_slice);
-    let Some(first) = offers.first() else {
+    if offers.is_empty() {
         return Err(Failure::Refused(refusal(&answer["refusal"])));
-    };
-    if server.json {
-        return Ok(());
     }
-    print_rows(table(offers), &[3, 5, 6]);
-    say!(
-        "\nTo take one: {how} {}",
-        first["id"].as_str().unwrap_or_default()
-    );
     Ok(())
 }
 
 /// A row for the headings, for each offer and for each piece of one.
 fn table(offers: &[Value]) -> Vec<Vec<String>> {
-    let mut rows = vec![row([
-        &"offer",
-        &"start",
-        &"end",
-        &"nodes",
-        &"kind",
-        &"phi",
-        &"sure",
-        &"held until",
-        &"price",
-    ])];
+    let mut rows = vec![headings(
+        "offer, start, end, nodes, kind, phi, sure, held until, price",
+    )];
     for offer in offers {
         let text = |name: &str| offer[name].as_str().unwrap_or("-").to_owned();
-        let price = |name: &str| {
-            let money = &offer[name];
-            money["amount"]
-                .as_str()
-                .map(|amount| format!("{amount} {}", money["currency"].as_str().unwrap_or_default()))
-        };
-        let mut costs = price("price").unwrap_or_else(|| "-".to_owned());
-        if let Some(difference) = price("priceDifference") {
+        let mut costs = money(&offer["price"]).unwrap_or_else(|| "-".to_owned());
+        if let Some(difference) = money(&offer["priceDifference"]) {
             costs += &format!(" ({difference} more)");
         }
-        if let Some(fee) = price("fee") {
+        if let Some(fee) = money(&offer["fee"]) {
             costs += &format!(", fee {fee}");
         }
         let sure = offer["confidence"].as_f64();
@@ -234,7 +199,7 @@ fn table(offers: &[Value]) -> Vec<Vec<String>> {
             &text("heldUntil"),
             &costs,
         ]));
-        for piece in offer["pieces"].as_array().into_iter().flatten() {
+        for piece in list(&offer["pieces"]) {
             let text = |name: &str| piece[name].as_str().unwrap_or("-").to_owned();
             rows.push(row([
                 &"piece",
@@ -256,32 +221,6 @@ fn nodes(text: &str) -> Result<Value, String> {
         None => count(text).map(Value::from),
         Some((min, max)) => Ok(json!({ "min": count(min)?, "max": count(max)? })),
     }
-}
-
-fn duration(text: &str) -> Result<u64, String> {
-    let expected = || "a duration such as 90s, 30m, 2h or 1h30m is expected".to_owned();
-    let mut seconds = 0_u64;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
-        let amount: u64 = rest[..end].parse().map_err(|_| expected())?;
-        let unit = match rest[end..].chars().next() {
-            Some('s') => 1,
-            Some('m') => 60,
-            Some('h') => 3_600,
-            Some('d') => 86_400,
-            _ => return Err(expected()),
-        };
-        seconds = amount
-            .checked_mul(unit)
-            .and_then(|part| seconds.checked_add(part))
-            .ok_or_else(expected)?;
-        rest = &rest[end + 1..];
-    }
-    if seconds == 0 {
-        return Err(expected());
-    }
-    Ok(seconds)
 }
 
 fn weights(text: &str) -> Result<Value, String> {
@@ -320,22 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_sizes_are_read_as_people_write_them() {
-        assert_eq!(duration("90s"), Ok(90));
-        assert_eq!(duration("1d2h30m"), Ok(95_400));
-        for wrong in [
-            "",
-            "0s",
-            "2",
-            "h",
-            "2 h",
-            "-1h",
-            "99999999999999999999d",
-            "999999999999999999d",
-            "1ü",
-        ] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
+    fn sizes_budgets_and_weights_are_read_as_people_write_them() {
         assert_eq!(nodes("8"), Ok(json!(8)));
         assert_eq!(nodes("8..16"), Ok(json!({ "min": 8, "max": 16 })));
         for wrong in ["", "0", "8..", "..", "a"] {

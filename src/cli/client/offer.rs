@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, print_agreement, print_json, read};
+use crate::cli::client::{Server, list, print_agreement, word};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,19 +32,11 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     };
     reading.map_err(|why| Failure::Usage(format!("cannot read {}: {why}", options.file.display())))?;
     let answer = options.server.post("/agreements", document).await?;
-    if options.server.json {
-        print_json(&answer);
-        return Ok(());
+    if !options.server.json {
+        for other in list(&answer["moved"]) {
+            let (id, start) = (word(&other["id"]), word(&other["plannedStart"]));
+            say!("{:<10} {id} now starts {start}", "moved");
+        }
     }
-    for other in answer["moved"].as_array().into_iter().flatten() {
-        let text = |key: &str| other[key].as_str().unwrap_or_default().to_owned();
-        say!(
-            "{:<10} {} now starts {}",
-            "moved",
-            text("id"),
-            text("plannedStart")
-        );
-    }
-    print_agreement(&read(answer)?);
-    Ok(())
+    options.server.show(answer, print_agreement)
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::files;
 use crate::cli::Failure;
-use crate::cli::client::{self, Server};
+use crate::cli::client::Server;
 
 /// Options of `output`.
 #[derive(Debug, Args)]
@@ -37,12 +37,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     }
     if options.list {
         let answer = options.server.get(&all).await?;
-        if options.server.json {
-            client::print_json(&answer);
-        } else {
-            files::print(&client::read(answer)?);
-        }
-        return Ok(());
+        return options.server.show(answer, files::print);
     }
     let name = match (&options.file, options.stderr) {
         (Some(name), _) => name,

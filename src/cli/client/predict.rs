@@ -8,7 +8,7 @@ use wsag::time::DateTime;
 
 use super::print_json;
 use crate::cli::config::Config;
-use crate::cli::{Failure, StoreOptions};
+use crate::cli::{Failure, StoreOptions, instant};
 use crate::clock::Clock;
 use crate::negotiation::Templates;
 use crate::prediction::{Explanation, Given, Work, learn};
@@ -161,10 +161,6 @@ async fn plan(store: &Store, resource: &str) -> Result<SlotTree, Failure> {
         }
     }
     Ok(plan)
-}
-
-fn instant(time: Time) -> String {
-    DateTime::from_seconds(time.seconds()).to_string()
 }
 
 fn print(options: &Options, explanation: &Explanation, gap: Interval, placement: Option<Interval>) {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::client::{Server, print_json, read};
+use crate::cli::client::Server;
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::TemplateView;
 
@@ -15,14 +15,8 @@ pub(in crate::cli) struct Options {
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let answer = options.server.get("/templates").await?;
-    if options.server.json {
-        print_json(&answer);
-        return Ok(());
-    }
-    let templates = read::<Vec<TemplateView>>(answer)?;
-    let rows = templates
-        .iter()
-        .map(|template| row([&template.id, &template.name]));
-    print_rows(rows.collect(), &[]);
-    Ok(())
+    options.server.show(answer, |templates: &Vec<TemplateView>| {
+        let rows = templates.iter().map(|of| row([&of.id, &of.name]));
+        print_rows(rows.collect(), &[]);
+    })
 }

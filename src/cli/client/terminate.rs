@@ -4,7 +4,7 @@ use clap::Args;
 use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, print_agreement, print_json, read};
+use crate::cli::client::{Server, print_agreement};
 
 /// Options of `terminate`.
 #[derive(Debug, Args)]
@@ -21,10 +21,5 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         .server
         .post(&path, crate::negotiation::terminate_input().into_bytes())
         .await?;
-    if options.server.json {
-        print_json(&answer);
-        return Ok(());
-    }
-    print_agreement(&read(answer)?);
-    Ok(())
+    options.server.show(answer, print_agreement)
 }

@@ -40,41 +40,29 @@ const HORIZON_DAYS_MAX: u32 = 36_500;
 
 /// The configuration as read.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
     /// How many days ahead the provider plans.
-    #[serde(default)]
     horizon_days: Option<u32>,
     /// The address by which clients know the service.
-    #[serde(default)]
     pub(super) public_address: Option<String>,
     /// Its certificate and key for TLS; plain HTTP without it.
-    #[serde(default)]
     pub(super) tls: Option<Tls>,
-    #[serde(default)]
     scheduling: Scheduling,
     /// The price list; placements cost nothing without it.
-    #[serde(default)]
     pricing: Option<PriceList>,
-    #[serde(default)]
     negotiation: Negotiating,
-    #[serde(default)]
     callbacks: CallBacks,
-    #[serde(default)]
     failures: resources::Failures,
-    #[serde(default)]
     pub(super) execution: Execution,
-    #[serde(default)]
     pub(super) history: History,
-    #[serde(default)]
     quotas: Quotas,
-    #[serde(default)]
     pub(super) limits: Limits,
-    #[serde(default, rename = "resource")]
+    #[serde(rename = "resource")]
     resources: Vec<Resource>,
-    #[serde(default, rename = "application")]
+    #[serde(rename = "application")]
     applications: Vec<Application>,
-    #[serde(default, rename = "template")]
+    #[serde(rename = "template")]
     templates: Vec<Template>,
     /// The folder that relative paths are meant from.
     #[serde(skip)]
@@ -86,10 +74,8 @@ pub(super) struct Config {
 struct Template {
     file: PathBuf,
     /// The probability in percent that a slot is long enough for its work, where an offer names no duration.
-    #[serde(default)]
     slot_percent: Option<u32>,
     /// By how much its slots are made longer for work that is not over, in percent.
-    #[serde(default)]
     overrun_percent: Option<u32>,
     /// The handling of lost work.
     #[serde(default)]
@@ -354,8 +340,8 @@ impl Config {
         planner::Settings {
             resources: resources::planned(&self.resources),
             horizon: i64::from(days) * 86_400,
-            objective: self.scheduling.objective(),
-            order: self.scheduling.order(),
+            objective: self.scheduling.objective,
+            order: self.scheduling.order,
             decision_work: self.scheduling.decision_work,
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
             refusals: planner::Refusals {

@@ -22,9 +22,11 @@ const COARSEN_SECONDS_MAX: u32 = 86_400;
 #[serde(deny_unknown_fields, default)]
 pub(in crate::cli) struct Scheduling {
     /// The criterion for the better of two resources for an offer.
-    objective: ObjectiveName,
+    #[serde(with = "ObjectiveName")]
+    pub(in crate::cli) objective: Objective,
     /// The order in which waiting agreements are placed when others come.
-    order: OrderName,
+    #[serde(with = "OrderName")]
+    pub(in crate::cli) order: Order,
     /// How much work one decision may do on one resource.
     pub(in crate::cli) decision_work: u64,
     /// After which percentage of its wait an agreement moves no more; none for never.
@@ -50,8 +52,8 @@ pub(in crate::cli) struct Scheduling {
 }
 
 /// The orders that a provider can choose.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Deserialize)]
+#[serde(remote = "Order", rename_all = "lowercase")]
 enum OrderName {
     Fifo,
     Bjf,
@@ -62,8 +64,8 @@ enum OrderName {
 }
 
 /// The criteria by which a provider can rank resources.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "Objective", rename_all = "kebab-case")]
 enum ObjectiveName {
     EarliestCompletion,
     Cheapest,
@@ -73,8 +75,8 @@ enum ObjectiveName {
 impl Default for Scheduling {
     fn default() -> Self {
         Self {
-            objective: ObjectiveName::EarliestCompletion,
-            order: OrderName::Mdf,
+            objective: Objective::EarliestCompletion,
+            order: Order::Mdf,
             decision_work: scheduler::admission::BUDGET,
             fix_after_percent: None,
             alternatives_percent: 100,
@@ -120,31 +122,12 @@ impl Scheduling {
     pub(in crate::cli) fn improving(&self) -> planner::Improving {
         planner::Improving {
             // Moves in idle moments would defeat the purpose of a latest start.
-            idle: self.improve && !matches!(self.objective, ObjectiveName::LatestStart),
+            idle: self.improve && !matches!(self.objective, Objective::LatestStart),
             least_gain: LeastGain {
                 seconds: self.improve_seconds_min.into(),
                 of_wait: Fraction::percent(self.improve_percent_min),
             },
             moves_per_hour: self.improve_moves_per_hour as usize,
-        }
-    }
-
-    pub(in crate::cli) fn objective(&self) -> Objective {
-        match self.objective {
-            ObjectiveName::EarliestCompletion => Objective::EarliestCompletion,
-            ObjectiveName::Cheapest => Objective::Cheapest,
-            ObjectiveName::LatestStart => Objective::LatestStart,
-        }
-    }
-
-    pub(in crate::cli) fn order(&self) -> Order {
-        match self.order {
-            OrderName::Fifo => Order::Fifo,
-            OrderName::Bjf => Order::Bjf,
-            OrderName::Lff => Order::Lff,
-            OrderName::Edf => Order::Edf,
-            OrderName::Mdf => Order::Mdf,
-            OrderName::Brf => Order::Brf,
         }
     }
 }

@@ -1,15 +1,16 @@
 //! `bespeak key`: makes, lists and revokes API keys in the store itself, so that it works with the service running or
 //! not. Every user that can open the store may do this.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::access::{Access, Error, KeyInfo, Role};
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
-use crate::cli::{Failure, StoreOptions, print_rows, row};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::cli::{self, Failure, StoreOptions, duration, headings, print_rows, row};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::Store;
 
 const EXAMPLES: &str = "\
@@ -55,12 +56,12 @@ struct Add {
     #[arg(long)]
     party: String,
     /// Rights of the key: consumers see their own agreements, operators see all, monitors see /metrics only.
-    #[arg(long, value_enum)]
-    role: RoleName,
+    #[arg(long, value_parser = role())]
+    role: Role,
     /// A name for the key.
     #[arg(long)]
     label: Option<String>,
-    /// How long it works, in minutes, hours or days: 90m, 12h, 30d. [default: until it is revoked]
+    /// How long it works, such as 90m, 12h or 30d. [default: until it is revoked]
     #[arg(long, value_parser = parse_length, value_name = "LENGTH")]
     expires: Option<Micros>,
     #[command(flatten)]
@@ -75,11 +76,9 @@ struct Revoke {
     common: Common,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RoleName {
-    Consumer,
-    Operator,
-    Monitor,
+fn role() -> impl TypedValueParser<Value = Role> {
+    let words = PossibleValuesParser::new(Role::ALL.map(Role::word));
+    words.try_map(|word| Role::from_word(&word).ok_or("expected a role"))
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
@@ -116,14 +115,9 @@ async fn open(common: &Common, clock: &Clock) -> Result<Access, Failure> {
 }
 
 async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
-    let role = match add.role {
-        RoleName::Consumer => Role::Consumer,
-        RoleName::Operator => Role::Operator,
-        RoleName::Monitor => Role::Monitor,
-    };
     let expires = add.expires.map(|length| clock.micros().saturating_add(length));
     let key = access
-        .add_key(&add.party, role, add.label.as_deref(), expires)
+        .add_key(&add.party, add.role, add.label.as_deref(), expires)
         .await
         .map_err(|error| match error {
             Error::Store(error) => error.into(),
@@ -135,7 +129,7 @@ async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
             "id": key.id,
             "key": key.secret.expose(),
             "party": add.party,
-            "role": role.word(),
+            "role": add.role.word(),
             "label": add.label,
             "expires": expires.map(instant),
         }));
@@ -145,7 +139,7 @@ async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
         eprintln!(
             "A key of {} as {}, id {}: shown this once.",
             add.party,
-            role.word(),
+            add.role.word(),
             key.id
         );
     }
@@ -172,9 +166,7 @@ fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
         print_json(&Value::Array(all));
         return;
     }
-    let mut rows = vec![row([
-        &"ID", &"PARTY", &"ROLE", &"STATE", &"CREATED", &"EXPIRES", &"LABEL",
-    ])];
+    let mut rows = vec![headings("ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LABEL")];
     rows.extend(keys.iter().map(|key| {
         row([
             &key.id,
@@ -201,33 +193,15 @@ fn state(key: &KeyInfo, now: Micros) -> &'static str {
 
 /// An instant to the second, in UTC.
 fn instant(micros: Micros) -> String {
-    jiff::Timestamp::from_second(micros.div_euclid(MICROS_PER_SECOND))
-        .map_or_else(|_| micros.to_string(), |timestamp| timestamp.to_string())
+    cli::instant(second_of(micros))
 }
 
-/// A number of minutes, hours or days.
+/// How long a key works.
 fn parse_length(text: &str) -> Result<Micros, String> {
-    let wrong = || {
-        format!(
-            "expected a number of minutes, hours or days such as 90m, 12h or 30d, at most {EXPIRES_DAYS_MAX}d"
-        )
-    };
-    let unit = text.chars().next_back().ok_or_else(wrong)?;
-    let seconds = match unit {
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return Err(wrong()),
-    };
-    // The units are one byte long.
-    let digits = &text[..text.len() - 1];
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    let count: i64 = digits.parse().map_err(|_| wrong())?;
-    count
-        .checked_mul(seconds)
-        .filter(|length| (1..=EXPIRES_DAYS_MAX * 86_400).contains(length))
+    let wrong = || format!("expected a length of time such as 90m, 12h or 30d, at most {EXPIRES_DAYS_MAX}d");
+    let seconds = duration(text).ok().and_then(|length| i64::try_from(length).ok());
+    seconds
+        .filter(|length| *length <= EXPIRES_DAYS_MAX * 86_400)
         .map(|length| length * MICROS_PER_SECOND)
         .ok_or_else(wrong)
 }

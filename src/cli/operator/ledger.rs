@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::client::{Server, print_json, read};
+use crate::cli::client::{Server, limit, print_json, read};
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::AccountsView;
 
@@ -11,25 +11,20 @@ use crate::negotiation::AccountsView;
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Options {
     /// How many entries to list; 0 lists all.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = limit)]
     limit: usize,
     #[command(flatten)]
     server: Server,
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let limit = if options.limit == 0 {
-        usize::MAX
-    } else {
-        options.limit
-    };
     let mut ledger: AccountsView = read(options.server.get("/accounts").await?)?;
-    while let Some(after) = ledger.next.filter(|_| ledger.entries.len() < limit) {
+    while let Some(after) = ledger.next.filter(|_| ledger.entries.len() < options.limit) {
         let page: AccountsView = read(options.server.get(&format!("/accounts?after={after}")).await?)?;
         ledger.entries.extend(page.entries);
         ledger.next = page.next;
     }
-    ledger.entries.truncate(limit);
+    ledger.entries.truncate(options.limit);
     if options.server.json {
         print_json(&json!(ledger));
         return Ok(());

@@ -1,10 +1,10 @@
 //! `bespeak resources` and `bespeak nodes`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 
-use crate::cli::client::{Server, print_json, read};
-use crate::cli::{Failure, print_rows, row};
+use crate::cli::client::{Server, in_path, print_json, read};
+use crate::cli::{Failure, headings, print_rows, row};
 use crate::negotiation::{NodeView, NodesView, RepairedView, ResourcesView};
 
 const EXAMPLES: &str = "\
@@ -25,8 +25,8 @@ pub(in crate::cli) struct Options {
     /// Name of a resource. [default: all]
     resource: Option<String>,
     /// The state of the nodes from now on.
-    #[arg(long, value_name = "STATE", requires = "nodes")]
-    set: Option<State>,
+    #[arg(long, value_name = "STATE", requires = "nodes", value_parser = ["up", "drained", "down"])]
+    set: Option<String>,
     /// The reason.
     #[arg(long, value_name = "TEXT", requires = "set")]
     reason: Option<String>,
@@ -44,44 +44,23 @@ pub(in crate::cli) struct ResourcesOptions {
     server: Server,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum State {
-    Up,
-    Drained,
-    Down,
-}
-
-impl State {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Drained => "drained",
-            Self::Down => "down",
-        }
-    }
-}
-
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let server = &options.server;
-    if let (Some(resource), Some(state)) = (&options.resource, options.set) {
+    if let (Some(resource), Some(state)) = (&options.resource, &options.set) {
         let path = format!("{}/{}", path_of(resource), in_path(&options.nodes.join(",")));
-        let saying = json!({ "state": state.word(), "reason": options.reason });
+        let saying = json!({ "state": state, "reason": options.reason });
         let answer = server.put_json(&path, &saying).await?;
-        if server.json {
-            print_json(&answer);
-            return Ok(());
-        }
-        let said: RepairedView = read(answer)?;
-        let lines = said.nodes.iter().map(|node| line(&said.resource, node));
-        print_rows(std::iter::once(heading()).chain(lines).collect(), &[1]);
-        say!(
-            "{} lost their work, {} moved, {} have no place any more; {} held offers are withdrawn",
-            said.lost,
-            said.moved,
-            said.broken,
-            said.withdrawn
-        );
-        return Ok(());
+        return server.show(answer, |said: &RepairedView| {
+            let lines = said.nodes.iter().map(|node| line(&said.resource, node));
+            print_rows(std::iter::once(heading()).chain(lines).collect(), &[1]);
+            say!(
+                "{} lost their work, {} moved, {} have no place any more; {} held offers are withdrawn",
+                said.lost,
+                said.moved,
+                said.broken,
+                said.withdrawn
+            );
+        });
     }
     let names = if let Some(name) = options.resource {
         vec![name]
@@ -113,21 +92,12 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 /// `bespeak resources`.
 pub(in crate::cli) async fn resources(options: ResourcesOptions) -> Result<(), Failure> {
     let answer = options.server.get("/resources").await?;
-    if options.server.json {
-        print_json(&answer);
-        return Ok(());
-    }
-    let all: ResourcesView = read(answer)?;
-    let mut rows = vec![row([
-        &"RESOURCE",
-        &"KIND",
-        &"NODES",
-        &"UP",
-        &"DRAINED",
-        &"DOWN",
-        &"TROUBLE",
-    ])];
-    for of in all.resources {
+    options.server.show(answer, print_resources)
+}
+
+fn print_resources(all: &ResourcesView) {
+    let mut rows = vec![headings("RESOURCE, KIND, NODES, UP, DRAINED, DOWN, TROUBLE")];
+    for of in &all.resources {
         let troubles: Vec<String> = of
             .troubles
             .iter()
@@ -147,11 +117,10 @@ pub(in crate::cli) async fn resources(options: ResourcesOptions) -> Result<(), F
         ]));
     }
     print_rows(rows, &[2, 3, 4, 5]);
-    Ok(())
 }
 
 fn heading() -> Vec<String> {
-    row([&"RESOURCE", &"NUMBER", &"NODE", &"STATE", &"SINCE", &"REASON"])
+    headings("RESOURCE, NUMBER, NODE, STATE, SINCE, REASON")
 }
 
 /// A row for a node: since when it is as bad as it is, and all that is said of it.
@@ -181,28 +150,4 @@ fn line(resource: &str, node: &NodeView) -> Vec<String> {
 
 fn path_of(resource: &str) -> String {
     format!("/resources/{}/nodes", in_path(resource))
-}
-
-/// A text as one part of a path.
-fn in_path(text: &str) -> String {
-    let mut path = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            path.push(char::from(byte));
-        } else {
-            path += &format!("%{byte:02X}");
-        }
-    }
-    path
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_of_a_path_names_what_it_did() {
-        assert_eq!(in_path("n[1-3],big_1"), "n%5B1-3%5D%2Cbig_1");
-        assert_eq!(in_path("a/b?c%é"), "a%2Fb%3Fc%25%C3%A9");
-    }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, print_json, read};
+use crate::cli::client::{Server, limit, print_json, read};
 use crate::negotiation::TrailView;
 
 /// Options of `trail`.
@@ -14,25 +14,24 @@ pub(in crate::cli) struct Options {
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     after: i64,
     /// How many lines to print; 0 prints all.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = limit)]
     limit: usize,
     #[command(flatten)]
     server: Server,
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let mut left = if options.limit == 0 {
-        usize::MAX
-    } else {
-        options.limit
-    };
-    let mut after = options.after;
+    let Options {
+        mut after,
+        limit: mut left,
+        server,
+    } = options;
     loop {
         let path = format!("/events?after={after}&limit={}", left.min(1_000));
-        let page: TrailView = read(options.server.get(&path).await?)?;
+        let page: TrailView = read(server.get(&path).await?)?;
         left = left.saturating_sub(page.lines.len());
         for line in page.lines {
-            if options.server.json {
+            if server.json {
                 print_json(&json!(line));
             } else {
                 say!(

@@ -223,7 +223,16 @@ impl Tasks {
         if !self.served.is_finished() {
             let _ = self.served.await;
         }
-        finish_deciding(self.dispatched, self.decided, planner_stop, self.patience).await;
+        // First the dispatcher, then the planner. Each is waited for once: a task that has ended before cannot be waited for again.
+        // The wait has an end: without its store the planner sends no answers. A request without an answer is not promised, so
+        // the planner may be cut off.
+        if !self.dispatched.is_finished() {
+            let _ = tokio::time::timeout(self.patience, self.dispatched).await;
+        }
+        planner_stop.cancel();
+        if !self.decided.is_finished() && tokio::time::timeout(self.patience, self.decided).await.is_err() {
+            warn!("the planner still waited for the store and is cut off");
+        }
         lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
     }
 }
@@ -246,24 +255,6 @@ async fn open_access(
 /// not wait for it.
 async fn first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
     let _ = tokio::time::timeout(FIRST_LOOK, unseen.wait_for(BTreeSet::is_empty)).await;
-}
-
-/// Waits for the end of the dispatcher, and then of the planner. Each is waited for once: a task that has ended before cannot
-/// be waited for again. The wait has an end: without its store the planner sends no answers. A request without an answer is not
-/// promised, so the planner may be cut off.
-async fn finish_deciding(
-    dispatched: JoinHandle<()>,
-    decided: JoinHandle<()>,
-    planner_stop: &CancellationToken,
-    patience: Duration,
-) {
-    if !dispatched.is_finished() {
-        let _ = tokio::time::timeout(patience, dispatched).await;
-    }
-    planner_stop.cancel();
-    if !decided.is_finished() && tokio::time::timeout(patience, decided).await.is_err() {
-        warn!("the planner still waited for the store and is cut off");
-    }
 }
 
 /// Starts to remove old data: the folders of jobs, and executions that are not needed.

@@ -10,13 +10,14 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::{FileEntry, if_there};
 use crate::catalogue::is_file_name;
-use crate::clock::Micros;
+use crate::execution::lock::lock;
 
 /// Files that one party may have: a list that can be read, and no way to fill a disk with names.
 pub const FILES_MAX: usize = 1_000;
@@ -41,15 +42,12 @@ struct Used {
     files: usize,
 }
 
-/// A party's file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputFile {
-    /// Its name, by which offers know it.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
-    /// When it was uploaded.
-    pub modified: Micros,
+impl Used {
+    /// Counts a file of this size no more.
+    fn remove(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.files = self.files.saturating_sub(1);
+    }
 }
 
 /// Why a file cannot be uploaded.
@@ -123,20 +121,13 @@ impl InputFiles {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn own(&self, party: &str) -> io::Result<Vec<InputFile>> {
+    pub fn own(&self, party: &str) -> io::Result<Vec<FileEntry>> {
         let folder = self.folder(party);
         let mut files = Vec::new();
         for name in names_in(&folder) {
-            let meta = match fs::metadata(folder.join(&name)) {
-                // It was removed meanwhile.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                meta => meta?,
-            };
-            files.push(InputFile {
-                name,
-                bytes: meta.len(),
-                modified: modified(&meta),
-            });
+            // It may have been removed meanwhile.
+            let meta = if_there(fs::metadata(folder.join(&name)))?;
+            files.extend(meta.map(|meta| FileEntry::new(name, &meta)));
         }
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
@@ -192,13 +183,11 @@ impl InputFiles {
         };
         self.change(party, |used| {
             let bytes = fs::metadata(&path)?.len();
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-                removed => removed?,
+            let removed = if_there(fs::remove_file(&path))?;
+            if removed.is_some() {
+                used.remove(bytes);
             }
-            used.bytes = used.bytes.saturating_sub(bytes);
-            used.files = used.files.saturating_sub(1);
-            Ok(true)
+            Ok(removed.is_some())
         })?
     }
 
@@ -211,16 +200,12 @@ impl InputFiles {
     /// Changes the use of a party. It is counted when it is first asked for, and files that a crash left behind are
     /// removed then.
     fn change<T>(&self, party: &str, change: impl FnOnce(&mut Used) -> T) -> io::Result<T> {
-        let mut parties = self.used();
+        let mut parties = lock(&self.used);
         if !parties.contains_key(party) {
             let used = count(&self.folder(party))?;
             parties.insert(party.to_owned(), used);
         }
         Ok(change(parties.entry(party.to_owned()).or_default()))
-    }
-
-    fn used(&self) -> MutexGuard<'_, HashMap<String, Used>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -255,8 +240,7 @@ impl Upload {
             let replaced = fs::metadata(target).ok().map(|meta| meta.len());
             fs::rename(draft, target)?;
             if let Some(bytes) = replaced {
-                used.bytes = used.bytes.saturating_sub(bytes);
-                used.files = used.files.saturating_sub(1);
+                used.remove(bytes);
             }
             Ok::<_, io::Error>(replaced.is_some())
         })??;
@@ -275,21 +259,14 @@ impl Drop for Upload {
         }
         let _ = fs::remove_file(&self.draft);
         let bytes = self.bytes;
-        let _ = self.files.change(&self.party, |used| {
-            used.bytes = used.bytes.saturating_sub(bytes);
-            used.files = used.files.saturating_sub(1);
-        });
+        let _ = self.files.change(&self.party, |used| used.remove(bytes));
     }
 }
 
 /// The content of a party's folder; uploads that a crash cut off are removed.
 fn count(folder: &Path) -> io::Result<Used> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Used::default()),
-        entries => entries?,
-    };
     let mut used = Used::default();
-    for entry in entries {
+    for entry in if_there(fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(DRAFT) {
             fs::remove_file(entry.path())?;
@@ -310,26 +287,12 @@ fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
         .filter(|name| is_file_name(name))
 }
 
-/// When a file was last written.
-pub(crate) fn modified(meta: &fs::Metadata) -> Micros {
-    let since = meta
-        .modified()
-        .ok()
-        .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-    since.map_or(0, |since| {
-        Micros::try_from(since.as_micros()).unwrap_or(Micros::MAX)
-    })
-}
-
 /// Puts an input file into a job's folder: in its present state where the file system can, even if its name changes later.
 /// One that can be written is copied by way of `draft`, since a job that changes its input changes no other's.
 pub(crate) fn put_input(input: &Path, link: &Path, draft: &Path) -> io::Result<()> {
     let mode = fs::metadata(input)?.permissions().mode();
     if mode & 0o222 != 0 && fs::symlink_metadata(link).is_err() {
-        match fs::remove_file(draft) {
-            Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
-            _ => {}
-        }
+        if_there(fs::remove_file(draft))?;
         fs::copy(input, draft)?;
         fs::set_permissions(draft, Permissions::from_mode(mode & 0o555))?;
         return fs::rename(draft, link);

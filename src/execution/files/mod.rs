@@ -4,3 +4,43 @@ pub mod inputs;
 pub mod outputs;
 pub mod retention;
 pub(super) mod tree;
+
+use std::fs::Metadata;
+use std::io::{self, ErrorKind};
+use std::time::UNIX_EPOCH;
+
+use crate::clock::Micros;
+
+/// A file of a party or of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was last written to.
+    pub modified: Micros,
+}
+
+impl FileEntry {
+    fn new(name: String, meta: &Metadata) -> Self {
+        let since = meta
+            .modified()
+            .ok()
+            .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let micros = since.map(|since| Micros::try_from(since.as_micros()).unwrap_or(Micros::MAX));
+        Self {
+            name,
+            bytes: meta.len(),
+            modified: micros.unwrap_or(0),
+        }
+    }
+}
+
+/// The result of an access to a file; none where it is not there.
+pub(super) fn if_there<T>(result: Result<T, impl Into<io::Error>>) -> io::Result<Option<T>> {
+    match result.map_err(Into::into) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}

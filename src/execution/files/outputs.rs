@@ -1,13 +1,13 @@
 //! The output of a job: its two output streams, and the files that it leaves in its working folder.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use super::inputs::modified;
+use super::{FileEntry, if_there};
 use crate::catalogue::is_file_name;
-use crate::clock::Micros;
 use crate::execution::ExecutionError;
 use crate::execution::job::folder::Folder;
 
@@ -30,17 +30,6 @@ pub enum Written {
     Stream(Stream),
     /// A file, by a name that [`is_file_name`] admits.
     File(String),
-}
-
-/// A file that a job has written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WrittenFile {
-    /// Its name.
-    pub name: String,
-    /// Its length by now.
-    pub bytes: u64,
-    /// When it was last written to.
-    pub modified: Micros,
 }
 
 impl Stream {
@@ -72,13 +61,10 @@ impl Folder {
         let path = self.output(stream);
         let is_later = self.is_later();
         let mut options = OpenOptions::new();
-        options.create(true).mode(0o600);
-        if is_later {
-            options.append(true)
-        } else {
-            options.truncate(true).write(true)
-        };
+        options.append(is_later).write(!is_later).truncate(!is_later);
         options
+            .create(true)
+            .mode(0o600)
             .open(&path)
             .map_err(ExecutionError::system("create", path))
     }
@@ -90,14 +76,14 @@ impl Folder {
     }
 
     /// One of the outputs as a file, once there is one. One that is empty is not kept.
-    pub fn stream(&self, stream: Stream) -> Option<WrittenFile> {
-        let (bytes, modified) = match fs::metadata(self.output(stream)) {
-            Ok(meta) => (meta.len(), modified(&meta)),
-            Err(_) => (0, self.ran_until()?),
-        };
-        Some(WrittenFile {
-            name: stream.name().to_owned(),
-            bytes,
+    pub fn stream(&self, stream: Stream) -> Option<FileEntry> {
+        let name = stream.name().to_owned();
+        if let Ok(meta) = fs::metadata(self.output(stream)) {
+            return Some(FileEntry::new(name, &meta));
+        }
+        self.ran_until().map(|modified| FileEntry {
+            name,
+            bytes: 0,
             modified,
         })
     }
@@ -112,47 +98,32 @@ impl Folder {
         if let Some(stream) = streams.into_iter().find(|stream| stream.name() == name) {
             return Ok(Some(Written::Stream(stream)));
         }
-        let files = self.written_files()?;
-        Ok(files
-            .into_iter()
-            .find(|file| file.name == name)
-            .map(|file| Written::File(file.name)))
+        let mut files = self.written_files()?.into_iter();
+        let found = files.find(|file| file.name == name);
+        Ok(found.map(|file| Written::File(file.name)))
     }
 
     /// The files that the job has left in its working folder, by name: the first [`WRITTEN_FILES_MAX`] found.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn written_files(&self) -> Result<Vec<WrittenFile>, ExecutionError> {
+    pub fn written_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
         let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
-        let is_input = |name: &str| {
-            inputs
-                .iter()
-                .any(|input| input.file_name().is_some_and(|input| input == name))
-        };
+        let is_input = |name: &str| inputs.iter().any(|of| of.file_name() == Some(OsStr::new(name)));
         let work = self.work();
-        let list = || -> io::Result<Vec<WrittenFile>> {
-            let entries = match fs::read_dir(&work) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-                entries => entries?,
-            };
+        let list = || -> io::Result<Vec<FileEntry>> {
             let mut files = Vec::new();
-            for entry in entries {
+            for entry in if_there(fs::read_dir(&work))?.into_iter().flatten() {
                 let entry = entry?;
                 let Ok(name) = entry.file_name().into_string() else {
                     continue;
                 };
                 // Of a link, this is about the link.
-                let meta = match entry.metadata() {
-                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                    meta => meta?,
+                let Some(meta) = if_there(entry.metadata())? else {
+                    continue;
                 };
                 if meta.is_file() && is_file_name(&name) && !is_input(&name) {
-                    files.push(WrittenFile {
-                        name,
-                        bytes: meta.len(),
-                        modified: modified(&meta),
-                    });
+                    files.push(FileEntry::new(name, &meta));
                 }
                 if files.len() == WRITTEN_FILES_MAX {
                     break;
@@ -180,14 +151,13 @@ impl Folder {
                 .read(true)
                 .custom_flags(flags.bits().cast_signed())
                 .open(&path);
-            let file = match opened {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                file => file?,
-            };
-            if !file.metadata()?.is_file() {
+            let file = if_there(opened)?;
+            if let Some(file) = &file
+                && !file.metadata()?.is_file()
+            {
                 return Err(io::Error::other("it is no file"));
             }
-            Ok(Some(file))
+            Ok(file)
         };
         open().map_err(ExecutionError::system("open", &path))
     }

@@ -4,11 +4,9 @@
 //! stopped. A folder is packed when its job and its agreement have ended, and removed some time after; never before.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use scheduler::Seconds;
@@ -19,10 +17,12 @@ use uuid::Uuid;
 use crate::agreement::{Limit, Run};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::ExecutionError;
-use crate::execution::files::tree;
+use crate::execution::files::{if_there, tree};
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{ASIDE, Folder, PIECE};
-use crate::execution::slurm::{self, Disk, OUT_OF_SIGHT};
+use crate::execution::lock::lock;
+use crate::execution::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
+use crate::execution::slurm::settings::Settings;
 use crate::store::{self, Store};
 
 /// How often the files of running jobs are looked at.
@@ -57,15 +57,6 @@ struct Known {
     bytes: u64,
     /// When its job ended, if it has: then it grows no more.
     ended: Option<Micros>,
-}
-
-/// Which folders to look into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
-    /// The folders of jobs that go on.
-    Going,
-    /// The folders of ended jobs, too.
-    All,
 }
 
 /// The result of a look at a folder.
@@ -117,7 +108,7 @@ impl JobFolders {
 
     /// The same with the files of jobs on the disks of these clusters.
     #[must_use]
-    pub fn and_on(self, clusters: &[slurm::Settings]) -> Self {
+    pub fn and_on(self, clusters: &[Settings]) -> Self {
         Self {
             disks: Arc::new(clusters.iter().map(Disk::of).collect()),
             ..self
@@ -132,7 +123,7 @@ impl JobFolders {
     /// How much more than its quota a party has, as of the last look.
     pub(crate) fn excess(&self, party: &str) -> Option<Excess> {
         let most = self.quota?;
-        let found = total(&self.known(), party);
+        let found = total(&lock(&self.known), party);
         (found > most).then_some(Excess {
             limit: Limit::Files,
             found,
@@ -148,31 +139,42 @@ impl JobFolders {
     pub fn look(&self) -> Result<(), ExecutionError> {
         let there = self.folders()?;
         let names: HashSet<&str> = there.iter().map(|(name, _)| name.as_str()).collect();
-        self.known().retain(|name, _| names.contains(name.as_str()));
-        self.damaged().retain(|name| names.contains(name.as_str()));
+        lock(&self.known).retain(|name, _| names.contains(name.as_str()));
+        lock(&self.damaged).retain(|name| names.contains(name.as_str()));
         let (mut ended, mut grown) = (Vec::new(), Vec::new());
         for name in names {
-            match self.look_at(name, Which::Going) {
-                Ok(Looked::Ended) => ended.push(name),
-                Ok(Looked::Grown) => grown.push(name),
-                Ok(Looked::Same) => self.is_well(name),
-                Err(error) => self.is_damaged(name, &error),
+            match self.look_or_log(name, false) {
+                Looked::Ended => ended.push(name),
+                Looked::Grown => grown.push(name),
+                Looked::Same => {}
             }
         }
         self.stop_beyond_quota(&grown);
         // Each of them once, so these may take their time.
         for name in ended {
-            match self.look_at(name, Which::All) {
-                Ok(_) => self.is_well(name),
-                Err(error) => self.is_damaged(name, &error),
-            }
+            self.look_or_log(name, true);
         }
         Ok(())
     }
 
-    /// Looks at the files of one job, unless their size is known and grows no more.
-    fn look_at(&self, name: &str, which: Which) -> Result<Looked, ExecutionError> {
-        let before = self.known().get(name).cloned();
+    /// Looks at the files of one job, and logs the fault of its folder, once.
+    fn look_or_log(&self, name: &str, also_ended: bool) -> Looked {
+        let looked = self.look_at(name, also_ended).inspect_err(|error| {
+            if lock(&self.damaged).insert(name.to_owned()) {
+                warn!(job = name, %error, "the size of the job's folder is not known");
+            }
+        });
+        // The files of a job that has ended are still to be looked at.
+        if matches!(looked, Ok(Looked::Same | Looked::Grown)) {
+            lock(&self.damaged).remove(name);
+        }
+        looked.unwrap_or(Looked::Same)
+    }
+
+    /// Looks at the files of one job, unless their size is known and grows no more; of one that has ended only where that is
+    /// asked for.
+    fn look_at(&self, name: &str, also_ended: bool) -> Result<Looked, ExecutionError> {
+        let before = lock(&self.known).get(name).cloned();
         if before.as_ref().is_some_and(|of| of.ended.is_some()) {
             return Ok(Looked::Same);
         }
@@ -185,12 +187,12 @@ impl JobFolders {
         // After a slot that saves its work another one may write.
         let saves = folder.save(&spec)?.is_some();
         let ended = ended.filter(|_| !saves);
-        if ended.is_some() && which == Which::Going {
+        if ended.is_some() && !also_ended {
             return Ok(Looked::Ended);
         }
         let bytes = folder.walked()?.bytes();
         let party = spec.party;
-        let mut known = self.known();
+        let mut known = lock(&self.known);
         // It may have been put aside meanwhile, and the folder in its place has not ended.
         if ended.is_some() && folder.end()?.is_none() {
             return Ok(Looked::Same);
@@ -203,7 +205,7 @@ impl JobFolders {
     /// Stops the jobs among these with a party that has more than its quota.
     fn stop_beyond_quota(&self, grown: &[&str]) {
         for name in grown {
-            let party = self.known().get(*name).map(|of| of.party.clone());
+            let party = lock(&self.known).get(*name).map(|of| of.party.clone());
             let Some(party) = party else { continue };
             if let Some(excess) = self.excess(&party) {
                 warn!(
@@ -220,17 +222,6 @@ impl JobFolders {
         }
     }
 
-    /// Logs the fault of a folder, once.
-    fn is_damaged(&self, name: &str, error: &ExecutionError) {
-        if self.damaged().insert(name.to_owned()) {
-            warn!(job = name, %error, "the size of the job's folder is not known");
-        }
-    }
-
-    fn is_well(&self, name: &str) {
-        self.damaged().remove(name);
-    }
-
     /// Removes the folders of jobs that ended before `before` once their agreements are over. Returns their number. A folder
     /// that cannot be removed stays for a later sweep; the others are removed.
     ///
@@ -238,8 +229,7 @@ impl JobFolders {
     /// When the store cannot be asked or the folders not listed; a later sweep goes on.
     pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
         let folders = self.clone();
-        let ended = tokio::task::spawn_blocking(move || folders.ended_before(before));
-        let ended = ended.await.map_err(cut_off)??;
+        let ended = unhurried(move || folders.ended_before(before)).await?;
         let remove = |folders: &Self, name: &str| folders.remove_named(name).map(drop);
         self.with_those_over(store, ended, remove).await
     }
@@ -251,8 +241,7 @@ impl JobFolders {
     /// When the store cannot be asked or the folders not listed; a later call goes on.
     pub async fn pack(&self, store: &Store, now: Micros) -> Result<usize, SweepError> {
         let folders = self.clone();
-        let loose = tokio::task::spawn_blocking(move || folders.loose(now));
-        let loose = loose.await.map_err(cut_off)??;
+        let loose = unhurried(move || folders.loose(now)).await?;
         self.with_those_over(store, loose, Self::pack_named).await
     }
 
@@ -269,9 +258,8 @@ impl JobFolders {
                 continue;
             }
             let folders = self.clone();
-            match tokio::task::spawn_blocking(move || what(&folders, &name)).await {
-                Ok(Ok(())) => done += 1,
-                Ok(Err(error)) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
+            match unhurried(move || what(&folders, &name)).await {
+                Ok(()) => done += 1,
                 Err(error) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
             }
         }
@@ -280,15 +268,14 @@ impl JobFolders {
 
     /// The unpacked folders of jobs that have ended in all slots, with their agreements.
     fn loose(&self, now: Micros) -> Result<Vec<(String, Uuid)>, ExecutionError> {
-        let mut loose = Vec::new();
-        for (name, id) in self.folders()? {
-            match self.is_to_be_packed(&name, now) {
-                Ok(true) => loose.push((name, id)),
-                Ok(false) => {}
-                Err(error) => debug!(agreement = %id, %error, "the folder is not packed"),
-            }
-        }
-        Ok(loose)
+        let mut folders = self.folders()?;
+        folders.retain(|(name, id)| {
+            let is_loose = self.is_to_be_packed(name, now);
+            let told =
+                is_loose.inspect_err(|error| debug!(agreement = %id, %error, "the folder is not packed"));
+            told.unwrap_or(false)
+        });
+        Ok(folders)
     }
 
     fn is_to_be_packed(&self, name: &str, now: Micros) -> Result<bool, ExecutionError> {
@@ -371,11 +358,14 @@ impl JobFolders {
         self.remove_shared(&path)?;
         let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder could not be recognised.
-        match fs::rename(&path, &doomed) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            renamed => renamed.map_err(ExecutionError::system("remove", &path))?,
+        let renamed = if_there(fs::rename(&path, &doomed));
+        if renamed
+            .map_err(ExecutionError::system("remove", &path))?
+            .is_none()
+        {
+            return Ok(false);
         }
-        self.known().remove(name);
+        lock(&self.known).remove(name);
         tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
         Ok(true)
     }
@@ -390,15 +380,6 @@ impl JobFolders {
         Ok(())
     }
 
-    /// Removes the drafts that crashes have left on the disks of clusters.
-    fn clear_disks(&self) {
-        for disk in self.disks.iter() {
-            if let Err(error) = disk.clear() {
-                warn!(%error, "drafts of folders stay for now");
-            }
-        }
-    }
-
     /// Puts the records of a job that was lost aside, with the number of its time.
     ///
     /// # Errors
@@ -406,7 +387,7 @@ impl JobFolders {
     pub(crate) fn put_aside(&self, run: Run) -> Result<(), ExecutionError> {
         Folder::of(&self.jobs, run).put_aside(run.attempt)?;
         // The known size is that of the attempt before.
-        self.known().remove(&run.agreement.to_string());
+        lock(&self.known).remove(&run.agreement.to_string());
         Ok(())
     }
 
@@ -436,10 +417,8 @@ impl JobFolders {
         {
             let began = Instant::now();
             let folders = self.clone();
-            match tokio::task::spawn_blocking(move || folders.look()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => warn!(%error, "the sizes of job folders are not known"),
-                Err(error) => warn!(%error, "the sizes of job folders are not known"),
+            if let Err(error) = unhurried(move || folders.look()).await {
+                warn!(%error, "the sizes of job folders are not known");
             }
             pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
             let is_clearing = clearing.as_ref().is_some_and(|task| !task.is_finished());
@@ -456,7 +435,8 @@ impl JobFolders {
         }
     }
 
-    /// Removes folders that have passed their time, and packs the folders of ended jobs.
+    /// Removes folders that have passed their time, packs the folders of ended jobs, and removes the drafts that crashes have
+    /// left on the disks of clusters.
     async fn clear_up(&self, store: &Store, now: Micros, kept: Seconds) {
         match self.sweep(store, now - kept * MICROS_PER_SECOND).await {
             Ok(0) => {}
@@ -468,9 +448,11 @@ impl JobFolders {
             Ok(packed) => info!(packed, "packed folders of jobs that are over"),
             Err(error) => warn!(%error, "folders of jobs are not packed"),
         }
-        let folders = self.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || folders.clear_disks()).await {
-            warn!(%error, "drafts of folders stay for now");
+        for disk in self.disks.iter() {
+            let disk = disk.clone();
+            if let Err(error) = unhurried(move || disk.clear()).await {
+                warn!(%error, "drafts of folders stay for now");
+            }
         }
     }
 
@@ -486,53 +468,42 @@ impl JobFolders {
     /// The folder of this name, or inside of it that of the last slot that there is one of.
     fn last_of(&self, name: &str) -> Result<Folder, ExecutionError> {
         let first = self.jobs.join(name);
-        let entries = match fs::read_dir(&first) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Folder::at(&first)),
-            entries => entries.map_err(ExecutionError::system("list", &first))?,
-        };
-        let number = |name: OsString| name.to_str()?.strip_prefix(PIECE)?.parse::<u32>().ok();
-        let pieces = entries.flatten().filter_map(|entry| number(entry.file_name()));
-        Ok(pieces.max().map_or_else(
-            || Folder::at(&first),
-            |piece| Folder::at(&first.join(format!("{PIECE}{piece}"))),
-        ))
+        let number = |name: &String| name.strip_prefix(PIECE)?.parse::<u32>().ok();
+        let last = names_in(&first)?.iter().flatten().filter_map(number).max();
+        Ok(match last {
+            Some(piece) => Folder::at(&first.join(format!("{PIECE}{piece}"))),
+            None => Folder::at(&first),
+        })
     }
 
     fn names(&self) -> Result<Vec<String>, ExecutionError> {
-        let entries = match fs::read_dir(&self.jobs) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(ExecutionError::system("list", &self.jobs))?,
-        };
-        Ok(entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect())
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn damaged(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(names_in(&self.jobs)?.unwrap_or_default())
     }
 }
 
 /// The folder of a job, and those inside of it of later slots and of their times before; none where it is not there.
 fn parts_of(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
-    let entries = match fs::read_dir(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(ExecutionError::system("list", path))?,
+    let Some(names) = names_in(path)? else {
+        return Ok(Vec::new());
     };
-    let is_piece = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with(PIECE));
-    let pieces = entries.flatten().filter(|entry| is_piece(&entry.file_name()));
-    let pieces = pieces.map(|entry| Folder::at(&entry.path()));
+    let pieces = names.iter().filter(|name| name.starts_with(PIECE));
+    let pieces = pieces.map(|name| Folder::at(&path.join(name)));
     Ok(pieces.chain([Folder::at(path)]).collect())
 }
 
-/// The answer that never came is as if the system had refused.
-fn cut_off(error: tokio::task::JoinError) -> ExecutionError {
-    ExecutionError::system("list", "jobs")(std::io::Error::other(error))
+/// The names in a folder; none where that is not there.
+fn names_in(path: &Path) -> Result<Option<Vec<String>>, ExecutionError> {
+    let entries = if_there(fs::read_dir(path)).map_err(ExecutionError::system("list", path))?;
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+    Ok(entries.map(|entries| entries.flatten().filter_map(name).collect()))
+}
+
+/// Does an action off the async threads. An answer that never comes is as if the system had refused.
+async fn unhurried<T: Send + 'static>(
+    action: impl FnOnce() -> Result<T, ExecutionError> + Send + 'static,
+) -> Result<T, ExecutionError> {
+    let cut_off = |error| ExecutionError::system("list", "jobs")(std::io::Error::other(error));
+    tokio::task::spawn_blocking(action).await.map_err(cut_off)?
 }
 
 fn total(known: &HashMap<String, Known>, party: &str) -> u64 {

@@ -3,9 +3,10 @@
 //! path; however deep they are, few descriptors are open and nothing recurses.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -290,14 +291,10 @@ pub(crate) fn remove_from(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
 
 /// Removes the content of a folder except folders that are not empty, and does an action with those. Returns the number of
 /// entries.
-fn clear(folder: &OwnedFd, mut with: impl FnMut(&CStr) -> Result<(), Errno>) -> Result<usize, Errno> {
+fn clear(folder: &OwnedFd, mut with: impl FnMut(&OsStr) -> Result<(), Errno>) -> Result<usize, Errno> {
     let mut found = 0;
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if is_dots(name) {
-            continue;
-        }
+    for name in names_in(folder)? {
+        let name = &name?;
         found += 1;
         let removed = match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
             Err(Errno::ISDIR) => rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR),
@@ -317,7 +314,7 @@ fn clear(folder: &OwnedFd, mut with: impl FnMut(&CStr) -> Result<(), Errno>) -> 
 }
 
 /// Moves a folder to the top, under the next number that is free there.
-fn move_up(from: &OwnedFd, name: &CStr, top: &OwnedFd, moved: &mut u64) -> Result<(), Errno> {
+fn move_up(from: &OwnedFd, name: &OsStr, top: &OwnedFd, moved: &mut u64) -> Result<(), Errno> {
     // To move a folder changes ".." in it, which takes the right to write there.
     opened_up(open_folder(from, name)?);
     loop {
@@ -339,28 +336,32 @@ const FOLDER: OFlags = OFlags::RDONLY
 pub(crate) fn open_folder<P: rustix::path::Arg + Copy>(parent: impl AsFd, name: P) -> Result<OwnedFd, Errno> {
     let parent = parent.as_fd();
     let open = |how| rustix::fs::openat(parent, name, how, Mode::empty());
-    for _ in 0..TRIES {
-        match open(FOLDER) {
-            Err(Errno::ACCESS) => {}
-            opened => return opened,
-        }
+    let open_up = || {
         let closed = open(FOLDER.union(OFlags::PATH))?;
         // By its descriptor: its name may be a link to something else by now.
-        rustix::fs::chmod(format!("/proc/self/fd/{}", closed.as_raw_fd()), Mode::RWXU)?;
-    }
-    open(FOLDER)
+        rustix::fs::chmod(format!("/proc/self/fd/{}", closed.as_raw_fd()), Mode::RWXU)
+    };
+    insistently(|| open(FOLDER), open_up)
 }
 
 /// Looks at a name in a folder, of which its user may have forbidden that to itself.
 fn look_at(folder: &Dir, name: &CStr) -> Result<Stat, Errno> {
     let look = || rustix::fs::statat(folder.fd()?, name, AtFlags::SYMLINK_NOFOLLOW);
+    insistently(look, || rustix::fs::fchmod(folder.fd()?, Mode::RWXU))
+}
+
+/// Does something that a folder may not allow, where it can be made to.
+fn insistently<T>(
+    what: impl Fn() -> Result<T, Errno>,
+    allow: impl Fn() -> Result<(), Errno>,
+) -> Result<T, Errno> {
     for _ in 0..TRIES {
-        match look() {
-            Err(Errno::ACCESS) => rustix::fs::fchmod(folder.fd()?, Mode::RWXU)?,
-            found => return found,
+        match what() {
+            Err(Errno::ACCESS) => allow()?,
+            done => return done,
         }
     }
-    look()
+    what()
 }
 
 /// A folder that is going to be removed, with everything allowed in it that its user may allow.
@@ -370,7 +371,14 @@ fn opened_up(folder: OwnedFd) -> OwnedFd {
     folder
 }
 
-pub(crate) fn is_dots(name: &CStr) -> bool {
+/// The names in a folder that was opened for reading.
+pub(crate) fn names_in(folder: impl AsFd) -> Result<impl Iterator<Item = Result<OsString, Errno>>, Errno> {
+    let entries = Dir::read_from(folder)?;
+    let entries = entries.filter(|entry| !entry.as_ref().is_ok_and(|entry| is_dots(entry.file_name())));
+    Ok(entries.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned())))
+}
+
+fn is_dots(name: &CStr) -> bool {
     matches!(name.to_bytes(), b"." | b"..")
 }
 

@@ -34,13 +34,13 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
-use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::{JobEnd, Run};
 use crate::clock::Micros;
+use crate::execution::files::if_there;
 use crate::execution::files::inputs::put_input;
 use crate::execution::files::tree::{self, KnownFile, Walk};
 use crate::execution::job::excess::Excess;
@@ -92,33 +92,14 @@ pub(crate) enum Claim {
     Abandoned,
 }
 
-/// Files that a job needed only while it ran, put out of the way.
-pub(crate) struct PutAway {
-    folder: OwnedFd,
-    name: String,
-}
-
-impl PutAway {
-    /// Removes it, which takes the longer the more there is.
-    pub(crate) fn remove(self) -> io::Result<()> {
-        tree::remove_from(&self.folder, self.name.as_ref())
-    }
-}
-
-/// Held while a supervisor is at work; the system releases it when that process is gone, however it went.
-pub(crate) struct Lock {
-    _file: File,
-}
-
 impl Folder {
     /// The folder of a run below the folder of all jobs, there or not: that of the slot's present attempt.
     pub fn of(jobs: &Path, run: Run) -> Self {
         let common = jobs.join(run.agreement.to_string());
-        let path = match run.slot {
-            1 => common.clone(),
-            slot => common.join(format!("{PIECE}{slot}")),
-        };
-        Self { path, common }
+        match run.slot {
+            1 => Self::at(&common),
+            slot => Self::at(&common.join(format!("{PIECE}{slot}"))),
+        }
     }
 
     /// The folder at a path.
@@ -157,18 +138,16 @@ impl Folder {
         self.common.join(TEMPORARY)
     }
 
-    /// Puts away the files that the job needed only while it ran. They are to be removed even if new files are at their
-    /// place by then. None where there are no such files.
+    /// Puts away the files that the job needed only while it ran. Returns their removal, which takes the longer the more there
+    /// is, and is right even if new files are at their place by then; none where there are no such files.
     ///
     /// # Errors
     /// When the system refuses.
-    pub(crate) fn put_away_temporary(&self) -> io::Result<Option<PutAway>> {
+    pub(crate) fn put_away_temporary(&self) -> io::Result<Option<impl FnOnce() -> io::Result<()> + use<>>> {
         let name = format!(".{TEMPORARY}.{}", Uuid::now_v7());
         let folder = OwnedFd::from(File::open(&self.common)?);
-        match rustix::fs::renameat(&folder, TEMPORARY, &folder, &name) {
-            Err(Errno::NOENT) => Ok(None),
-            moved => Ok(moved.map(|()| Some(PutAway { folder, name }))?),
-        }
+        let moved = if_there(rustix::fs::renameat(&folder, TEMPORARY, &folder, &name))?;
+        Ok(moved.map(|()| move || tree::remove_from(&folder, name.as_ref())))
     }
 
     /// Makes the folder of a job below `jobs` with everything that the job needs, and then, durably, the intent to run
@@ -292,8 +271,9 @@ impl Folder {
         self.path.join(STOP).exists()
     }
 
-    /// Takes the lock of the supervisor for this process; `None` where another holds it.
-    pub(crate) fn lock(&self) -> Result<Option<Lock>, ExecutionError> {
+    /// Takes the lock of the supervisor for this process; `None` where another holds it. The system releases it when the
+    /// process is gone, however it went.
+    pub(crate) fn lock(&self) -> Result<Option<File>, ExecutionError> {
         let path = self.path.join(LOCK);
         let failed = |error| ExecutionError::system("lock", &path)(error);
         let mut file = OpenOptions::new()
@@ -312,7 +292,7 @@ impl Folder {
         file.set_len(0)
             .and_then(|()| file.write_all(&identity))
             .map_err(failed)?;
-        Ok(Some(Lock { _file: file }))
+        Ok(Some(file))
     }
 
     /// Whether a supervisor is at work. One that has not yet said so is missed; a second one then finds the lock taken.
@@ -336,18 +316,13 @@ impl Folder {
     fn read_file<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ExecutionError> {
         let path = self.path.join(name);
         let mut bytes = Vec::new();
-        match File::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file
-                .and_then(|file| file.take(RECORD_MAX).read_to_end(&mut bytes))
-                .map_err(ExecutionError::system("read", &path))?,
-        };
-        serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|error| ExecutionError::Damaged {
-                path,
-                reason: error.to_string(),
-            })
+        let read = File::open(&path).and_then(|file| file.take(RECORD_MAX).read_to_end(&mut bytes));
+        let read = if_there(read).map_err(ExecutionError::system("read", &path))?;
+        let record = read.map(|_| serde_json::from_slice(&bytes)).transpose();
+        record.map_err(|error| ExecutionError::Damaged {
+            path,
+            reason: error.to_string(),
+        })
     }
 
     /// Writes a record durably under the name of a draft. Returns its path.

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use crate::clock::Clock;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::limits;
-use crate::execution::job::process::{MARK, ProcessIdentity};
+use crate::execution::job::process::ProcessIdentity;
 use crate::execution::job::shortage::{PAUSE, is_shortage, patiently, say};
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec};
@@ -80,18 +80,7 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", folder.work())
         .env("TMPDIR", folder.temporary())
-        .env("LANG", "C.UTF-8")
-        .env(MARK, job.agreement.to_string())
-        .env("BESPEAK_NODES", job.nodes.to_string())
-        .env(
-            "BESPEAK_SLOT_END",
-            crate::clock::second_of(job.slot_end).to_string(),
-        );
-    if let Some(piece) = job.piece {
-        command
-            .env("BESPEAK_PIECE", piece.number.to_string())
-            .env("BESPEAK_PIECES", piece.of.to_string());
-    }
+        .envs(job.environment());
     loop {
         let error = command.exec();
         // A shortage of the machine is no fault of the program.

@@ -15,8 +15,10 @@ use crate::execution::ExecutionError;
 use crate::execution::files::tree::Walk;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::process::Members;
+use crate::execution::job::process::{Members, bytes_in};
 
+/// Bytes kept of each output of a job by default.
+pub const OUTPUT_LIMIT: u64 = 16 << 20;
 /// How often a job is looked at where that costs little.
 const LOOK: Duration = Duration::from_millis(200);
 /// Looking at a job takes at most this fraction (1 / `SHARE`) of a processor's time.
@@ -41,7 +43,7 @@ pub fn defaults() -> JobLimits {
         processes: Some(2_048),
         files: Some(4 << 30),
         open_files: Some(OPEN_FILES),
-        output: Some(crate::execution::local::OUTPUT_LIMIT),
+        output: Some(OUTPUT_LIMIT),
     }
 }
 
@@ -71,10 +73,7 @@ impl Allowance {
 
 /// Bytes of memory of this machine, where the system tells.
 fn machine_memory() -> Option<u64> {
-    let info = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
+    bytes_in(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
 /// The soft limit of open files that this process was started with, once it has been raised.

@@ -14,9 +14,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::execution::job::shortage::is_shortage;
-
-/// The variable in a job's environment that marks its processes, whichever groups and sessions they made for themselves.
-pub(crate) const MARK: &str = "BESPEAK_AGREEMENT";
+use crate::execution::job::spec::MARK;
 
 /// Rounds of looking for the rest of a job: each process that is killed could have started one more before.
 const SWEEPS_MAX: usize = 100;
@@ -123,15 +121,18 @@ impl Used {
     pub(crate) fn proportional(&self) -> u64 {
         let of = |process: &Process| -> Option<u64> {
             let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
-            let kib = |name: &str| -> u64 {
-                let line = text.lines().find_map(|line| line.strip_prefix(name));
-                let number = line.and_then(|line| line.trim().strip_suffix("kB"));
-                number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
-            };
-            Some((kib("Pss:") + kib("SwapPss:")) << 10)
+            let [own, swapped] = ["Pss:", "SwapPss:"].map(|name| bytes_in(&text, name).unwrap_or(0));
+            Some(own + swapped)
         };
         self.processes.iter().filter_map(of).sum()
     }
+}
+
+/// Bytes of memory behind a name in a text of the system, where it has the name.
+pub(crate) fn bytes_in(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
 }
 
 /// The processes of a job, to be looked at again and again: its leader, the processes with its mark, in any group or session,

@@ -29,6 +29,13 @@ pub fn is_shortage(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| SHORTAGES.contains(&errno))
 }
 
+impl ExecutionError {
+    /// Whether the machine lacked something that it may have again later.
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, Self::System { source, .. } if is_shortage(source))
+    }
+}
+
 /// Tries an action again and again while a resource that it needs is short. It may take long: only for processes that
 /// serve one job and have nothing else to do.
 ///

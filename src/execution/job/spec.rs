@@ -7,13 +7,14 @@ use uuid::Uuid;
 
 use crate::agreement::Run;
 use crate::catalogue::{CheckpointSignal, JobLimits};
-use crate::clock::{MICROS_PER_SECOND, Micros};
-#[cfg(doc)]
-use crate::execution::Executor;
+use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
 /// The least time between the start of a job and the signal to save its work, in microseconds: a job with less time is not
 /// worth the danger that it saves nothing. The script of a cluster's jobs has it in milliseconds.
 pub(crate) const WORTH_STARTING: Micros = MICROS_PER_SECOND;
+
+/// The variable in a job's environment that marks its processes, whichever groups and sessions they made for themselves.
+pub(crate) const MARK: &str = "BESPEAK_AGREEMENT";
 
 /// The data of a job for an executor: everything that it needs, so that it can be followed when the configuration has
 /// changed since.
@@ -57,7 +58,7 @@ pub struct PieceSpec {
     /// How many there are.
     pub of: u32,
     /// How it is told to save its work before its slot ends, as was known when it was started: the last slot was not. It may
-    /// change while it runs ([`Executor::save_before_end`]).
+    /// change while it runs ([`save_before_end`](crate::execution::Executor::save_before_end)).
     pub save: Option<SaveWork>,
 }
 
@@ -78,5 +79,26 @@ impl JobSpec {
             slot: self.piece.map_or(1, |piece| piece.number),
             attempt: self.restarts,
         }
+    }
+
+    /// The part of its program's environment that is the same wherever it runs.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let mut environment = vec![
+            ("LANG", "C.UTF-8".to_owned()),
+            (MARK, self.agreement.to_string()),
+            ("BESPEAK_NODES", self.nodes.to_string()),
+            ("BESPEAK_SLOT_END", second_of(self.slot_end).seconds().to_string()),
+        ];
+        if let Some(piece) = self.piece {
+            environment.push(("BESPEAK_PIECE", piece.number.to_string()));
+            environment.push(("BESPEAK_PIECES", piece.of.to_string()));
+        }
+        environment
+    }
+
+    /// Bytes of the files that it reads, as far as they are there.
+    pub(crate) fn input_bytes(&self) -> u64 {
+        let inputs = self.inputs.iter().filter_map(|input| input.metadata().ok());
+        inputs.map(|meta| meta.len()).sum()
     }
 }

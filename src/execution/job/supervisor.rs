@@ -27,7 +27,7 @@ use crate::catalogue::CheckpointSignal;
 use crate::clock::{Clock, Micros};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::excess::Excess;
-use crate::execution::job::folder::{Claim, Folder, PutAway};
+use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::limits::{Watch, files_excess};
 use crate::execution::job::process::{Members, ProcessIdentity, ended_within, signal_group};
 use crate::execution::job::shortage::{self, patiently, say};
@@ -74,7 +74,7 @@ fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
     patiently(|| folder.write_end(&end))?;
-    if let Err(error) = temporary.and_then(|folder| folder.map_or(Ok(()), PutAway::remove)) {
+    if let Err(error) = temporary.and_then(|remove| remove.map_or(Ok(()), |remove| remove())) {
         say(&error);
     }
     Ok(())
@@ -119,12 +119,6 @@ enum Left {
     Killed,
 }
 
-/// A process that is to become the job, with the data from its outputs.
-struct Launched {
-    child: Child,
-    outputs: [Captured; 2],
-}
-
 /// Tells at the end of an output whether anything of it was dropped.
 type Captured = mpsc::Receiver<bool>;
 
@@ -161,8 +155,8 @@ impl<'a> Supervisor<'a> {
                     patiently(|| self.folder.decide(&Claim::Abandoned))?;
                 }
                 None => match self.launch() {
-                    Ok(launched) => {
-                        if let Some(end) = self.see_to(launched)? {
+                    Ok((child, outputs)) => {
+                        if let Some(end) = self.see_to(child, &outputs)? {
                             return Ok(end);
                         }
                     }
@@ -179,8 +173,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Launches the job, once all is there that it needs for that.
-    fn launch(&self) -> Result<Launched, ExecutionError> {
+    /// Launches the job, once all is there that it needs for that: a process that is to become it, and its outputs.
+    fn launch(&self) -> Result<(Child, [Captured; 2]), ExecutionError> {
         let [(stdout, out), (stderr, err)] = [self.output(Stream::Out)?, self.output(Stream::Err)?];
         let child = Command::new(crate::execution::local::EXECUTABLE)
             .arg0("bespeak")
@@ -193,10 +187,7 @@ impl<'a> Supervisor<'a> {
             .process_group(0)
             .spawn()
             .map_err(self.failed("launch"))?;
-        Ok(Launched {
-            child,
-            outputs: [out, err],
-        })
+        Ok((child, [out, err]))
     }
 
     /// A pipe for one of the job's outputs; its data are kept.
@@ -211,8 +202,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits for the end of the process that was launched; `None` where it did not become the job.
-    fn see_to(&self, launched: Launched) -> Result<Option<JobEnd>, ExecutionError> {
-        let Launched { mut child, outputs } = launched;
+    fn see_to(&self, mut child: Child, outputs: &[Captured]) -> Result<Option<JobEnd>, ExecutionError> {
         let leader = Pid::from_child(&child);
         let identity =
             patiently(|| ProcessIdentity::of(leader).map_err(self.failed("identify the process of")))?;
@@ -246,16 +236,9 @@ impl<'a> Supervisor<'a> {
             output.recv_timeout(left).unwrap_or(true)
         };
         let truncated = outputs.iter().filter(|output| cut(output)).count() > 0;
-        let outcome = match stop {
-            None => outcome_of(status),
-            Some((stop, Left::ByItself)) => stop.outcome_after(Some(status)),
-            Some((stop, Left::Killed)) => stop.outcome(),
-        };
-        self.tell(stop.map(|(stop, _)| stop));
         Ok(Some(JobEnd {
-            ended: began.until(ended),
             truncated,
-            ..self.end(outcome, Some(began.at))
+            ..self.end_after(stop, Some(status), began, ended)
         }))
     }
 
@@ -275,18 +258,10 @@ impl<'a> Supervisor<'a> {
         };
         let ended = Moment::of(&self.clock);
         self.kill_what_is_left(&mut watch)?;
-        let outcome = match stop {
-            None => RunOutcome::Lost,
-            // Its status is lost with the supervisor before this one.
-            Some((stop, Left::ByItself)) => stop.outcome_after(None),
-            Some((stop, Left::Killed)) => stop.outcome(),
-        };
-        self.tell(stop.map(|(stop, _)| stop));
-        // Its output after the end of its first supervisor is not kept.
+        // Its status is lost with the supervisor before this one, and its output after that one's end is not kept.
         Ok(JobEnd {
-            ended: began.until(ended),
             truncated: true,
-            ..self.end(outcome, Some(began.at))
+            ..self.end_after(stop, None, began, ended)
         })
     }
 
@@ -436,9 +411,8 @@ impl<'a> Supervisor<'a> {
         if !self.folder.stop_asked() {
             return Ok(None);
         }
-        Ok(Some(
-            self.folder.why_stopped()?.map_or(Stop::Asked, Stop::Exceeded),
-        ))
+        let excess = self.folder.why_stopped()?;
+        Ok(Some(excess.map_or(Stop::Asked, Stop::Exceeded)))
     }
 
     /// When the slot ends: it may have been made longer or shorter since the job began. A record that cannot be
@@ -467,19 +441,32 @@ impl<'a> Supervisor<'a> {
         patiently(|| watch.kill().map_err(self.failed("kill the processes of")))
     }
 
+    /// The end of a job that began, by its status where that is known, and whether it had to.
+    fn end_after(
+        &self,
+        stop: Option<(Stop, Left)>,
+        status: Option<ExitStatus>,
+        began: StartTime,
+        ended: Moment,
+    ) -> JobEnd {
+        let outcome = match stop {
+            None => status.map_or(RunOutcome::Lost, outcome_of),
+            Some((stop, Left::ByItself)) => stop.outcome_after(status),
+            Some((stop, Left::Killed)) => stop.outcome(),
+        };
+        self.tell(stop.map(|(stop, _)| stop));
+        JobEnd {
+            ended: began.until(ended),
+            ..self.end(outcome, Some(began.at))
+        }
+    }
+
     fn end(&self, outcome: RunOutcome, started: Option<Micros>) -> JobEnd {
-        let input_bytes = self
-            .job
-            .inputs
-            .iter()
-            .filter_map(|input| input.metadata().ok())
-            .map(|meta| meta.len())
-            .sum();
         JobEnd {
             outcome,
             started,
             ended: self.clock.micros(),
-            input_bytes,
+            input_bytes: self.job.input_bytes(),
             output_bytes: self.folder.output_bytes(),
             truncated: false,
             // Outputs of local jobs stay where they are; so do inputs, except the ones that jobs could spoil for

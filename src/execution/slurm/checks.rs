@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::os::unix::fs::chown;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,11 +13,13 @@ use uuid::Uuid;
 
 use crate::agreement::Run;
 use crate::clock::Clock;
-use crate::execution::slurm::SlurmExecutor;
-use crate::execution::slurm::commands::{Error, option};
-use crate::execution::slurm::helper::operation::{Flag, Operation, Reservation};
-use crate::execution::slurm::jobs::dry_run::{DryRun, Verdict};
+use crate::execution::files::if_there;
+use crate::execution::slurm::commands::option;
+use crate::execution::slurm::error::Error;
+use crate::execution::slurm::executor::SlurmExecutor;
+use crate::execution::slurm::helper::operation::{DryRun, Flag, Operation, Reservation};
 use crate::execution::slurm::jobs::shared_folder::open_file;
+use crate::execution::slurm::jobs::verdict::Verdict;
 use crate::execution::slurm::query::controller_time;
 use crate::execution::{Check, ExecutionError, Found};
 
@@ -37,7 +39,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The most bytes that are read of its output.
 const SEEN_MAX: u64 = 200;
 
-type Seen = Result<Found, Error>;
+/// The good state of something, in words, or else how it was found.
+type Seen = Result<String, Found>;
+
+impl From<Error> for Found {
+    fn from(why: Error) -> Self {
+        Self::Wrong(why.to_string())
+    }
+}
 
 impl SlurmExecutor {
     /// Looks at everything that needs no job: programs and their versions, controller, clocks, partition, nodes, users, accounts,
@@ -46,13 +55,13 @@ impl SlurmExecutor {
     pub(crate) fn check_all(&self) -> Vec<Check> {
         let mut checks = Vec::new();
         let mut look = |what, seen: Seen| {
-            let found = seen.unwrap_or_else(|why| Found::Wrong(why.to_string()));
+            let found = found_by(seen);
             let goes_on = !matches!(found, Found::Wrong(_));
             checks.push(Check { what, found });
             goes_on
         };
         if look("programs", self.programs()) && look("controller", self.controller()) {
-            if self.helper.is_some() && !look("helper", Ok(self.greet_helper())) {
+            if self.helper.is_some() && !look("helper", self.greet_helper()) {
                 return checks;
             }
             if look("partition", self.partition()) {
@@ -62,7 +71,7 @@ impl SlurmExecutor {
                     look("submission", self.submission());
                 }
             }
-            look("folder", Ok(self.shared_folder()));
+            look("folder", self.shared_folder());
         }
         checks
     }
@@ -73,10 +82,8 @@ impl SlurmExecutor {
         let mut checks = self.check_all();
         if checks.iter().all(|check| !matches!(check.found, Found::Wrong(_))) {
             let seen = self.seen_by_a_job(wait);
-            checks.push(Check {
-                what: "job",
-                found: seen.unwrap_or_else(|why| Found::Wrong(why.to_string())),
-            });
+            let found = found_by(seen);
+            checks.push(Check { what: "job", found });
         }
         checks
     }
@@ -86,7 +93,7 @@ impl SlurmExecutor {
         if let Some(configuration) = &self.settings.configuration
             && let Err(why) = fs::metadata(configuration)
         {
-            return Ok(Found::Wrong(format!("{}: {why}", configuration.display())));
+            return Err(Found::Wrong(format!("{}: {why}", configuration.display())));
         }
         let mut versions = Vec::new();
         for program in PROGRAMS {
@@ -97,33 +104,28 @@ impl SlurmExecutor {
             }
         }
         let [version] = versions.as_slice() else {
-            return Ok(Found::Wrong(format!(
-                "they are of versions {}",
-                versions.join(" and ")
-            )));
+            let versions = versions.join(" and ");
+            return Err(Found::Wrong(format!("they are of versions {versions}")));
         };
         let is_tested = TESTED.iter().any(|of| version.starts_with(of));
         let tested = TESTED.join(", ");
-        Ok(Found::Good(if is_tested {
+        Ok(if is_tested {
             format!("Slurm {version}")
         } else {
             format!("Slurm {version}, which is not tested; {tested} are")
-        }))
+        })
     }
 
     fn controller(&self) -> Seen {
         let before = Clock::system().now();
         let shown = self.slurm.call("scontrol", ["show", "config"])?;
-        let Some(at) = controller_time(&shown) else {
-            return Ok(Found::Unknown(
-                "it answers, and does not tell its time".to_owned(),
-            ));
-        };
-        Ok(of_clock("the controller", at, (before, Clock::system().now())))
+        let untold = || Found::Unknown("it answers, and does not tell its time".to_owned());
+        let at = controller_time(&shown).ok_or_else(untold)?;
+        of_clock("the controller", at, (before, Clock::system().now()))
     }
 
     /// Whether the helper answers, lets the service speak to it, and means the same cluster.
-    fn greet_helper(&self) -> Found {
+    fn greet_helper(&self) -> Seen {
         let settings = &self.settings;
         let greeted = self.act(Operation::Greet {
             partition: settings.partition.clone(),
@@ -135,21 +137,21 @@ impl SlurmExecutor {
             .as_ref()
             .map_or_else(String::new, |of| of.socket().display().to_string());
         match greeted {
-            Ok(_) => Found::Good(format!("it answers at {socket}, and knows the same cluster")),
-            Err(Error::Refused { said, .. }) => Found::Wrong(format!("it refuses: {said}")),
-            Err(Error::Missing { why, .. }) => Found::Wrong(format!("it does not answer: {why}")),
-            Err(why) => Found::Wrong(why.to_string()),
+            Ok(_) => Ok(format!("it answers at {socket}, and knows the same cluster")),
+            Err(Error::Refused(_, said)) => Err(Found::Wrong(format!("it refuses: {said}"))),
+            Err(Error::Missing(_, why)) => Err(Found::Wrong(format!("it does not answer: {why}"))),
+            Err(why) => Err(why.into()),
         }
     }
 
     fn partition(&self) -> Seen {
         let name = &self.settings.partition;
         let shown = self.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
-        Ok(match shown.split_whitespace().next() {
-            None => Found::Wrong(format!("Slurm has no partition {name}")),
-            Some("up") => Found::Good(format!("{name} is up")),
-            Some(state) => Found::Wrong(format!("{name} is {state}: it starts no jobs")),
-        })
+        match shown.split_whitespace().next() {
+            None => Err(Found::Wrong(format!("Slurm has no partition {name}"))),
+            Some("up") => Ok(format!("{name} is up")),
+            Some(state) => Err(Found::Wrong(format!("{name} is {state}: it starts no jobs"))),
+        }
     }
 
     fn known_nodes(&self) -> Seen {
@@ -161,17 +163,14 @@ impl SlurmExecutor {
             .filter(|name| !is_there(name))
             .map(String::as_str)
             .collect();
-        Ok(if missing.is_empty() {
-            Found::Good(format!("all {} are in the partition", nodes.len()))
-        } else {
-            let shown = missing[..missing.len().min(NAMES_MAX)].join(", ");
-            let partition = &self.settings.partition;
-            Found::Wrong(format!(
-                "{} of {} are not in {partition}: {shown}; node_list names them",
-                missing.len(),
-                nodes.len()
-            ))
-        })
+        let (many, all, partition) = (missing.len(), nodes.len(), &self.settings.partition);
+        if many == 0 {
+            return Ok(format!("all {all} are in the partition"));
+        }
+        let shown = missing[..many.min(NAMES_MAX)].join(", ");
+        Err(Found::Wrong(format!(
+            "{many} of {all} are not in {partition}: {shown}; node_list names them"
+        )))
     }
 
     /// The parties of which each has another user, account or policy, by their names; none is the one for all others.
@@ -191,25 +190,22 @@ impl SlurmExecutor {
         for party in self.parties() {
             match self.owner_of(party) {
                 Ok(_) => {}
-                Err(Error::Refused { said, .. }) if wrong.contains(&said) => {}
-                Err(Error::Refused { said, .. }) => wrong.push(said),
-                Err(why) => return Err(why),
+                Err(Error::Refused(_, said)) if wrong.contains(&said) => {}
+                Err(Error::Refused(_, said)) => wrong.push(said),
+                Err(why) => return Err(why.into()),
             }
         }
-        Ok(if wrong.is_empty() {
-            Found::Good("all are known, and may have jobs".to_owned())
-        } else {
-            Found::Wrong(wrong.join("; "))
-        })
+        if !wrong.is_empty() {
+            return Err(Found::Wrong(wrong.join("; ")));
+        }
+        Ok("all are known, and may have jobs".to_owned())
     }
 
     /// Makes a reservation far in the future, and deletes it. Its mark has it deleted by the service, too.
     fn right_to_reserve(&self) -> Seen {
         let id = Run::first(Uuid::now_v7());
         let start = (Clock::system().now() + PROBE_AHEAD).seconds();
-        if let Err(why) = self.make_mark(id) {
-            return Ok(Found::Wrong(why.to_string()));
-        }
+        self.make_mark(id).map_err(|why| Found::Wrong(why.to_string()))?;
         let made = self.act(Operation::Reserve(Reservation {
             id,
             start: Some(start),
@@ -223,18 +219,18 @@ impl SlurmExecutor {
         let deleted = made.and_then(|_| self.delete(id));
         // Where it is still there the service deletes it by its mark.
         let is_gone =
-            deleted.is_ok() || matches!(&deleted, Err(Error::Refused { said, .. }) if is_about_rights(said));
+            deleted.is_ok() || matches!(&deleted, Err(Error::Refused(_, said)) if is_about_rights(said));
         if is_gone {
             let _ = fs::remove_file(self.mark(id));
         }
-        Ok(match deleted {
-            Ok(()) => Found::Good("a reservation was made and deleted".to_owned()),
-            Err(Error::Refused { said, .. }) if is_about_rights(&said) => Found::Wrong(format!(
-                "{said}: reservations take root, SlurmUser or an operator of Slurm"
-            )),
-            Err(Error::Refused { said, .. }) => Found::Wrong(format!("no reservation could be made: {said}")),
-            Err(why) => return Err(why),
-        })
+        Err(Found::Wrong(match deleted {
+            Ok(()) => return Ok("a reservation was made and deleted".to_owned()),
+            Err(Error::Refused(_, said)) if is_about_rights(&said) => {
+                format!("{said}: reservations take root, SlurmUser or an operator of Slurm")
+            }
+            Err(Error::Refused(_, said)) => format!("no reservation could be made: {said}"),
+            Err(why) => why.to_string(),
+        }))
     }
 
     /// Has Slurm judge a job of one node and a minute of each party and application, where these differ in the user or in the
@@ -270,17 +266,13 @@ impl SlurmExecutor {
             judged.push(kind);
         }
         let words = refused[..refused.len().min(NAMES_MAX)].join("; ");
-        Ok(if refused.is_empty() {
-            unknown.map_or_else(
-                || Found::Good("Slurm would take the jobs of all users".to_owned()),
-                Found::Unknown,
-            )
-        } else if refused.len() == judged.len() {
-            Found::Wrong(words)
-        } else {
-            Found::Unknown(format!(
+        Err(match unknown {
+            _ if !refused.is_empty() && refused.len() == judged.len() => Found::Wrong(words),
+            _ if !refused.is_empty() => Found::Unknown(format!(
                 "Slurm would refuse some jobs, and so are their offers: {words}"
-            ))
+            )),
+            Some(said) => Found::Unknown(said),
+            None => return Ok("Slurm would take the jobs of all users".to_owned()),
         })
     }
 
@@ -295,12 +287,12 @@ impl SlurmExecutor {
             .flat_map(move |party| applications.clone().into_iter().map(move |of| (party, of)))
     }
 
-    fn shared_folder(&self) -> Found {
+    fn shared_folder(&self) -> Seen {
         let folder = self.settings.work_dir.display();
         match self.act(Operation::Touch) {
-            Ok(_) => Found::Good(format!("{folder} is written here")),
-            Err(Error::Unknown { said, .. }) => Found::Wrong(format!("{folder} cannot be written: {said}")),
-            Err(why) => Found::Wrong(why.to_string()),
+            Ok(_) => Ok(format!("{folder} is written here")),
+            Err(Error::Unknown(_, said)) => Err(Found::Wrong(format!("{folder} cannot be written: {said}"))),
+            Err(why) => Err(why.into()),
         }
     }
 
@@ -346,20 +338,15 @@ impl SlurmExecutor {
     pub(crate) fn seen_by_probe(&self, token: Uuid) -> Result<String, ExecutionError> {
         let (folder, owner) = (self.probe_folder(token), self.owner_of("")?);
         let work_dir = &self.settings.work_dir;
-        let mut seen = String::new();
-        let mut read = || -> std::io::Result<()> {
+        let read = || -> std::io::Result<String> {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = rustix::fs::open(&folder, flags, Mode::empty())?;
             let file = open_file(&opened, "seen", owner)?;
-            file.take(SEEN_MAX).read_to_string(&mut seen).map(drop)
+            std::io::read_to_string(file.take(SEEN_MAX))
         };
-        match read() {
-            Err(why) if why.kind() != ErrorKind::NotFound => Err(ExecutionError::system(
-                "read the output of a job in",
-                work_dir,
-            )(why)),
-            _ => Ok(seen),
-        }
+        let seen =
+            if_there(read()).map_err(ExecutionError::system("read the output of a job in", work_dir))?;
+        Ok(seen.unwrap_or_default())
     }
 
     fn run_probe(&self, token: Uuid, wait: Duration) -> Seen {
@@ -371,12 +358,15 @@ impl SlurmExecutor {
             if !seen.is_empty() {
                 let mut words = seen.split_whitespace();
                 let (read, time) = (words.next(), words.next().and_then(|time| time.parse().ok()));
-                return Ok(match time {
+                return match time {
                     Some(time) if read == Some(&token.to_string()) => {
                         of_clock("the node", Time(time), (before, Clock::system().now()))
                     }
-                    _ => Found::Wrong("its node could not read the file that was written here".to_owned()),
-                });
+                    _ => {
+                        let unread = "its node could not read the file that was written here";
+                        Err(Found::Wrong(unread.to_owned()))
+                    }
+                };
             }
             thread::sleep(LOOK_EVERY);
         }
@@ -387,7 +377,7 @@ impl SlurmExecutor {
         // It may have ended in between.
         let _ = self.act(Operation::Cancel { jobs: vec![job] });
         let is_over = ["COMPLETED", "FAILED"].iter().any(|word| state.starts_with(word));
-        Ok(if is_over {
+        Err(if is_over {
             let folder = self.settings.work_dir.display();
             Found::Wrong(format!(
                 "it has run, and nothing of it is in {folder} here after {seconds} seconds: is that the same folder on the nodes?"
@@ -399,19 +389,19 @@ impl SlurmExecutor {
 }
 
 /// The meaning of another clock's time that was read between two instants of this machine's clock.
-fn of_clock(whose: &str, at: Time, (before, after): (Time, Time)) -> Found {
-    let (ahead, behind) = (before - at, at - after);
-    if ahead > CLOCKS_DIFFER_MAX {
-        Found::Wrong(format!(
-            "this machine's clock is {ahead} seconds ahead of that of {whose}"
-        ))
-    } else if behind > CLOCKS_DIFFER_MAX {
-        Found::Wrong(format!(
-            "this machine's clock is {behind} seconds behind that of {whose}"
-        ))
-    } else {
-        Found::Good(format!("{whose} answers, and its clock agrees"))
+fn of_clock(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
+    for (by, way) in [(before - at, "ahead of"), (at - after, "behind")] {
+        if by > CLOCKS_DIFFER_MAX {
+            return Err(Found::Wrong(format!(
+                "this machine's clock is {by} seconds {way} that of {owner}"
+            )));
+        }
     }
+    Ok(format!("{owner} answers, and its clock agrees"))
+}
+
+fn found_by(seen: Seen) -> Found {
+    seen.map_or_else(|found| found, Found::Good)
 }
 
 fn is_about_rights(said: &str) -> bool {

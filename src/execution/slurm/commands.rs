@@ -15,70 +15,17 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::execution::job::limits::open_files_of_others;
 use crate::execution::job::process::{ended_within, signal_group};
-use crate::execution::slurm::lock;
+use crate::execution::lock::lock;
+use crate::execution::slurm::error::{Error, SAID_MAX, not_understood};
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
 const OUTPUT_MAX: u64 = 256 << 20;
-/// The most characters of a program's message that are passed on.
-const SAID_MAX: usize = 500;
 /// How long the end of the outputs may come after the end of a program.
 const OUTPUT_WAIT: Duration = Duration::from_secs(10);
 /// The program that passes its own limits on to the jobs that it submits.
 const SUBMITS: &str = "sbatch";
 /// The exit status of a shell that cannot run a program.
 const CANNOT_RUN: [i32; 2] = [126, 127];
-
-/// The reason why a program of Slurm failed, by the action to take.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The controller cannot be reached: nothing was done, and nothing is known.
-    #[error("Slurm's controller cannot be reached: {0}")]
-    Down(String),
-    /// No answer in time: whether it was done is not known.
-    #[error("{program} has not answered within {} seconds", .patience.as_secs())]
-    Slow {
-        /// The program.
-        program: &'static str,
-        /// How long it was waited for.
-        patience: Duration,
-    },
-    /// It said no, and why.
-    #[error("{program} refuses: {said}")]
-    Refused {
-        /// The program.
-        program: &'static str,
-        /// Its own words.
-        said: String,
-    },
-    /// Its answer was invalid, or it ended by a signal.
-    #[error("{program} cannot be understood: {said}")]
-    Unknown {
-        /// The program.
-        program: &'static str,
-        /// Its message.
-        said: String,
-    },
-    /// It cannot be run at all.
-    #[error("{program} cannot be run: {why}")]
-    Missing {
-        /// The program.
-        program: &'static str,
-        /// The system's error.
-        why: String,
-    },
-}
-
-impl Error {
-    /// The outcome under which the call is counted.
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Self::Down(_) => "down",
-            Self::Slow { .. } => "slow",
-            Self::Refused { .. } => "refused",
-            Self::Unknown { .. } | Self::Missing { .. } => "failed",
-        }
-    }
-}
 
 /// The words of a program that found no controller; all others are a refusal.
 const UNREACHABLE: [&str; 8] = [
@@ -172,10 +119,7 @@ impl Slurm {
         if let Some(configuration) = &self.configuration {
             command.env("SLURM_CONF", configuration);
         }
-        let missing = |why: std::io::Error| Error::Missing {
-            program,
-            why: why.to_string(),
-        };
+        let missing = |why: std::io::Error| Error::Missing(program.into(), why.to_string());
         let mut child = command.spawn().map_err(missing)?;
         let output = reader(child.stdout.take());
         let (output, said) = match output.and_then(|output| Ok((output, reader(child.stderr.take())?))) {
@@ -187,10 +131,7 @@ impl Slurm {
             }
         };
         let status = wait(&mut child, self.patience).map_err(missing)?;
-        let slow = Error::Slow {
-            program,
-            patience: self.patience,
-        };
+        let slow = Error::Slow(program.into(), self.patience.as_secs());
         let status = status.ok_or(slow.clone())?;
         let ended = Instant::now();
         let text = |from: mpsc::Receiver<Vec<u8>>| {
@@ -202,14 +143,6 @@ impl Slurm {
             return String::from_utf8(output).map_err(|_| not_understood(program, "it is no text"));
         }
         Err(classify(program, status, &String::from_utf8_lossy(&said)))
-    }
-}
-
-/// An answer that the program should not give.
-pub(crate) fn not_understood(program: &'static str, said: &str) -> Error {
-    Error::Unknown {
-        program,
-        said: said.chars().take(SAID_MAX).collect(),
     }
 }
 
@@ -225,7 +158,7 @@ fn classify(program: &'static str, status: ExitStatus, said: &str) -> Error {
     let words: Vec<&str> = said.split_whitespace().collect();
     let said: String = words.join(" ").chars().take(SAID_MAX).collect();
     if program == SUBMITS && status.code().is_some_and(|code| CANNOT_RUN.contains(&code)) {
-        return Error::Missing { program, why: said };
+        return Error::Missing(program.into(), said);
     }
     if let Some(signal) = status.signal() {
         return not_understood(program, &format!("ended by signal {signal}; {said}"));
@@ -236,7 +169,7 @@ fn classify(program: &'static str, status: ExitStatus, said: &str) -> Error {
     if said.is_empty() {
         return not_understood(program, &format!("{status}, and it says nothing"));
     }
-    Error::Refused { program, said }
+    Error::Refused(program.into(), said)
 }
 
 /// Waits for a program's end; kills it with all that it started when that does not come in time.

@@ -4,14 +4,15 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::{SlurmExecutor, lock};
 use crate::agreement::Run;
+use crate::execution::lock::lock;
+use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::snapshot::Snapshot;
 use crate::planner::NodeState;
 use crate::store::Condition;
 
 /// How long it is taken to be like that: nodes are asked about several times as often.
-const GOOD_FOR: Duration = Duration::from_mins(1);
+pub(super) const GOOD_FOR: Duration = Duration::from_mins(1);
 /// Millionths in a whole.
 const WHOLE: u64 = 1_000_000;
 
@@ -27,13 +28,7 @@ impl SlurmExecutor {
             .filter_map(|name| self.numbers.get(name).copied())
             .collect();
         let condition = condition_of(&present.states, &present.cpus, &ours);
-        *lock(&self.condition) = Some((Instant::now(), condition));
-    }
-
-    /// The condition of the cluster, as far as it is known and not old.
-    pub(crate) fn condition_now(&self) -> Option<Condition> {
-        let (at, condition) = (*lock(&self.condition))?;
-        (at.elapsed() <= GOOD_FOR).then_some(condition)
+        *lock(&self.seen.condition) = Some((Instant::now(), condition));
     }
 }
 

@@ -6,16 +6,17 @@
 //! run the applications of the catalogue for the users of parties on the nodes of the resources, but nothing else with the
 //! rights of other users.
 
+mod carry_out;
+pub(super) mod client;
 pub(super) mod operation;
 mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,16 +24,14 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use tracing::{info, warn};
 
-use super::{CALLS_OF_ONE_USE, Settings, SlurmExecutor};
 use crate::catalogue::{Application, Catalogue, is_file_name};
-use crate::execution::slurm::commands::{Error, Slurm};
-use crate::execution::slurm::helper::operation::{Done, Operation, Submission};
+use crate::execution::slurm::error::Error;
+use crate::execution::slurm::executor::SlurmExecutor;
+use crate::execution::slurm::helper::operation::{Done, Item, Operation, Place, Submission};
 use crate::execution::slurm::helper::socket::{FILES_MAX, Reply, Request, receive, send};
-use crate::execution::slurm::jobs::shared_folder::{Item, Place};
+use crate::execution::slurm::settings::Settings;
 use crate::execution::{ExecutionError, SaveWork};
 
-/// Its name in errors.
-pub(crate) const HELPER: &str = "bespeak-helper";
 /// Requests that are worked on at the same time; more wait.
 const WORKERS: usize = 16;
 /// How long a request may take to arrive.
@@ -43,90 +42,6 @@ const JOB_LENGTH_MAX: usize = 64;
 const SECONDS_MAX: i64 = 253_402_300_799;
 /// Minutes that a job may last at most: as many as Slurm counts.
 const MINUTES_MAX: i64 = u32::MAX as i64;
-
-/// The helper as the service has it.
-#[derive(Debug)]
-pub(crate) struct Helper {
-    socket: PathBuf,
-    resource: String,
-    /// How long an answer may take.
-    patience: Duration,
-}
-
-impl Helper {
-    /// The one that a cluster's settings name.
-    pub(crate) fn of(settings: &Settings) -> Option<Arc<Self>> {
-        let helper = |socket: &PathBuf| {
-            Arc::new(Self {
-                socket: socket.clone(),
-                resource: settings.resource.clone(),
-                patience: settings.patience * CALLS_OF_ONE_USE,
-            })
-        };
-        settings.helper.as_ref().map(helper)
-    }
-
-    pub(crate) fn socket(&self) -> &Path {
-        &self.socket
-    }
-
-    /// Has something done, and counts that as a call of the program that does it.
-    pub(crate) fn have_done(&self, operation: &Operation, slurm: &Slurm) -> Result<Done, ExecutionError> {
-        let done = self.ask(operation, &[]);
-        let outcome = match &done {
-            Err(ExecutionError::Slurm(error)) => error.word(),
-            Err(_) => "failed",
-            Ok(_) => "done",
-        };
-        slurm.count(operation.program(), outcome);
-        done
-    }
-
-    /// Has something done with these files.
-    pub(crate) fn ask(&self, operation: &Operation, files: &[File]) -> Result<Done, ExecutionError> {
-        let missing = |why: io::Error| Error::Missing {
-            program: HELPER,
-            why: format!("{}: {why}", self.socket.display()),
-        };
-        let stream = UnixStream::connect(&self.socket).map_err(missing)?;
-        stream.set_write_timeout(Some(self.patience)).map_err(missing)?;
-        let request = Request {
-            resource: self.resource.clone(),
-            operation: operation.clone(),
-        };
-        // One that is turned away at once does not read it, but says why.
-        let sent = send(&stream, &request, files);
-        let answered = receive(&stream, Instant::now() + self.patience);
-        let (line, files) = match (answered, sent) {
-            (Err(why), _) if why.kind() == io::ErrorKind::TimedOut => {
-                return Err(ExecutionError::Slurm(Error::Slow {
-                    program: HELPER,
-                    patience: self.patience,
-                }));
-            }
-            (Err(_), Err(why)) | (Err(why), Ok(())) => return Err(missing(why).into()),
-            (Ok(answer), _) => answer,
-        };
-        let reply: Reply = serde_json::from_slice(&line).map_err(|why| missing(why.into()))?;
-        Ok(Done {
-            said: reply.into_result()?,
-            file: files.into_iter().next(),
-        })
-    }
-
-    /// The same where there is nothing to give or to get.
-    pub(crate) fn tell(&self, operation: &Operation) -> Result<(), ExecutionError> {
-        self.ask(operation, &[]).map(drop)
-    }
-
-    /// The same for operations that only look at folders.
-    pub(crate) fn look(&self, operation: &Operation) -> io::Result<Done> {
-        self.ask(operation, &[]).map_err(|error| match error {
-            ExecutionError::System { source, .. } => source,
-            other => io::Error::other(other.to_string()),
-        })
-    }
-}
 
 /// The helper of some clusters.
 #[derive(Debug)]
@@ -189,11 +104,10 @@ impl Serving {
             match listener.accept() {
                 Ok((stream, _)) => self.answer(&stream),
                 // The other side has given up, or files are short for a moment.
-                Err(why) if why.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(why) if [ErrorKind::ConnectionAborted, ErrorKind::Interrupted].contains(&why.kind()) => {}
                 Err(why) if crate::execution::job::shortage::is_shortage(&why) => {
                     thread::sleep(ARRIVES_WITHIN);
                 }
-                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
                 Err(why) => return Err(why),
             }
         }
@@ -245,81 +159,87 @@ impl Serving {
         files: &[File],
     ) -> Result<Operation, Reply> {
         let settings = &cluster.settings;
-        let checked = match &operation {
+        match &operation {
             Operation::Greet {
                 partition,
                 nodes,
                 work_dir,
-            } => same(settings, partition, nodes, work_dir).and_then(|()| is_safe(&settings.work_dir)),
-            Operation::Reserve(of) => nodes(settings, &of.nodes)
-                .and_then(|()| users(cluster, &of.users))
-                .and_then(|()| instants(of.start.iter().chain([&of.end])))
-                .and_then(|()| {
-                    ensure(
-                        of.start.is_none_or(|start| start < of.end),
-                        "it ends before it begins",
-                    )
-                }),
-            Operation::Change(of) => of
-                .nodes
-                .as_ref()
-                .map_or(Ok(()), |names| nodes(settings, names))
-                .and_then(|()| of.users.as_ref().map_or(Ok(()), |names| users(cluster, names)))
-                .and_then(|()| instants(of.start.iter().chain(&of.end))),
+            } => {
+                same(settings, partition, nodes, work_dir)?;
+                is_safe(&settings.work_dir)?;
+            }
+            Operation::Reserve(of) => {
+                nodes(settings, &of.nodes)?;
+                users(cluster, &of.users)?;
+                instants(of.start.iter().chain([&of.end]))?;
+                let is_long = of.start.is_none_or(|start| start < of.end);
+                ensure(is_long, "it ends before it begins")?;
+            }
+            Operation::Change(of) => {
+                of.nodes.iter().try_for_each(|names| nodes(settings, names))?;
+                of.users.iter().try_for_each(|names| users(cluster, names))?;
+                instants(of.start.iter().chain(&of.end))?;
+            }
             Operation::Limit { job, minutes } => {
                 ensure((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
-                let job = job.clone();
-                let found = ours(cluster, &[job], false)?;
-                ensure(!found.is_empty(), "Slurm has no such job")
+                let found = ours(cluster, std::slice::from_ref(job), false)?;
+                ensure(!found.is_empty(), "Slurm has no such job")?;
             }
             Operation::Cancel { jobs } => {
                 let jobs = ours(cluster, jobs, true)?;
                 if jobs.is_empty() {
                     // The words of scancel for jobs that have ended.
                     let said = "Invalid job id specified".to_owned();
-                    return Err(Reply::Refused("scancel".to_owned(), said));
+                    return Err(Reply::Slurm(Error::Refused("scancel".into(), said)));
                 }
                 return Ok(Operation::Cancel { jobs });
             }
-            Operation::Submit(of) => self
-                .submission(settings, of)
-                .and_then(|()| place(cluster, &of.place)),
-            Operation::Judge(dry) => user_of(cluster, &dry.party).and_then(|()| {
+            Operation::Submit(of) => {
+                self.submission(settings, of)?;
+                place(cluster, &of.place)?;
+            }
+            Operation::Judge(dry) => {
+                user_of(cluster, &dry.party)?;
                 let is_one = dry.nodes > 0 && (1..=MINUTES_MAX).contains(&dry.minutes);
-                ensure(is_one, "nodes and minutes are from 1 on")
-            }),
-            Operation::Dedicate { .. } => ensure(
-                !settings.dedicated.is_empty(),
-                "the helper's configuration dedicates no nodes",
-            ),
+                ensure(is_one, "nodes and minutes are from 1 on")?;
+            }
+            Operation::Dedicate { .. } => {
+                let has_some = !settings.dedicated.is_empty();
+                ensure(has_some, "the helper's configuration dedicates no nodes")?;
+            }
             Operation::Create {
                 place: at,
                 until,
                 save,
                 inputs,
-            } => place(cluster, at)
-                .and_then(|()| instants([until]))
-                .and_then(|()| save.map_or(Ok(()), saves))
-                .and_then(|()| given(inputs, files)),
+            } => {
+                place(cluster, at)?;
+                instants([until])?;
+                save.map_or(Ok(()), saves)?;
+                given(inputs, files)?;
+            }
             Operation::Put { place: at, .. }
             | Operation::Exists { place: at, .. }
-            | Operation::List { place: at } => place(cluster, at),
-            Operation::Open { place: at, item } => place(cluster, at).and_then(|()| match item {
-                Item::File(name) => ensure(is_name(name), "it is no name of a file"),
-                _ => Ok(()),
-            }),
-            Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
-                is_safe(&settings.work_dir).and_then(|()| user_of(cluster, ""))
+            | Operation::List { place: at } => place(cluster, at)?,
+            Operation::Open { place: at, item } => {
+                place(cluster, at)?;
+                let is_wrong = matches!(item, Item::File(name) if !is_name(name));
+                ensure(!is_wrong, "it is no name of a file")?;
             }
-            Operation::Remove { id } | Operation::Pack { id } => is_safe(&settings.work_dir).and_then(|()| {
+            Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
+                is_safe(&settings.work_dir)?;
+                user_of(cluster, "")?;
+            }
+            Operation::Remove { id } | Operation::Pack { id } => {
+                is_safe(&settings.work_dir)?;
                 let path = settings.work_dir.join(id.to_string());
                 let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
-                ensure(!is_other, "the job's folder is no folder")
-            }),
-            Operation::Touch | Operation::Clear => is_safe(&settings.work_dir),
-            Operation::Release { .. } | Operation::Undedicate => Ok(()),
-        };
-        checked.map(|()| operation)
+                ensure(!is_other, "the job's folder is no folder")?;
+            }
+            Operation::Touch | Operation::Clear => is_safe(&settings.work_dir)?,
+            Operation::Release { .. } | Operation::Undedicate => {}
+        }
+        Ok(operation)
     }
 
     fn submission(&self, settings: &Settings, of: &Submission) -> Result<(), Reply> {
@@ -366,10 +286,8 @@ fn ours(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<St
             continue;
         };
         let is_named = cluster.id_of(&row.name).is_some() && known.contains(&row.user);
-        let within = row
-            .reservation
-            .as_ref()
-            .is_some_and(|name| cluster.id_of(name).is_some());
+        let reservation = row.reservation.as_deref();
+        let within = reservation.and_then(|name| cluster.id_of(name)).is_some();
         if !(is_named || inside && within) {
             let what = format!(
                 "the job {job} is none of the resource {}",
@@ -451,15 +369,13 @@ fn nodes(settings: &Settings, names: &[String]) -> Result<(), Reply> {
 /// Whether all of these are users of parties.
 fn users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
     let settings = &cluster.settings;
+    let named = settings.parties.iter().map(|(party, of)| (party.as_str(), of));
+    let accounts: Vec<_> = named.chain([("", &settings.account)]).collect();
     for name in names.split(',') {
-        let accounts = || settings.parties.iter().map(|(party, of)| (party.as_str(), of));
-        let party = accounts()
-            .chain([("", &settings.account)])
-            .find(|(_, of)| of.user == name);
-        match party {
-            Some((party, _)) => user_of(cluster, party)?,
-            None => return Err(Reply::Forbidden(format!("{name:?} is the user of no party"))),
-        }
+        let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
+        let account = accounts.iter().find(|(_, of)| of.user == name);
+        let (party, _) = account.ok_or_else(unknown)?;
+        user_of(cluster, party)?;
     }
     Ok(())
 }

@@ -6,33 +6,16 @@ const NAMES_MAX: usize = 1_000_000;
 /// The names that a text of Slurm's stands for, in its order: `n[1-2],gpu` is n1, n2 and gpu. `None` where it is no such
 /// text, or stands for more than a million.
 pub fn expand(text: &str) -> Option<Vec<String>> {
-    let mut names = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = end_of_first(rest)?;
-        expand_one(&rest[..end], String::new(), &mut names)?;
-        rest = match rest[end..].strip_prefix(',') {
-            Some("") => return None,
-            Some(rest) => rest,
-            None => "",
-        };
+    let (mut names, mut inside) = (Vec::new(), false);
+    // Each ends at a comma that is in no brackets.
+    let is_end = |c: char| {
+        inside = c == '[' || inside && c != ']';
+        c == ',' && !inside
+    };
+    for one in text.split(is_end).filter(|_| !text.is_empty()) {
+        expand_one(one, String::new(), &mut names)?;
     }
     Some(names)
-}
-
-/// Where the first of several texts ends: at a comma that is in no brackets.
-fn end_of_first(text: &str) -> Option<usize> {
-    let mut inside = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            '[' if !inside => inside = true,
-            ']' if inside => inside = false,
-            '[' | ']' => return None,
-            ',' if !inside => return Some(at),
-            _ => {}
-        }
-    }
-    (!inside).then_some(text.len())
 }
 
 /// Adds the names that a text without commas outside of brackets stands for, each behind `before`.

@@ -11,381 +11,46 @@
 mod checks;
 mod commands;
 mod condition;
+pub(super) mod error;
+mod executor;
 mod helper;
 mod hostlist;
-mod jobs;
+pub(super) mod jobs;
+mod nodes;
 mod policy;
 mod query;
 mod reservations;
+pub(super) mod settings;
 mod snapshot;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-pub use commands::Error;
-use commands::Slurm;
-use helper::Helper;
+pub use error::Error;
+pub use executor::SlurmExecutor;
 pub use helper::Serving as Helping;
-use helper::operation::{Operation, Submission};
+use helper::operation::{Operation, Part, Record};
 pub use hostlist::expand as expand_nodes;
-pub(crate) use jobs::disk::{Disk, OUT_OF_SIGHT};
-use jobs::dry_run::{GivenVerdict, Verdict};
-use jobs::shared_folder;
+use jobs::disk::OUT_OF_SIGHT;
+use jobs::dry_run::SECONDS_PER_MINUTE;
+use jobs::status::{ClusterRun, TRY_EVERY};
+use jobs::verdict::Verdict;
 pub use policy::{Policies, Policy};
-use query::{JobRow, PartitionRow};
-use reservations::cost::Costs;
-use reservations::follow_plan::Refused;
-use reservations::handover::Handed;
-use reservations::rate::RateLimit;
-use snapshot::Observed;
+use query::JobState;
+pub use settings::{Account, Settings, name_of};
 
-use super::files::retention::JobFolders;
 use super::job::folder::Folder;
+use super::lock::lock;
 use super::{
     Calls, Check, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
 };
 use crate::agreement::{JobEnd, Run};
-use crate::clock::Micros;
+use crate::clock::{Clock, Micros, second_of};
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
-
-/// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
-const LIST_GOOD_FOR: Duration = Duration::from_secs(2);
-/// The same in times that it takes to list them: a controller with a long queue has better things to do.
-const LIST_GOOD_TIMES: u32 = 5;
-/// How long the list of partitions is cached: no longer than the margin by which reservations are made early
-/// (`reservations::follow_plan::MARGIN`).
-const PARTITIONS_GOOD_FOR: Duration = Duration::from_mins(1);
-/// Calls that one use of the executor makes, for the time that it may take in all.
-const CALLS_OF_ONE_USE: u32 = 6;
-/// The prefix of the names of our reservations and jobs.
-const PREFIX: &str = "bespeak-";
-
-/// A cluster as the provider describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// The resource's name.
-    pub resource: String,
-    /// The partition that its jobs go to.
-    pub partition: String,
-    /// Its nodes by name; the planner knows each by its place in this list.
-    pub nodes: Vec<String>,
-    /// The ones among them that batch jobs never get.
-    pub dedicated: Vec<String>,
-    /// The folder of Slurm's programs, where they are not among the system's.
-    pub programs: Option<PathBuf>,
-    /// Slurm's configuration file; where Slurm looks by itself without.
-    pub configuration: Option<PathBuf>,
-    /// A folder that this machine and all nodes share: each job has its own in there.
-    pub work_dir: PathBuf,
-    /// The socket of the helper for operations that need rights; without one the service carries them out itself.
-    pub helper: Option<PathBuf>,
-    /// The account of parties that are not named in `parties`.
-    pub account: Account,
-    /// The accounts of parties, by name.
-    pub parties: BTreeMap<String, Account>,
-    /// The site's further options for jobs and reservations.
-    pub policies: Policies,
-    /// How long each of Slurm's commands may take.
-    pub patience: Duration,
-    /// Seconds that a node is left alone after others' use: Slurm kills late.
-    pub turnaround: Seconds,
-    /// Seconds before their begin from which on slots are reserved at the earliest; the longest job's limit without.
-    pub lead: Option<Seconds>,
-    /// Changes of reservations that the cluster gets in a minute at most.
-    pub changes_a_minute: u32,
-    /// Seconds without a job after which a reservation that was handed to a user is taken back; never without. The user's
-    /// party is told when half of them are over.
-    pub reclaim_after: Option<Seconds>,
-}
-
-/// The owner of jobs on the cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    /// The Unix user.
-    pub user: String,
-    /// The account that Slurm charges; the user's default without it.
-    pub account: Option<String>,
-}
-
-impl Settings {
-    /// The account of a party's jobs and reservations.
-    pub fn account_of(&self, party: &str) -> &Account {
-        self.parties.get(party).unwrap_or(&self.account)
-    }
-}
-
-/// The name of a run's reservation on a resource, and of its job there. It has the resource in it because several may be of one
-/// cluster, and an agreement may move between them.
-pub fn name_of(resource: &str, run: Run) -> String {
-    format!("{PREFIX}{resource}-{run}")
-}
-
-/// Makes reservations in a Slurm cluster and runs jobs in them.
-#[derive(Debug)]
-pub struct SlurmExecutor {
-    settings: Settings,
-    slurm: Slurm,
-    /// Carries out operations that need rights, where the service does not have them.
-    helper: Option<Arc<Helper>>,
-    /// The place of each node in the settings.
-    numbers: HashMap<String, usize>,
-    /// Where the jobs' durable records are.
-    folders: JobFolders,
-    /// A file for each reservation that this service has made, by its id: others in the same cluster may use the same
-    /// names.
-    marks: PathBuf,
-    /// The script that every job begins with.
-    script: PathBuf,
-    listed: Mutex<Option<Listed>>,
-    /// The cluster's answer when its nodes were last looked at, while nothing has changed since.
-    observed: Mutex<Observed>,
-    rate: Mutex<RateLimit>,
-    costs: Mutex<Costs>,
-    /// The partitions, and when they were asked for.
-    partitions: Mutex<Option<(Instant, Vec<PartitionRow>)>>,
-    /// The reservations that Slurm held at the last look; none before the first.
-    kept: Mutex<Option<Vec<KeptNodes>>>,
-    /// The slots with reservations that were made or changed after the last look, and not read back yet.
-    made: Mutex<HashSet<Run>>,
-    /// The reservations that Slurm was last asked for and has refused.
-    refused: Mutex<Option<Refused>>,
-    /// The due slots that Slurm did not hold as planned at the last look: their agreements and begins.
-    lacking: Mutex<Vec<(Uuid, Time)>>,
-    /// Up to how many seconds before their begin slots are reserved; none before the first look.
-    reserves_within: Mutex<Option<Seconds>>,
-    /// When nodes are not to be used, as the plan has it.
-    left_out: Mutex<Vec<BusyTime>>,
-    handed: Mutex<HashMap<Uuid, Handed>>,
-    /// Whether Slurm could not be asked since it last listed the jobs: the use of reservations meanwhile is not known.
-    blind: AtomicBool,
-    /// The condition of the cluster when the states of its nodes were last asked for.
-    condition: Mutex<Option<(Instant, Condition)>>,
-    /// The users of this machine that were looked up.
-    owners: Mutex<HashMap<String, shared_folder::Owner>>,
-    /// Held while the files of a job are fetched: a later fetch brings newer files.
-    fetching: Arc<Mutex<()>>,
-    /// When something was last tried for a job that is not worth trying in every round.
-    tried: Mutex<HashMap<Run, Instant>>,
-    /// Slurm's verdicts on jobs, by the options of their submission.
-    verdicts: Mutex<HashMap<Vec<OsString>, GivenVerdict>>,
-    /// The planned slots with judged jobs.
-    judged: Mutex<HashSet<Run>>,
-}
-
-/// The jobs that Slurm knows of, or why it did not say, and when it was asked.
-#[derive(Debug, Clone)]
-struct Listed {
-    at: Instant,
-    took: Duration,
-    jobs: Result<Arc<Vec<JobRow>>, Error>,
-}
-
-impl SlurmExecutor {
-    /// An executor for a cluster, with its records below the service's data folder. Slurm need not be up.
-    ///
-    /// # Errors
-    /// When the data folder cannot be written.
-    pub fn new(settings: Settings, data_dir: &Path) -> Result<Self, ExecutionError> {
-        let data_dir = std::path::absolute(data_dir).map_err(ExecutionError::system("find", data_dir))?;
-        let marks = data_dir.join("reservations").join(&settings.resource);
-        fs::create_dir_all(&marks).map_err(ExecutionError::system("create", &marks))?;
-        let script = data_dir.join("slurm-job.sh");
-        fs::write(&script, jobs::status::SCRIPT).map_err(ExecutionError::system("write", &script))?;
-        let numbers = settings.nodes.iter().enumerate();
-        Ok(Self {
-            slurm: Slurm {
-                programs: settings.programs.clone(),
-                configuration: settings.configuration.clone(),
-                patience: settings.patience,
-                calls: Arc::default(),
-            },
-            helper: Helper::of(&settings),
-            numbers: numbers.map(|(number, name)| (name.clone(), number)).collect(),
-            folders: JobFolders::new(&data_dir, None).map_err(ExecutionError::system("find", &data_dir))?,
-            marks,
-            script,
-            listed: Mutex::default(),
-            observed: Mutex::default(),
-            costs: Mutex::default(),
-            rate: Mutex::new(RateLimit::new(settings.changes_a_minute)),
-            settings,
-            partitions: Mutex::default(),
-            kept: Mutex::default(),
-            made: Mutex::default(),
-            refused: Mutex::default(),
-            lacking: Mutex::default(),
-            reserves_within: Mutex::default(),
-            left_out: Mutex::default(),
-            handed: Mutex::default(),
-            blind: AtomicBool::new(false),
-            condition: Mutex::default(),
-            owners: Mutex::default(),
-            fetching: Arc::default(),
-            tried: Mutex::default(),
-            verdicts: Mutex::default(),
-            judged: Mutex::default(),
-        })
-    }
-
-    /// The same with its job folders among these folders, where quotas are enforced.
-    #[must_use]
-    pub fn among(self, folders: JobFolders) -> Self {
-        Self { folders, ..self }
-    }
-
-    /// The jobs that Slurm knows of, as of just now. Two callers at the same time get one answer, also when
-    /// it is that Slurm is down.
-    fn listed_jobs(&self) -> Result<Arc<Vec<JobRow>>, Error> {
-        let mut listed = lock(&self.listed);
-        match listed.as_ref() {
-            Some(listed) if listed.at.elapsed() < LIST_GOOD_FOR.max(listed.took * LIST_GOOD_TIMES) => {
-                listed.jobs.clone()
-            }
-            _ => self.list_jobs(&mut listed),
-        }
-    }
-
-    /// The jobs that Slurm knows of now.
-    fn jobs_now(&self) -> Result<Arc<Vec<JobRow>>, Error> {
-        self.list_jobs(&mut lock(&self.listed))
-    }
-
-    fn list_jobs(&self, listed: &mut Option<Listed>) -> Result<Arc<Vec<JobRow>>, Error> {
-        let asked = Instant::now();
-        // Its jobs are in our partition; others' jobs on our nodes are in the partitions that share them.
-        let jobs = self
-            .sharing_partitions()
-            .and_then(|names| self.slurm.jobs(&names))
-            .map(Arc::new);
-        *listed = Some(Listed {
-            at: Instant::now(),
-            took: asked.elapsed(),
-            jobs: jobs.clone(),
-        });
-        jobs
-    }
-
-    /// The partitions of the cluster, as of a minute ago at most: they change with the configuration.
-    fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
-        let known = lock(&self.partitions).clone();
-        if let Some((at, partitions)) = known
-            && at.elapsed() < PARTITIONS_GOOD_FOR
-        {
-            return Ok(partitions);
-        }
-        let partitions = self.slurm.partitions()?;
-        *lock(&self.partitions) = Some((Instant::now(), partitions.clone()));
-        Ok(partitions)
-    }
-
-    /// The names of our partition and of all that share nodes with it, without doubles.
-    fn sharing_partitions(&self) -> Result<Vec<String>, Error> {
-        let mut names = vec![self.settings.partition.clone()];
-        for row in self.partitions()? {
-            if row.nodes.iter().any(|node| self.numbers.contains_key(node)) && !names.contains(&row.name) {
-                names.push(row.name);
-            }
-        }
-        Ok(names)
-    }
-
-    /// Whether nodes are reserved for a job, or may be: it was not looked at since the start.
-    fn may_be_kept(&self, job: &JobSpec) -> bool {
-        let run = job.run();
-        let is_kept = lock(&self.kept)
-            .as_ref()
-            .is_none_or(|kept| kept.iter().any(|of| of.run == run));
-        is_kept || lock(&self.made).contains(&run)
-    }
-
-    /// Forgets the list of jobs, because it has changed by our own doing.
-    fn forget_list(&self) {
-        *lock(&self.listed) = None;
-    }
-
-    /// The longest that a job of our partition may last, in seconds; `None` for ever.
-    fn longest_job(&self) -> Result<Option<i64>, Error> {
-        let partitions = self.partitions()?;
-        let ours = partitions.iter().find(|row| row.name == self.settings.partition);
-        Ok(ours.and_then(|row| row.longest_job))
-    }
-
-    /// Whether it is time for another try at something for a job; that it is now tried is noted.
-    fn may_try(&self, id: Run, pause: Duration) -> bool {
-        let mut tried = lock(&self.tried);
-        tried.retain(|_, at| at.elapsed() < pause);
-        if tried.contains_key(&id) {
-            return false;
-        }
-        tried.insert(id, Instant::now());
-        true
-    }
-
-    /// Cancels jobs by their numbers.
-    fn cancel(&self, jobs: &[&JobRow]) -> Result<(), Error> {
-        if jobs.is_empty() {
-            return Ok(());
-        }
-        let cancelled = self.act(Operation::Cancel {
-            jobs: jobs.iter().map(|job| job.id.clone()).collect(),
-        });
-        self.forget_list();
-        match cancelled {
-            // It ended in between.
-            Err(Error::Refused { said, .. })
-                if said.contains("already completing") || said.contains("Invalid job id") =>
-            {
-                Ok(())
-            }
-            cancelled => cancelled.map(drop),
-        }
-    }
-
-    /// Has a job submitted that has its folder.
-    fn have_submitted(
-        &self,
-        job: &JobSpec,
-        save: Option<SaveWork>,
-        work: &shared_folder::SharedFolder,
-    ) -> Result<(), ExecutionError> {
-        let Some(place) = work.place() else {
-            return self.submit(job, save, work);
-        };
-        let submission = Submission::of(job, save, place.clone());
-        let submitted = self.act(Operation::Submit(Box::new(submission)));
-        self.forget_list();
-        Ok(submitted.map(drop)?)
-    }
-
-    /// The name of a reservation, and of its job, on this resource.
-    fn name_of(&self, id: Run) -> String {
-        name_of(&self.settings.resource, id)
-    }
-
-    /// Which reservation or job of ours has this name, if one of this resource has.
-    fn id_of(&self, name: &str) -> Option<Run> {
-        let rest = name.strip_prefix(PREFIX)?.strip_prefix(&self.settings.resource)?;
-        rest.strip_prefix('-')?.parse().ok()
-    }
-
-    fn mark(&self, id: Run) -> PathBuf {
-        self.marks.join(id.to_string())
-    }
-
-    /// The service's own folder of a job.
-    fn folder(&self, run: Run) -> Folder {
-        Folder::of(self.folders.path(), run)
-    }
-}
 
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
@@ -402,23 +67,23 @@ impl Executor for SlurmExecutor {
     }
 
     fn leave_out(&self, nodes: Vec<BusyTime>) {
-        *lock(&self.left_out) = nodes;
+        *lock(&self.seen.left_out) = nodes;
     }
 
     fn kept_nodes(&self) -> Vec<KeptNodes> {
-        lock(&self.kept).clone().unwrap_or_default()
+        lock(&self.seen.kept).clone().unwrap_or_default()
     }
 
     fn refused(&self) -> Vec<(Uuid, Time)> {
-        lock(&self.lacking).clone()
+        lock(&self.seen.lacking).clone()
     }
 
     fn reserves_within(&self) -> Option<Seconds> {
-        *lock(&self.reserves_within)
+        *lock(&self.seen.reserves_within)
     }
 
     fn cost(&self) -> Option<Cost> {
-        Some(self.cost_so_far())
+        Some(lock(&self.seen.costs).1)
     }
 
     fn unused(&self) -> Vec<(Uuid, Unused)> {
@@ -428,12 +93,7 @@ impl Executor for SlurmExecutor {
     fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
         let work_dir = &self.settings.work_dir;
         let failed = |error| ExecutionError::system("look into", work_dir)(error);
-        if job.run().slot == 1
-            || self
-                .shared_folder_of(job)?
-                .exists(shared_folder::Part::Work)
-                .map_err(failed)?
-        {
+        if job.run().slot == 1 || self.shared_folder_of(job)?.exists(Part::Work).map_err(failed)? {
             return Ok(true);
         }
         // Where nothing is, the disk may be away.
@@ -444,32 +104,113 @@ impl Executor for SlurmExecutor {
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
-        self.intend(job)?;
-        self.status(job.run()).map(drop)
+        Folder::create(self.folders.path(), job)?;
+        self.poll(job.run()).map(drop)
     }
 
-    fn poll(&self, job: Run) -> Result<JobStatus, ExecutionError> {
-        self.status(job)
+    fn poll(&self, of: Run) -> Result<JobStatus, ExecutionError> {
+        let folder = self.folder(of);
+        if let Some(end) = folder.end()? {
+            return Ok(JobStatus::Ended(end));
+        }
+        let run = self.run_in(folder)?;
+        run.map_or(Ok(JobStatus::NotStarted), |run| run.status())
     }
 
-    fn recorded_end(&self, job: Run) -> Result<Option<JobEnd>, ExecutionError> {
-        self.end_by_record(job)
+    /// Its user may write that record; one that is wrong spares the provider a loss.
+    fn recorded_end(&self, of: Run) -> Result<Option<JobEnd>, ExecutionError> {
+        let folder = self.folder(of);
+        if let Some(end) = folder.end()? {
+            return Ok(Some(end));
+        }
+        let Some(run) = self.run_in(folder)? else {
+            return Ok(None);
+        };
+        let unread = ExecutionError::system("read the record in", run.work.path());
+        let ended = run.work.ended_for_sure().map_err(unread)?;
+        ended
+            .map(|ended| run.conclude_as_recorded(ended, None))
+            .transpose()
     }
 
-    fn keep_until(&self, job: Run, end: Micros) -> Result<(), ExecutionError> {
-        self.stop_at(job, end)
+    /// The change goes to the job's script, which stops it to the second, to the service's own record, and to Slurm. Slurm's
+    /// limit counts from the job's start in whole minutes.
+    fn keep_until(&self, of: Run, end: Micros) -> Result<(), ExecutionError> {
+        let Some(run) = self.run_in(self.folder(of))? else {
+            return Ok(());
+        };
+        if run.job.slot_end != end {
+            run.work.put(Record::Until(second_of(end).seconds()))?;
+            run.folder.put_until(end)?;
+        }
+        if run.folder.until()?.is_none() {
+            return Ok(());
+        }
+        let listed = self.listed_jobs()?;
+        for row in run.among(&listed).filter(|row| row.state == JobState::Running) {
+            let (Some(start), Some(limit)) = (row.start, row.end) else {
+                continue;
+            };
+            if limit >= second_of(end) || !self.may_try(run.job.run(), TRY_EVERY) {
+                continue;
+            }
+            let seconds = second_of(end) - start;
+            let minutes = (seconds + SECONDS_PER_MINUTE - 1) / SECONDS_PER_MINUTE;
+            self.act(Operation::Limit {
+                job: row.id.clone(),
+                minutes,
+            })?;
+            self.forget_list();
+        }
+        Ok(())
     }
 
-    fn stop(&self, job: Run) -> Result<(), ExecutionError> {
-        self.ask_to_stop(job)
+    fn stop(&self, of: Run) -> Result<(), ExecutionError> {
+        let folder = self.folder(of);
+        let Some(job) = folder.spec()? else { return Ok(()) };
+        if folder.end()?.is_some() || folder.stop_asked() {
+            return Ok(());
+        }
+        folder.ask_to_stop(None)?;
+        lock(&self.seen.tried).remove(&job.run());
+        self.poll(of).map(drop)
     }
 
-    fn save_before_end(&self, job: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        self.tell_to_save(job, save)
+    /// The job's script looks for that, and the service's own record says how its end is meant.
+    fn save_before_end(&self, of: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+        if let Some(ClusterRun {
+            folder, job, work, ..
+        }) = self.run_in(self.folder(of))?
+            && folder.save(&job)?.is_some() != save.is_some()
+        {
+            work.put(Record::Save(save))?;
+            folder.put_save(save)?;
+        }
+        Ok(())
     }
 
+    /// A node that Slurm cannot reach may run on. There the job's own script stops it: the script finds the end of its slot in
+    /// the place where it looks, and has some time to see it.
     fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
-        self.end_attempt_before(run)
+        let folder = self.folder(run);
+        let Some(before) = folder.spec()?.filter(|spec| spec.restarts < run.attempt) else {
+            return Ok(true);
+        };
+        let (of, work) = (before.run(), self.shared_folder_of(&before)?);
+        let now = Clock::system().micros();
+        let is_over = work.ended().is_some() || !work.is_claimed()? || now > before.slot_end + OUT_OF_SIGHT;
+        if folder.end()?.is_some() && is_over {
+            self.folders.put_aside(of)?;
+            return Ok(true);
+        }
+        if before.slot_end > now {
+            self.keep_until(of, now)?;
+        }
+        self.stop(of)?;
+        // It is cancelled, or has its end recorded, in the course of this.
+        let status = self.poll(of)?;
+        debug_assert_ne!(status, JobStatus::NotStarted, "it has an intent");
+        Ok(false)
     }
 
     fn node_states(&self) -> Result<NodeReport, ExecutionError> {
@@ -491,7 +232,8 @@ impl Executor for SlurmExecutor {
     }
 
     fn condition(&self) -> Option<Condition> {
-        self.condition_now()
+        let (at, condition) = (*lock(&self.seen.condition))?;
+        (at.elapsed() <= condition::GOOD_FOR).then_some(condition)
     }
 
     fn is_cluster(&self) -> bool {
@@ -499,12 +241,8 @@ impl Executor for SlurmExecutor {
     }
 
     fn patience(&self) -> Duration {
-        self.settings.patience * CALLS_OF_ONE_USE
+        self.settings.patience_of_use()
     }
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

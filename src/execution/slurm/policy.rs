@@ -135,15 +135,21 @@ impl Policy {
         }
     }
 
-    /// Its options of sbatch.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> + '_ {
-        let single = [
+    /// The options with one value, by their keys.
+    fn single(&self) -> [(&'static str, &Option<String>); 3] {
+        [
             ("qos", &self.qos),
             ("constraint", &self.constraint),
             ("licenses", &self.licenses),
-        ];
-        let single = single.into_iter();
-        let single = single.filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?).into()));
+        ]
+    }
+
+    /// Its options of sbatch.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> + '_ {
+        let single = self
+            .single()
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?).into()));
         single.chain(self.sbatch_options.iter().map(Into::into))
     }
 
@@ -152,12 +158,7 @@ impl Policy {
     /// # Errors
     /// The wrong key and the expected value, in words.
     pub fn check(&self) -> Result<(), String> {
-        let single = [
-            ("qos", &self.qos),
-            ("constraint", &self.constraint),
-            ("licenses", &self.licenses),
-        ];
-        for (key, value) in single {
+        for (key, value) in self.single() {
             if let Some(value) = value.as_ref().filter(|value| !is_value(value)) {
                 return Err(format!(
                     "{key}: expected 1 to {OPTION_LENGTH_MAX} printable characters without spaces, found {value:?}"

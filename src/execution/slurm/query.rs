@@ -7,7 +7,8 @@
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::execution::slurm::commands::{Error, Slurm, not_understood};
+use crate::execution::slurm::commands::Slurm;
+use crate::execution::slurm::error::{Error, not_understood};
 use crate::execution::slurm::hostlist::expand;
 
 /// Characters of the reason for a node's state that are passed on.
@@ -176,22 +177,13 @@ pub(crate) struct PartitionRow {
 }
 
 impl Slurm {
-    /// Every job of some partitions that the controller has not forgotten.
-    pub(crate) fn jobs(&self, partitions: &[String]) -> Result<Vec<JobRow>, Error> {
+    /// Every job of some partitions, by their names with commas, that the controller has not forgotten.
+    pub(crate) fn jobs(&self, partitions: &str) -> Result<Vec<JobRow>, Error> {
         let mark = mark();
         let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%r|%j");
         let listed = self.call(
             "squeue",
-            [
-                "-a",
-                "-h",
-                "-t",
-                "all",
-                "-p",
-                &partitions.join(","),
-                "-o",
-                &format,
-            ],
+            ["-a", "-h", "-t", "all", "-p", partitions, "-o", &format],
         )?;
         each_record("squeue", &listed, &mark, job_of)
     }
@@ -230,8 +222,9 @@ impl Slurm {
 
     /// Every partition, once or several times, with all or some of its nodes.
     pub(crate) fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
-        let listed = self.call("sinfo", ["-a", "-h", "-o", "%R|%l|%N"])?;
-        each_line("sinfo", &listed, |line| {
+        let mark = mark();
+        let listed = self.call("sinfo", ["-a", "-h", "-o", &format!("{mark}%R|%l|%N")])?;
+        each_record("sinfo", &listed, &mark, |line| {
             let [name, limit, nodes] = fields(line)?;
             Some(PartitionRow {
                 name: name.to_owned(),
@@ -240,19 +233,6 @@ impl Slurm {
             })
         })
     }
-}
-
-/// Reads each line; one that is not as expected is an error with the line.
-fn each_line<T>(
-    program: &'static str,
-    text: &str,
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, Error> {
-    text.lines()
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty())
-        .map(|line| read(line).ok_or_else(|| not_understood(program, line)))
-        .collect()
 }
 
 /// The beginning of each record: the authors of its fields cannot know it.
@@ -267,22 +247,16 @@ fn each_record<T>(
     mark: &str,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
-    let mut rest = text.strip_prefix(mark);
-    if rest.is_none() && !text.trim().is_empty() {
-        return Err(not_understood(program, text));
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
     }
+    let records = text
+        .strip_prefix(mark)
+        .ok_or_else(|| not_understood(program, text))?;
     let next = format!("\n{mark}");
-    let mut records = Vec::new();
-    while let Some(from) = rest {
-        let record;
-        (record, rest) = match from.split_once(&next) {
-            Some((record, rest)) => (record, Some(rest)),
-            None => (from, None),
-        };
-        let record = record.trim_end();
-        records.push(read(record).ok_or_else(|| not_understood(program, record))?);
-    }
-    Ok(records)
+    let records = records.split(&next).map(str::trim_end);
+    let read = |record| read(record).ok_or_else(|| not_understood(program, record));
+    records.map(read).collect()
 }
 
 /// The fields of a line, of which only the last may have a separator in it.
@@ -393,15 +367,11 @@ fn limit_of(text: &str) -> Option<Option<i64>> {
         return Some(None);
     }
     let (days, clock) = text.split_once('-').unwrap_or(("0", text));
-    let parts: Vec<i64> = clock
-        .split(':')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
-    let seconds = match parts.as_slice() {
-        [hours, minutes, seconds] => hours * 3_600 + minutes * 60 + seconds,
-        [minutes, seconds] => minutes * 60 + seconds,
-        _ => return None,
-    };
+    if !matches!(clock.split(':').count(), 2 | 3) {
+        return None;
+    }
+    let mut parts = clock.split(':');
+    let seconds = parts.try_fold(0, |sum, part| Some(sum * 60 + part.parse::<i64>().ok()?))?;
     Some(Some(days.parse::<i64>().ok()? * 86_400 + seconds))
 }
 

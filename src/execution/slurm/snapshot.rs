@@ -1,39 +1,31 @@
-//! Slurm's nodes, reservations and jobs at one moment, and the ones among them that are not ours.
+//! Slurm's nodes, reservations and jobs at one moment.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use scheduler::{Interval, Time};
+use scheduler::Time;
 
-use super::{SlurmExecutor, lock};
 use crate::agreement::Run;
-use crate::clock::Clock;
-use crate::execution::ExecutionError;
-use crate::execution::slurm::commands::Error;
-use crate::execution::slurm::query::{JobKey, JobRow, NodeRow, ReservationRow};
-use crate::planner::{BusyTime, NodeReport, NodeState};
+use crate::execution::slurm::query::{JobRow, ReservationRow};
+use crate::planner::NodeState;
 
-/// Seconds by which the limit of a job that Slurm counts in whole minutes may reach beyond its slot.
-const MINUTE: i64 = 60;
-/// Seconds that a job is taken to run on that should have ended: Slurm kills late.
-const LATE: i64 = 30;
-/// Seconds after its start within which a controller hears from each node that is there: it asks all of them at once.
-const HEARD_WITHIN: i64 = 60;
-/// The reason for the state of a node of which Slurm gives none.
-const SILENT: &str = "it does not respond";
+/// The reservations of a resource, by the slots that they are named after.
+pub(crate) type Held = BTreeMap<Run, ReservationRow>;
 
 /// Slurm's data at one moment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) now: Time,
     pub(crate) reservations: Vec<ReservationRow>,
+    /// Those among them that are named after slots.
+    pub(crate) held: Held,
     pub(crate) jobs: Arc<Vec<JobRow>>,
     /// By the node's number.
     pub(crate) states: Vec<NodeState>,
     /// Processors that jobs have, and all, by the node's number.
     pub(crate) cpus: Vec<(u32, u32)>,
-    reasons: BTreeMap<u32, String>,
+    pub(crate) reasons: BTreeMap<u32, String>,
 }
 
 /// The last look at a cluster since anything of ours was changed there.
@@ -41,7 +33,7 @@ pub(crate) struct Snapshot {
 pub(crate) struct Observed {
     last: Option<(Instant, Arc<Snapshot>)>,
     /// How often changes were begun.
-    round: u64,
+    pub(crate) round: u64,
 }
 
 impl Observed {
@@ -58,167 +50,5 @@ impl Observed {
     /// The data seen, and when they were asked for.
     pub(crate) fn last(&self) -> Option<(Instant, Arc<Snapshot>)> {
         self.last.clone()
-    }
-}
-
-impl SlurmExecutor {
-    /// How the nodes stand and when they are not ours.
-    pub(crate) fn report_nodes(&self) -> Result<NodeReport, ExecutionError> {
-        // A reservation that is given back meanwhile has its mark before, one that is made has it after.
-        let mut marked = self.marked()?;
-        let (asked, round) = (Instant::now(), lock(&self.observed).round);
-        let present = Arc::new(self.present()?);
-        let mut observed = lock(&self.observed);
-        if observed.round == round {
-            observed.put(asked, Arc::clone(&present));
-        }
-        drop(observed);
-        marked.extend(self.marked()?);
-        let is_ours = |id| marked.contains(&id);
-        self.note_condition(&present, is_ours);
-        self.note_cost(&present, is_ours, asked);
-        Ok(NodeReport {
-            busy: self.foreign(&present, is_ours),
-            states: present.states.clone(),
-            reasons: present.reasons.clone(),
-        })
-    }
-
-    /// Whether a job is one of ours, or runs or ran in our reservations.
-    pub(crate) fn is_in_ours(
-        &self,
-        job: &JobRow,
-        handed: &HashSet<JobKey>,
-        is_ours: impl Fn(Run) -> bool,
-    ) -> bool {
-        let reservation = job.reservation.as_deref();
-        let id = reservation.and_then(|name| self.id_of(name));
-        let was_handed = || job.key().is_some_and(|key| handed.contains(&key));
-        id.is_some_and(is_ours) || was_handed() || self.is_own(job)
-    }
-
-    /// Whether this service has submitted a job: any user may give a job such a name.
-    fn is_own(&self, job: &JobRow) -> bool {
-        let submitted = || {
-            let id = self.id_of(&job.name)?;
-            let spec = self.folder(id).spec().ok()??;
-            self.owner_of(&spec.party).ok()
-        };
-        submitted().is_some_and(|owner| owner.user == job.user)
-    }
-
-    pub(crate) fn present(&self) -> Result<Snapshot, Error> {
-        let nodes = self.slurm.nodes(&self.settings.partition)?;
-        let is_new = nodes.iter().any(|row| is_unheard_of(&row.state))
-            && self.slurm.controller_start()? + HEARD_WITHIN > Clock::system().now();
-        let nodes: HashMap<&str, &NodeRow> = nodes.iter().map(|row| (row.name.as_str(), row)).collect();
-        let (mut states, mut cpus, mut reasons) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for (number, name) in self.settings.nodes.iter().enumerate() {
-            let row = nodes.get(name.as_str());
-            let state = row.map_or(NodeState::Down, |row| state_of(row, is_new));
-            states.push(state);
-            cpus.push(row.map_or((0, 0), |row| row.cpus));
-            if state != NodeState::Up {
-                let reason = row.map_or_else(
-                    || Some("it is not in the partition".to_owned()),
-                    |row| row.reason.clone().or(row.silent.then(|| SILENT.to_owned())),
-                );
-                // Far fewer nodes than that are in the settings.
-                reasons.extend(u32::try_from(number).ok().zip(reason));
-            }
-        }
-        Ok(Snapshot {
-            states,
-            cpus,
-            reasons,
-            reservations: self.slurm.reservations()?,
-            jobs: self.jobs_now()?,
-            now: Clock::system().now(),
-        })
-    }
-
-    /// When nodes are others': their reservations, and the jobs that run outside of ours.
-    pub(crate) fn foreign(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool) -> Vec<BusyTime> {
-        let ours = |name: &str| self.id_of(name).is_some_and(&is_ours);
-        let handed = self.handed_jobs();
-        // Our own jobs end with their slots by themselves.
-        let is_foreign = |job: &&JobRow| job.is_on_nodes() && !self.is_in_ours(job, &handed, &is_ours);
-        let reservations = present
-            .reservations
-            .iter()
-            .filter(|row| !ours(&row.name) && !self.is_dedicated(row))
-            // A job of ours in front of it has a limit in whole minutes, which may not reach into it.
-            .map(|row| (&row.nodes, row.interval.start - MINUTE, row.interval.end));
-        let jobs = present.jobs.iter().filter(is_foreign).map(|job| {
-            let end = job.end.unwrap_or(Time::MAX).max(present.now + LATE);
-            (&job.nodes, present.now, end)
-        });
-        let mut busy = Vec::new();
-        for (nodes, start, end) in reservations.chain(jobs) {
-            let interval = Interval::new(start, (end + self.settings.turnaround).min(Time::MAX));
-            let numbers = nodes.iter().filter_map(|name| self.numbers.get(name));
-            busy.extend(numbers.map(|node| BusyTime {
-                // Far fewer nodes than that are in the settings.
-                node: u32::try_from(*node).unwrap_or(u32::MAX),
-                interval,
-            }));
-        }
-        busy
-    }
-}
-
-/// The meaning of Slurm's word about a node. A controller that has just started has not heard of its idle nodes for some
-/// seconds: that is no failure of theirs. A node that does not answer keeps its work until Slurm calls it down. A node with an
-/// unknown word gets no new work.
-fn state_of(row: &NodeRow, controller_is_new: bool) -> NodeState {
-    match row.state.as_str() {
-        word if is_unheard_of(word) && !controller_is_new => NodeState::Down,
-        "down" | "error" | "future" | "inval" | "powered_down" | "power_down" | "powering_down" => {
-            NodeState::Down
-        }
-        _ if row.silent => NodeState::Drained,
-        "idle" | "allocated" | "mixed" | "completing" | "reserved" | "planned" | "maint" | "blocked"
-        | "unknown" | "unk" => NodeState::Up,
-        _ => NodeState::Drained,
-    }
-}
-
-/// Whether a word says that the controller has not heard of a node since it began.
-fn is_unheard_of(word: &str) -> bool {
-    matches!(word, "unknown" | "unk")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_that_does_not_answer_takes_nothing_new_and_one_that_is_never_heard_of_is_down() {
-        let row = |state: &str, silent| NodeRow {
-            name: "n1".into(),
-            state: state.into(),
-            silent,
-            cpus: (0, 4),
-            reason: None,
-        };
-        let [up, drained, down] = [NodeState::Up, NodeState::Drained, NodeState::Down];
-        // Each as an old controller and as a new one says it.
-        for (state, silent, old, new) in [
-            ("idle", false, up, up),
-            ("idle", true, drained, drained),
-            ("mixed", true, drained, drained),
-            ("down", true, down, down),
-            ("drained", false, drained, drained),
-            ("unknown", false, down, up),
-            ("unknown", true, down, drained),
-            ("no_such_word", false, drained, drained),
-        ] {
-            let row = row(state, silent);
-            assert_eq!(
-                [state_of(&row, false), state_of(&row, true)],
-                [old, new],
-                "{row:?}"
-            );
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! An executor for tests that no Slurm answers.
 
+use std::collections::BTreeMap;
+
 use tempfile::TempDir;
 
 use super::*;

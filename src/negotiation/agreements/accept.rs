@@ -1,59 +1,24 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
 use uuid::Uuid;
-use wsag::agreements::{AgreementOffer, CreateInput};
+use wsag::agreements::AgreementOffer;
 use wsag::compare::difference;
 use wsag::endpoint::EndpointReference;
-use wsag::{Document, Places, Violation, ViolationKind, Violations};
+use wsag::operations::CreateInput;
+use wsag::{Document, Places, Violations};
 
 use crate::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
 };
-use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::error;
+use crate::negotiation::idempotency::told;
 use crate::negotiation::negotiations::id_in;
-use crate::negotiation::request::offer::{Draft, wrong_name};
+use crate::negotiation::request::offer::{Draft, only, wrong_name};
 use crate::negotiation::request::places_of_any;
-use crate::negotiation::views::documents::verbatim;
-use crate::negotiation::views::offer::{Negotiated, WordedOffer};
-use crate::negotiation::{AcceptedView, Error, Negotiation, OfferView, RequestKey, Scope};
-use crate::planner::{self, Acceptance, Accepted, Lost, Proposal, Scaling};
-
-/// An offer that cannot be accepted any more, and the fresh offers in its place.
-pub struct LostOffer {
-    /// Why.
-    pub lost: Lost,
-    /// The counter offers that it was answered with anew: none where its negotiation is over.
-    pub fresh: Negotiated,
-}
-
-impl std::fmt::Debug for LostOffer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LostOffer")
-            .field("lost", &self.lost)
-            .field("fresh", &self.fresh.views().len())
-            .finish()
-    }
-}
-
-impl LostOffer {
-    /// Whether its time is over, rather than that something else has become of it.
-    pub fn has_expired(&self) -> bool {
-        self.lost == Lost::Expired
-    }
-
-    /// Whether the service has taken it back.
-    pub fn is_withdrawn(&self) -> bool {
-        matches!(
-            self.lost,
-            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved | Lost::Barred(_)
-        )
-    }
-
-    /// The fresh offers, as flat values.
-    pub fn offers(&self) -> Vec<OfferView> {
-        self.fresh.views()
-    }
-}
+use crate::negotiation::request::wording::verbatim;
+use crate::negotiation::views::offer::{LostOffer, Negotiated, WordedOffer, content};
+use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Scope};
+use crate::planner::{self, Acceptance, Lost, Proposal, Scaling};
 
 /// The data of an acceptance.
 pub(in crate::negotiation) struct Accepting {
@@ -130,8 +95,7 @@ impl Negotiation {
             Acceptable::Before(answer) => return Ok(*answer),
         };
         let again = key.as_ref().map(|key| key.step(0));
-        let hash = key.as_ref().map(RequestKey::hash);
-        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+        proposal.idempotency = key.map(RequestKey::of_acceptance);
         let acceptance = Acceptance {
             negotiation: instance.id,
             offer: row.id,
@@ -139,14 +103,12 @@ impl Negotiation {
             proposal,
         };
         match self.planner.accept(acceptance).await {
-            Ok(accepted) => Ok(AcceptedView::of(&accepted)),
             Err(planner::Error::Lost(lost)) => {
                 let scope = Scope::Party(party.to_owned());
                 let instance = self.instance(&scope, instance.id).await?;
                 Err(self.lost_offer(lost, &row, &instance, form, again).await)
             }
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
-            Err(why) => Err(why.into()),
+            accepted => told(accepted, |accepted| AcceptedView::of(&accepted)),
         }
     }
 
@@ -170,14 +132,10 @@ impl Negotiation {
             let form = form(accepting.words.as_deref());
             return Err(self.lost_offer(lost, &row, &instance, form, again).await);
         }
-        let said = WordedOffer::read(row.clone(), &document)?;
-        let of = party.to_owned();
-        let replaced = self.replaced(&instance).await?;
         let Accepting { words, input, .. } = accepting;
-        let Draft { proposal, .. } = self
-            .reading(move |this| this.draft_accepted(&said, words.as_deref(), &of, replaced.as_ref()))
-            .await?
-            .map_err(|why| within(input, why))?;
+        let said = WordedOffer::read(row.clone(), &document)?;
+        let proposal = self.proposal_accepted(said, words, &instance).await?;
+        let proposal = proposal.map_err(|why| within(input, why))?;
         Ok(Acceptable::Now(Box::new(row), instance, Box::new(proposal)))
     }
 
@@ -194,17 +152,26 @@ impl Negotiation {
             return Err(Error::Conflict(lost.to_string()));
         }
         let said = WordedOffer::read(row.clone(), &document)?;
-        let of = party.to_owned();
-        let replaced = self.replaced(&instance).await?;
-        let draft = self
-            .reading(move |this| this.draft_accepted(&said, None, &of, replaced.as_ref()))
-            .await??;
+        let proposal = self.proposal_accepted(said, None, &instance).await??;
         Ok(Acceptance {
             negotiation: instance.id,
             offer,
-            barred: self.barred_by_now(&row, &draft.proposal).await,
-            proposal: draft.proposal,
+            barred: self.barred_by_now(&row, &proposal).await,
+            proposal,
         })
+    }
+
+    /// The request of a counter offer that is accepted, in these words where there are some.
+    async fn proposal_accepted(
+        &self,
+        said: WordedOffer,
+        words: Option<String>,
+        instance: &NegotiationInstance,
+    ) -> Result<Result<Proposal, Error>, Error> {
+        let party = instance.party.clone();
+        let replaced = self.replaced(instance).await?;
+        self.reading(move |this| this.draft_accepted(&said, words.as_deref(), &party, replaced.as_ref()))
+            .await
     }
 
     /// The request of a counter offer: its promise at the time when it was made, even if templates and applications have
@@ -215,13 +182,8 @@ impl Negotiation {
         words: Option<&str>,
         party: &str,
         replaced: Option<&Agreement>,
-    ) -> Result<Draft, Error> {
-        let offered = AgreementOffer {
-            name: said.words.name.clone(),
-            agreement_id: None,
-            context: said.words.context.clone(),
-            terms: said.words.terms.clone(),
-        };
+    ) -> Result<Proposal, Error> {
+        let offered = content(&said.words);
         let (offer, wording) = match words {
             None => {
                 let text = offered.to_xml();
@@ -233,9 +195,11 @@ impl Negotiation {
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
         else {
             // One of before it was kept: read again. Counter offers leave no choice.
-            let mut draft = only(self.drafts_of(&offer, &form(words), party, replaced)?)?;
-            draft.proposal.document = wording;
-            return Ok(draft);
+            let Draft { proposal, .. } = only(self.drafts_of(&offer, &form(words), party, replaced)?)?;
+            return Ok(Proposal {
+                document: wording,
+                ..proposal
+            });
         };
         let goes_on = replaced.is_some_and(Agreement::is_being_carried_out);
         let job = promise.job.as_ref().filter(|_| !goes_on);
@@ -245,32 +209,29 @@ impl Negotiation {
                 fresh: Negotiated { said: Vec::new() },
             })));
         }
-        Ok(Draft {
-            proposal: Proposal {
-                id: Uuid::now_v7(),
-                party: party.to_owned(),
-                name: offer.name,
-                template: promise.template.clone(),
-                shapes: vec![Shape {
-                    nodes: terms.nodes(),
-                    duration: terms.duration(),
-                }],
-                scaling: Scaling::Contract,
-                preemption: None,
-                filters: promise.leeway.filters.clone(),
-                barred: promise.leeway.barred.clone(),
-                fix_at_ppm: promise.leeway.fix_at_ppm,
-                deviation_max: None,
-                ready: Some(terms.ready),
-                deadline: Some(terms.deadline),
-                job: promise.job.clone(),
-                guarantees: promise.guarantees.clone(),
-                budget: None,
-                choices: Vec::new(),
-                document: wording,
-                idempotency: None,
-            },
-            window: terms.window(),
+        Ok(Proposal {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            name: offer.name,
+            template: promise.template.clone(),
+            shapes: vec![Shape {
+                nodes: terms.nodes(),
+                duration: terms.duration(),
+            }],
+            scaling: Scaling::Contract,
+            preemption: None,
+            filters: promise.leeway.filters.clone(),
+            barred: promise.leeway.barred.clone(),
+            fix_at_ppm: promise.leeway.fix_at_ppm,
+            deviation_max: None,
+            ready: Some(terms.ready),
+            deadline: Some(terms.deadline),
+            job: promise.job.clone(),
+            guarantees: promise.guarantees.clone(),
+            budget: None,
+            choices: Vec::new(),
+            document: wording,
+            idempotency: None,
         })
     }
 
@@ -328,21 +289,15 @@ fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, 
     let (offered, places) = (offered.make(), Places::document(""));
     let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
     if let Some(difference) = difference(&document, &offered) {
-        return Err(Error::Invalid(Violations(vec![difference])));
+        return Err(difference.into());
     }
     let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
         return Err(Error::Internal("an offer is no offer".to_owned()));
     };
     if let Some(wrong) = wrong_name(&document, offer.name.as_deref()) {
-        return Err(Error::Invalid(Violations(vec![wrong])));
+        return Err(wrong.into());
     }
     Ok((*offer, verbatim(&document)?.into()))
-}
-
-/// The one way to read an offer that leaves no choice.
-pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
-    let first = drafts.into_iter().next();
-    first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
 }
 
 /// The names of the negotiation and the agreement are the right ones.
@@ -353,7 +308,7 @@ fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<(), Er
     };
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
-        Err(value_error(path, message))
+        Err(error::wrong(path, message).into())
     };
     if accepting.negotiation.is_some_and(|id| id != instance.id) {
         let message = "the offer was made in another negotiation";
@@ -376,14 +331,6 @@ fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<(), Er
             "NegotiationExtension is expected: the offer replaces no agreement",
         ),
     }
-}
-
-fn value_error(path: String, message: &str) -> Error {
-    Error::Invalid(Violations(vec![Violation {
-        path,
-        kind: ViolationKind::Value,
-        message: message.to_owned(),
-    }]))
 }
 
 /// The faults of an offer, at their places in its input.
@@ -411,10 +358,7 @@ pub(in crate::negotiation) fn accepting(
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
             let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
-            return Err(value_error(
-                format!("{root}/wsag-neg:RenegotiationExtension"),
-                message,
-            ));
+            return Err(error::wrong(format!("{root}/wsag-neg:RenegotiationExtension"), message).into());
         }
         (Some(of), None) => (&of.context, &of.negotiation, None),
         (None, Some(of)) => (&of.context, &of.negotiation, Some(&of.responder_agreement)),
@@ -424,7 +368,10 @@ pub(in crate::negotiation) fn accepting(
         Some(_) => "RenegotiationExtension",
     };
     let at = |below: &str, message: &str| {
-        value_error(format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"), message)
+        Error::from(error::wrong(
+            format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),
+            message,
+        ))
     };
     let id = |endpoint: &EndpointReference, local: &str, what: &str| {
         id_in(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))

@@ -4,7 +4,7 @@ use wsag::ns;
 
 use crate::agreement::{Agreement, Filter, Job, Shape};
 use crate::negotiation::request::offer::{Check, Request};
-use crate::negotiation::views;
+use crate::negotiation::views::values::second;
 use crate::planner::Scaling;
 
 impl Check<'_> {
@@ -47,16 +47,17 @@ impl Check<'_> {
             self.violation(ns::JSDL, "TotalResourceCount", 0, message);
         }
         if request.ready.is_some_and(|ready| ready > start) {
-            let start = views::second(start);
+            let start = second(start);
             let message = format!("{start} or earlier is expected: the slot has begun then");
             self.violation(ns::ARP, "StartTime", 0, message);
         }
-        let ends = |shape: &Shape| start + shape.duration;
+        // Its last slot ends so much later or earlier.
+        let ends = |shape: &Shape| begun.placement().end + (shape.duration - begun.planned_seconds());
         let over = request.shapes.iter().any(|shape| ends(shape) <= self.now);
         if over && request.scaling == Scaling::Contract {
             let message = format!(
                 "more than {} seconds are expected: the slot has begun so long ago",
-                self.now - start
+                self.now - (begun.placement().end - begun.planned_seconds())
             );
             self.violation(ns::ARP, "Duration", 0, message);
         }

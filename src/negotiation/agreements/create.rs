@@ -1,19 +1,22 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
 use uuid::Uuid;
-use wsag::agreements::{AgreementOffer, CreateInput};
-use wsag::{Document, Message, Violation, ViolationKind, Violations, ns};
+use wsag::agreements::AgreementOffer;
+use wsag::operations::CreateInput;
+use wsag::{Document, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
-use super::pending::DecisionTime;
 use crate::agreement::Wording;
-use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::error::wrong;
+use crate::negotiation::idempotency::told;
+use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::request::offer::Draft;
-use crate::negotiation::request::wording;
-use crate::negotiation::views::documents::verbatim;
+use crate::negotiation::request::wording::{self, verbatim};
+use crate::negotiation::request::{DecisionTime, Request};
+use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey};
-use crate::planner::{self, Accepted};
+use crate::planner;
 
 impl Negotiation {
     /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the
@@ -44,18 +47,51 @@ impl Negotiation {
                 return self.pend_offer(party, accepting, acceptance, key).await;
             }
         };
-        if let DecisionTime::Later(acceptance) = decision {
-            return self.pend(drafts, acceptance, key).await;
+        match decision {
+            DecisionTime::Later(acceptance) => self.pend(drafts, acceptance, key).await,
+            DecisionTime::Now => self.place(offer, drafts, key).await,
         }
-        let hash = key.as_ref().map(RequestKey::hash);
+    }
+
+    /// Takes the request of a form, which becomes an offer from the first template; once for each form, which `once` names.
+    ///
+    /// # Errors
+    /// The errors of [`Negotiation::create`] for such an offer.
+    pub async fn create_from_form(
+        &self,
+        party: &str,
+        request: FlatRequest,
+        once: Uuid,
+    ) -> Result<AcceptedView, Error> {
+        let text = request.to_json();
+        let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
+        let key = Some(key);
+        if let Some(answer) = self.answered(key.as_ref()).await? {
+            return Ok(answer);
+        }
+        let of = party.to_owned();
+        let drafted = self.reading(move |this| {
+            let offered = this.templates.first();
+            let offered = offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))?;
+            this.drafts_of_flat(&request, offered, &Places::document("/wsag:AgreementOffer"), &of)
+        });
+        let (offer, drafts) = drafted.await??;
+        self.place(offer, drafts, key).await
+    }
+
+    /// Has the first of the requests that has a place become an agreement.
+    async fn place(
+        &self,
+        offer: Box<AgreementOffer>,
+        drafts: Vec<Draft>,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView, Error> {
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
             let id = Some(proposal.id);
-            let key = key.clone();
-            proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
+            proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
             self.bar(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {
-                Ok(accepted) => return Ok(AcceptedView::of(&accepted)),
                 // The refusal is about the requester's first preference.
                 Err(planner::Error::Refused(why)) if refusal.is_none() => {
                     let view = RefusalView {
@@ -66,8 +102,7 @@ impl Negotiation {
                     refusal = Some(self.reading(move |this| this.offerable(view, &offer)).await?);
                 }
                 Err(planner::Error::Refused(_)) => {}
-                Err(planner::Error::Repeated(earlier)) => return repeated(&earlier, hash.as_deref()),
-                Err(why) => return Err(why.into()),
+                accepted => return told(accepted, |accepted| AcceptedView::of(&accepted)),
             }
         }
         Err(refusal.map_or_else(
@@ -107,7 +142,7 @@ impl Negotiation {
             _ => {
                 let what = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected here; negotiations begin at \
                             /negotiations";
-                return Err(Error::not_offered(&document, "", what));
+                return Err(Error::not_offered(&document, what));
             }
         };
         let mut drafts = self.drafts(&document, &offer, party, None)?;
@@ -122,11 +157,7 @@ impl Negotiation {
         };
         match self.call_backs.check(&endpoint.address) {
             Ok(()) => Ok(Some(endpoint.address.clone())),
-            Err(message) => Err(Error::Invalid(Violations(vec![Violation {
-                path: document.path_to(ns::WSA, "Address", 0),
-                kind: ViolationKind::Value,
-                message,
-            }]))),
+            Err(message) => Err(wrong(document.path_to(ns::WSA, "Address", 0), message).into()),
         }
     }
 
@@ -136,10 +167,29 @@ impl Negotiation {
             return Ok(CreateRequest::Offered(Accepting::as_it_stands(offer), decision));
         }
         let (request, ()) = self.read_request(&At::root(request), &[], |_, _| ())?;
-        let offer = Box::new(request.wish.offer(&request.offered.template));
-        let mut drafts = self.drafts_of(&offer, &request.places, party, None)?;
-        worded(&mut drafts, &wording::kept(&request.wish, &request.offered));
-        Ok(CreateRequest::New(offer, drafts, request.decision))
+        let Request {
+            wish,
+            places,
+            offered,
+            decision,
+            ..
+        } = request;
+        let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
+        Ok(CreateRequest::New(offer, drafts, decision))
+    }
+
+    /// The offer from a template that a wish makes, and its requests.
+    fn drafts_of_flat(
+        &self,
+        wish: &FlatRequest,
+        offered: &Offered,
+        places: &Places,
+        party: &str,
+    ) -> Result<(Box<AgreementOffer>, Vec<Draft>), Error> {
+        let offer = Box::new(wish.offer(&offered.template));
+        let mut drafts = self.drafts_of(&offer, places, party, None)?;
+        worded(&mut drafts, &wording::kept(wish, offered));
+        Ok((offer, drafts))
     }
 
     /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
@@ -154,11 +204,10 @@ impl Negotiation {
         let object = check.object(&At::root(request), &["offer", "pending", "callback"]);
         let read = object.and_then(|object| {
             let decision = self.read_decision(&mut check, &object);
-            let at = object.required(&mut check, "offer")?;
-            let id = check.text(&at)?.parse().ok();
-            if id.is_none() {
-                check.add(&at.pointer, "the id of an offer is expected");
-            }
+            let id = object.read_required(&mut check, "offer", |check, at| {
+                let id = check.text(at)?.parse().ok();
+                id.or_else(|| check.wrong(at, "the id of an offer is expected"))
+            });
             Some((id?, decision))
         });
         check.finish(read).map(Some)

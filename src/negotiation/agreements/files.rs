@@ -1,11 +1,13 @@
 //! Files: the input files that a party uploads for its jobs, and the files that a job has written.
 
+use std::fs::File;
+use std::io::Read;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::listings::{FileList, ListedFile};
 use wsag::time::DateTime;
 
-use super::show::Output;
 use crate::agreement::{Agreement, Run};
 use crate::catalogue::is_file_name;
 use crate::clock::Micros;
@@ -15,7 +17,7 @@ use crate::execution::files::outputs::Stream;
 use crate::execution::files::retention::Removal;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::shortage::is_shortage;
-use crate::negotiation::{Error, Negotiation, Scope, views::instant};
+use crate::negotiation::{Error, Negotiation, Scope, views::values::instant};
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,6 +47,38 @@ pub struct FileView {
 /// An upload under way: dropped before its end it leaves nothing behind.
 #[derive(Debug)]
 pub struct Upload(inputs::Upload);
+
+/// The most bytes that one read returns.
+const PAGE_MAX: u64 = 1 << 20;
+
+/// A file, a page at a time: the whole of it may be larger than many readers at once leave memory for.
+#[derive(Debug)]
+pub struct Output(Option<File>);
+
+impl Output {
+    /// The content of a file.
+    pub(in crate::negotiation) fn of(file: Option<File>) -> Self {
+        Self(file)
+    }
+
+    /// The next page; empty where nothing more has been written.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the system refuses.
+    pub async fn page(&mut self) -> Result<Vec<u8>, Error> {
+        let Some(mut file) = self.0.take() else {
+            return Ok(Vec::new());
+        };
+        let (file, page) = blocking(move || {
+            let mut page = Vec::new();
+            file.by_ref().take(PAGE_MAX).read_to_end(&mut page)?;
+            Ok((file, page))
+        })
+        .await?;
+        self.0 = Some(file);
+        Ok(page)
+    }
+}
 
 impl FilesView {
     /// As a document.
@@ -131,12 +165,7 @@ impl Negotiation {
     /// [`Error::NotFound`] where it has none of this name.
     pub async fn file(&self, party: &str, name: &str) -> Result<Output, Error> {
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
-        let file = blocking(move || {
-            Ok(files
-                .find_own(&party, &name)
-                .map(std::fs::File::open)
-                .transpose()?)
-        });
+        let file = blocking(move || Ok(files.find_own(&party, &name).map(File::open).transpose()?));
         Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
     }
 
@@ -191,6 +220,25 @@ impl Negotiation {
         })
     }
 
+    /// The output of an agreement's job, from its beginning: to `stdout`, to `stderr`, or to a file of its working
+    /// folder.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
+    pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
+        let agreement = self.stored(&scope, id).await?;
+        let (folder, name) = (
+            Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
+            name.to_owned(),
+        );
+        still_kept(&agreement, &folder)?;
+        let file = blocking(move || match folder.written(&name)? {
+            None => Ok(None),
+            Some(written) => Ok(Some(folder.open(&written)?)),
+        });
+        file.await?.map(Output::of).ok_or(Error::NotFound)
+    }
+
     /// Removes everything that an agreement's job has left, before its time is over; nothing where it has left nothing.
     ///
     /// # Errors
@@ -234,39 +282,31 @@ pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder)
     Ok(())
 }
 
-/// The reason why a file could not be read, by the side that can fix it.
-#[derive(Debug)]
-pub(in crate::negotiation) enum Failure {
-    Quota(UploadError),
-    /// The machine lacks something that it may have again.
-    Short(String),
-    System(String),
-}
-
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for Error {
     fn from(why: std::io::Error) -> Self {
-        if is_shortage(&why) {
-            Self::Short(why.to_string())
-        } else {
-            Self::System(why.to_string())
-        }
+        of_system(&why, is_shortage(&why))
     }
 }
 
-impl From<ExecutionError> for Failure {
+impl From<ExecutionError> for Error {
     fn from(why: ExecutionError) -> Self {
-        if why.is_shortage() {
-            Self::Short(why.to_string())
-        } else {
-            Self::System(why.to_string())
-        }
+        of_system(&why, why.is_shortage())
     }
 }
 
-impl From<UploadError> for Failure {
+/// A failure of the system, which may only lack something that it may have again.
+fn of_system(why: &impl std::fmt::Display, is_shortage: bool) -> Error {
+    if is_shortage {
+        Error::Short(why.to_string())
+    } else {
+        Error::Internal(why.to_string())
+    }
+}
+
+impl From<UploadError> for Error {
     fn from(why: UploadError) -> Self {
         match why {
-            UploadError::QuotaExceeded { .. } => Self::Quota(why),
+            UploadError::QuotaExceeded { .. } => Self::QuotaExceeded(why.to_string()),
             UploadError::System(why) => why.into(),
         }
     }
@@ -274,13 +314,8 @@ impl From<UploadError> for Failure {
 
 /// Works on files off the async threads.
 pub(in crate::negotiation) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(Failure::Quota(why))) => Err(Error::QuotaExceeded(why.to_string())),
-        Ok(Err(Failure::Short(why))) => Err(Error::Short(why)),
-        Ok(Err(Failure::System(why))) => Err(Error::Internal(why)),
-        Err(why) => Err(Error::Internal(why.to_string())),
-    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|why| Error::Internal(why.to_string()))?
 }

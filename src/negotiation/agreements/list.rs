@@ -1,21 +1,17 @@
-//! Lists of agreements and of negotiations, and timelines.
+//! Lists of agreements, and timelines.
 
-use serde::Serialize;
 use uuid::Uuid;
+use wsag::listings::{self, AgreementList, ListedAgreement};
 
-use crate::agreement::{Agreement, NegotiationInstance};
-use crate::negotiation::views::offer::WordedOffer;
-use crate::negotiation::views::{AgreementPage, AgreementView, EventView, TimelineView};
-use crate::negotiation::{Error, Negotiation, NegotiationView, Scope};
+use crate::agreement::Agreement;
+use crate::negotiation::service::cut;
+use crate::negotiation::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};
+use crate::negotiation::views::documents::{agreement_state, date_time, instant};
+use crate::negotiation::{Error, Negotiation, Scope};
 use crate::store::TrailLine;
 
 /// Agreements on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
-
-/// Negotiations on a page where the caller does not say, and at most.
-const NEGOTIATIONS_PAGE: (u32, u32) = (20, 100);
-/// Negotiations that are shown together: as many as a person looks through.
-const GOING_SHOWN_MAX: u32 = 20;
 
 /// A page of agreements.
 pub struct Page {
@@ -30,15 +26,6 @@ pub struct Timeline {
     pub(in crate::negotiation) events: Vec<TrailLine>,
 }
 
-/// Negotiations, a page at a time.
-#[derive(Debug, Clone, Serialize)]
-pub struct NegotiationsView {
-    /// The newest first, each with its offers that can be accepted now.
-    pub negotiations: Vec<NegotiationView>,
-    /// The value of `after` for the next page; none on the last.
-    pub next: Option<Uuid>,
-}
-
 impl Page {
     /// As a flat value.
     pub fn view(&self) -> AgreementPage {
@@ -46,6 +33,24 @@ impl Page {
             agreements: self.views.clone(),
             next: self.next,
         }
+    }
+
+    /// As a document, with the agreements' addresses below the service's.
+    pub fn document(&self, base: &str) -> String {
+        let agreements = self.agreements.iter().map(|agreement| ListedAgreement {
+            agreement_id: agreement.id.to_string(),
+            name: agreement.name.clone(),
+            address: Some(format!("{base}/agreements/{}", agreement.id)),
+            state: agreement_state(agreement.state),
+            planned_start: Some(date_time(agreement.placement().start)),
+            planned_end: Some(date_time(agreement.placement().end)),
+            nodes: Some(agreement.nodes()),
+        });
+        AgreementList {
+            agreements: agreements.collect(),
+            next: self.next.map(|id| id.to_string()),
+        }
+        .to_xml()
     }
 }
 
@@ -57,6 +62,20 @@ impl Timeline {
             events: self.events.iter().map(EventView::of).collect(),
         }
     }
+
+    /// As a document.
+    pub fn document(&self) -> String {
+        let events = self.events.iter().map(|event| listings::Event {
+            at: instant(event.at),
+            kind: event.kind.clone(),
+            detail: Some(event.detail.clone()).filter(|detail| !detail.is_empty()),
+        });
+        listings::Timeline {
+            agreement_id: self.agreement.to_string(),
+            events: events.collect(),
+        }
+        .to_xml()
+    }
 }
 
 impl Negotiation {
@@ -66,71 +85,13 @@ impl Negotiation {
     /// [`Error::Unavailable`].
     pub async fn list(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Page, Error> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        // One more tells whether there is a next page.
-        let mut found = self
-            .store
-            .agreements_page(scope.party(), after, limit + 1)
-            .await?;
-        let more = found.len() > limit as usize;
-        found.truncate(limit as usize);
-        let next = found.last().map(|last| last.id).filter(|_| more);
+        let found = self.store.agreements_page(scope.party(), after, limit + 1);
+        let (found, next) = cut(found.await?, limit, |of| of.id);
         Ok(Page {
             views: found.iter().map(|agreement| self.view(agreement)).collect(),
             agreements: found,
             next,
         })
-    }
-
-    /// Negotiations with their offers that can be accepted, newest first, beginning after one.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn negotiations(
-        &self,
-        scope: &Scope,
-        after: Option<Uuid>,
-        limit: Option<u32>,
-    ) -> Result<NegotiationsView, Error> {
-        let limit = limit.unwrap_or(NEGOTIATIONS_PAGE.0).clamp(1, NEGOTIATIONS_PAGE.1);
-        // One more tells whether there is a next page.
-        let mut found = self
-            .store
-            .negotiations_page(scope.party(), after, limit + 1)
-            .await?;
-        let more = found.len() > limit as usize;
-        found.truncate(limit as usize);
-        let next = found.last().map(|last| last.id).filter(|_| more);
-        let negotiations = self.with_what_is_held(found).await?;
-        Ok(NegotiationsView { negotiations, next })
-    }
-
-    /// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>, Error> {
-        let now = self.clock.now();
-        let going = self.store.negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
-        self.with_what_is_held(going.await?).await
-    }
-
-    async fn with_what_is_held(
-        &self,
-        found: Vec<NegotiationInstance>,
-    ) -> Result<Vec<NegotiationView>, Error> {
-        let now = self.clock.now();
-        let mut views = Vec::with_capacity(found.len());
-        for instance in found {
-            let mut view = NegotiationView::of(&instance, now);
-            view.penalties = self.penalties_about(&instance).await?;
-            for (row, document) in self.store.offers_held(instance.id).await? {
-                if !row.is_expired(now) {
-                    view.offers.push(WordedOffer::read(row, &document)?.view());
-                }
-            }
-            views.push(view);
-        }
-        Ok(views)
     }
 
     /// All events of an agreement, with the offers of the negotiations that led to it and of the ones about it, in order.

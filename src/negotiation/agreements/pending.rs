@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use wsag::agreements::{accept_agreement_input, reason, reject_agreement_input};
+use wsag::operations::{accept_agreement_input, reason, reject_agreement_input};
 
 use super::accept::{Acceptable, Accepting};
-use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::idempotency::told;
 use crate::negotiation::request::offer::Draft;
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey};
-use crate::planner::{self, Accepted, CallBackTarget, Proposal, Settlement, Ways};
+use crate::planner::{CallBackTarget, Proposal, Settlement, Ways};
 use crate::store::{self, Undecided};
 
 /// Pending agreements that are read at a time.
@@ -42,15 +42,6 @@ impl Deciding {
             None => std::future::pending().await,
         }
     }
-}
-
-/// How an offer asks to be decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::negotiation) enum DecisionTime {
-    /// Before it is answered.
-    Now,
-    /// Afterwards; told to this address, if there is one.
-    Later(Option<String>),
 }
 
 impl Negotiation {
@@ -91,16 +82,11 @@ impl Negotiation {
         offer: Option<Uuid>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView, Error> {
-        let hash = key.as_ref().map(RequestKey::hash);
-        proposal.idempotency = key.map(|key| key.kept(|done: &Accepted| kept(&AcceptedView::of(done))));
-        match self.planner.pend(proposal, acceptance, offer).await {
-            Ok(accepted) => {
-                self.undecided.notify_one();
-                Ok(AcceptedView::of(&accepted))
-            }
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
-            Err(why) => Err(why.into()),
-        }
+        proposal.idempotency = key.map(RequestKey::of_acceptance);
+        told(self.planner.pend(proposal, acceptance, offer).await, |accepted| {
+            self.undecided.notify_one();
+            AcceptedView::of(&accepted)
+        })
     }
 
     /// Decides pending agreements, first the ones that an earlier run has left, until it is told to stop. One that waits for

@@ -1,35 +1,18 @@
-//! One agreement: the whole, its parts, and the output of its job.
-
-use std::fs::File;
-use std::io::Read;
+//! One agreement: the whole and its parts.
 
 use uuid::Uuid;
+use wsag::Fragment;
+use wsag::agreements::AgreementOffer;
+use wsag::placement::Placement;
+use wsag::states::{self, Activity, AgreementProperties, Part, ServiceTermState, status};
 
-use crate::agreement::{Agreement, Run};
-use crate::execution::job::folder::Folder;
+use crate::agreement::{Agreement, Run, RunOutcome, ServiceState};
 use crate::execution::slurm::name_of;
-use crate::negotiation::views::documents;
+use crate::negotiation::request::wording::Words;
+use crate::negotiation::views::documents::{
+    agreement_state, date_time, guarantee_state, instant, piece, sum,
+};
 use crate::negotiation::{AgreementView, ContextView, Error, Negotiation, Scope, TermsView};
-
-/// The whole of an agreement, or a part that has an address of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// AgreementProperties.
-    Whole,
-    /// Its state.
-    State,
-    /// The terms of the offer.
-    Terms,
-    /// The context of the offer.
-    Context,
-    /// The states of the service terms, with the placement.
-    ServiceTerms,
-    /// The states of the guarantee terms.
-    GuaranteeTerms,
-}
-
-/// The most bytes that one read returns.
-const PAGE_MAX: u64 = 1 << 20;
 
 /// An agreement as it is shown.
 #[derive(Debug)]
@@ -40,45 +23,22 @@ pub struct Shown {
     pub context: ContextView,
     /// The terms of the offer, flat.
     pub terms: TermsView,
-    /// The document of the part that was asked for.
-    pub document: String,
+    properties: AgreementProperties,
 }
 
-/// A file, a page at a time: the whole of it may be larger than many readers at once leave memory for.
-#[derive(Debug)]
-pub struct Output(Option<File>);
-
-impl Output {
-    /// The content of a file.
-    pub(in crate::negotiation) fn of(file: Option<File>) -> Self {
-        Self(file)
-    }
-
-    /// The next page; empty where nothing more has been written.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] when the system refuses.
-    pub async fn page(&mut self) -> Result<Vec<u8>, Error> {
-        let Some(mut file) = self.0.take() else {
-            return Ok(Vec::new());
-        };
-        let (file, page) = super::files::blocking(move || {
-            let mut page = Vec::new();
-            file.by_ref().take(PAGE_MAX).read_to_end(&mut page)?;
-            Ok((file, page))
-        })
-        .await?;
-        self.0 = Some(file);
-        Ok(page)
+impl Shown {
+    /// The document of a part, or of the whole.
+    pub fn document(&self, part: Option<Part>) -> String {
+        part.map_or_else(|| self.properties.to_xml(), |part| self.properties.part_xml(part))
     }
 }
 
 impl Negotiation {
-    /// An agreement, with the document of one of its parts.
+    /// An agreement with the offer that it was made from.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn show(&self, scope: Scope, id: Uuid, part: Part) -> Result<Shown, Error> {
+    pub async fn show(&self, scope: Scope, id: Uuid) -> Result<Shown, Error> {
         let agreement = self.stored(&scope, id).await?;
         let words = self.words_of(id).await?;
         let succession = self.store.succession(id).await?;
@@ -88,8 +48,7 @@ impl Negotiation {
             reservation: self.reservation_of(&agreement),
             ..self.view(&agreement).between(succession)
         };
-        self.reading(move |_| documents::shown(&agreement, view, words, part))
-            .await?
+        self.reading(move |_| shown(&agreement, view, words)).await?
     }
 
     /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
@@ -98,25 +57,6 @@ impl Negotiation {
             && !agreement.state.is_final()
             && self.planner.kind_of(&agreement.resource) == Some("slurm");
         handed.then(|| name_of(&agreement.resource, Run::first(agreement.execution_id())))
-    }
-
-    /// The output of an agreement's job, from its beginning: to `stdout`, to `stderr`, or to a file of its working
-    /// folder.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
-    pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
-        let agreement = self.stored(&scope, id).await?;
-        let (folder, name) = (
-            Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
-            name.to_owned(),
-        );
-        super::files::still_kept(&agreement, &folder)?;
-        let file = super::files::blocking(move || match folder.written(&name)? {
-            None => Ok(None),
-            Some(written) => Ok(Some(folder.open(&written)?)),
-        });
-        file.await?.map(Output::of).ok_or(Error::NotFound)
     }
 
     /// An agreement, if there is one and the caller may see it.
@@ -136,5 +76,99 @@ impl Negotiation {
             Some(party) if party != agreement.party => Err(Error::NotFound),
             _ => Ok(agreement),
         }
+    }
+}
+
+fn shown(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown, Error> {
+    let (offer, context, terms) = words.parts()?;
+    Ok(Shown {
+        context: ContextView::of(&offer.context),
+        terms: TermsView::of(&offer.terms),
+        properties: properties(agreement, *offer, &view, (context, terms)),
+        view,
+    })
+}
+
+fn properties(
+    agreement: &Agreement,
+    offer: AgreementOffer,
+    view: &AgreementView,
+    (context, terms): (Fragment, Fragment),
+) -> AgreementProperties {
+    let services = offer
+        .terms
+        .descriptions()
+        .map(|term| ServiceTermState {
+            term_name: term.name.clone(),
+            state: service_state(agreement, view.reservation.as_deref()),
+            placement: Some(Placement {
+                confidence: view.confidence,
+                ..placement(agreement)
+            }),
+            extensions: Vec::new(),
+        })
+        .collect();
+    AgreementProperties {
+        name: offer.name,
+        agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
+        context,
+        terms,
+        state: agreement_state(agreement.state),
+        state_extensions: successors(view),
+        guarantees: agreement
+            .guarantees
+            .iter()
+            .map(|guarantee| (guarantee.name.clone(), guarantee_state(guarantee.state)))
+            .collect(),
+        services,
+    }
+}
+
+/// The agreements that one stands between, as elements of its state.
+fn successors(view: &AgreementView) -> Vec<Fragment> {
+    let old = view.supersedes.map(|id| states::supersedes(&id.to_string()));
+    let new = view
+        .superseded_by
+        .map(|id| states::superseded_by(&id.to_string()));
+    old.into_iter().chain(new).collect()
+}
+
+fn placement(agreement: &Agreement) -> Placement {
+    Placement {
+        resource: Some(agreement.resource.clone()),
+        planned_start: date_time(agreement.placement().start),
+        planned_end: date_time(agreement.placement().end),
+        nodes: agreement.nodes(),
+        confidence: None,
+        fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
+        price: agreement.price.map(sum),
+        pieces: agreement.slots.pieces().iter().map(piece).collect(),
+        node_names: Vec::new(),
+        started: agreement.started.map(instant),
+        ended: agreement.ended.map(instant),
+        exit_status: agreement.outcome.and_then(RunOutcome::exit),
+        outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+    }
+}
+
+fn service_state(agreement: &Agreement, reservation: Option<&str>) -> states::ServiceState {
+    match agreement.service {
+        ServiceState::NotReady => states::ServiceState::NotReady,
+        ServiceState::Idle if agreement.is_between_slots() => {
+            states::ServiceState::Ready(Activity::Idle(status("waiting for its next piece")))
+        }
+        ServiceState::Idle => {
+            let reserved = reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}"));
+            states::ServiceState::Ready(Activity::Idle(status(&reserved)))
+        }
+        ServiceState::Processing => {
+            let doing = if agreement.slot_started().is_some() {
+                "running"
+            } else {
+                "starting"
+            };
+            states::ServiceState::Ready(Activity::Processing(status(doing)))
+        }
+        ServiceState::Completed => states::ServiceState::Completed,
     }
 }

@@ -1,11 +1,11 @@
 //! Termination.
 
 use uuid::Uuid;
-use wsag::{Document, Message};
+use wsag::Message;
 
 use crate::agreement::Agreement;
-use crate::negotiation::idempotency::{kept, repeated};
-use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::idempotency::{kept, told};
+use crate::negotiation::request::read_ending;
 use crate::negotiation::{AgreementView, Error, Input, Negotiation, RequestKey, Scope};
 use crate::planner::{self, Termination};
 
@@ -43,10 +43,9 @@ impl Negotiation {
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
         }
-        if !input.bytes().is_empty() {
-            self.reading(move |_| read_input(&input)).await??;
-        }
-        let hash = key.as_ref().map(RequestKey::hash);
+        let is_right = |message: &Message| matches!(message, Message::TerminateInput(_));
+        self.reading(move |_| read_ending(&input, is_right, "wsag:TerminateInput"))
+            .await??;
         let order = Termination {
             id,
             party: scope.party().map(ToOwned::to_owned),
@@ -55,46 +54,17 @@ impl Negotiation {
             idempotency: key.map(|key| key.kept(|done: &Agreement| kept(&AgreementView::of(done)))),
         };
         match self.planner.terminate(order).await {
-            Ok(agreement) => Ok(AgreementView::of(&agreement)),
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             // It exists, so it has left the plan: it is over.
             Err(planner::Error::NotFound) => {
                 let now = self.visible(&scope, id).await.unwrap_or(before);
                 Err(Error::Conflict(format!("the agreement is {} already", now.state)))
             }
-            Err(why) => Err(why.into()),
+            ended => told(ended, |agreement| AgreementView::of(&agreement)),
         }
     }
 }
 
-fn read_input(input: &Input) -> Result<(), Error> {
-    let body = match input {
-        Input::Xml(body) => body,
-        Input::Json(body) => return read_reason(body),
-    };
-    let document = Document::parse(body).map_err(Error::Malformed)?;
-    match wsag::read(&document).map_err(Error::Invalid)? {
-        Message::TerminateInput(_) => Ok(()),
-        _ => Err(Error::not_offered(
-            &document,
-            "",
-            "wsag:TerminateInput is expected here",
-        )),
-    }
-}
-
-/// An object with a reason, which need not be given.
-pub(in crate::negotiation) fn read_reason(body: &[u8]) -> Result<(), Error> {
-    let value = Json::parse(body)?;
-    let mut check = Check::default();
-    let read = check.object(&At::root(&value), &["reason"]);
-    if let Some(at) = read.as_ref().and_then(|object| object.get("reason")) {
-        check.text(&at);
-    }
-    check.finish(read).map(drop)
-}
-
 /// The TerminateInput that our own client sends.
 pub fn terminate_input() -> String {
-    wsag::agreements::terminate_input(&wsag::agreements::reason("asked for at the command line"))
+    wsag::operations::terminate_input(&wsag::operations::reason("asked for at the command line"))
 }

@@ -1,83 +1,76 @@
-//! Answers to offers: a counter offer or a rejection, with its document.
+//! Offers of the service: a counter offer, a rejection, or the beginning of a proposal, with its words.
 
 use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
-    NegotiationOfferState, NegotiationRole, negotiate_output,
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext, NegotiationRole,
 };
 
 use super::counter::Counter;
 use crate::agreement::{NegotiationOffer, OfferCreator, OfferState};
 use crate::negotiation::Negotiation;
-use crate::negotiation::views::offer::WordedOffer;
+use crate::negotiation::views::offer::{WordedOffer, content, spoken_state};
 use crate::negotiation::views::rejection::Rejection;
-use crate::planner::{Candidate, OfferWords};
-
-/// An answer to an offer, to be stored as a counter offer, with its document.
-pub(in crate::negotiation) struct Answer {
-    pub(in crate::negotiation) put: OfferWords,
-    pub(in crate::negotiation) words: OfferDocument,
-}
-
-impl Answer {
-    /// The answer as it is sent without being stored.
-    pub(in crate::negotiation) fn said(self) -> WordedOffer {
-        WordedOffer {
-            row: self.put.offer,
-            words: self.words,
-        }
-    }
-}
+use crate::planner::Candidate;
 
 impl Negotiation {
-    /// A counter offer, to be stored.
-    pub(in crate::negotiation) fn counter_offer(
+    /// An offer of the service that says this, in answer to the offer or the template of this name; to be stored.
+    pub(in crate::negotiation) fn offer_of_ours(
         &self,
         negotiation: Uuid,
-        parent: Uuid,
-        asked: &OfferDocument,
-        counter: Counter,
-        candidate: Candidate,
+        (parent, name): (Option<Uuid>, &str),
         state: OfferState,
-    ) -> Answer {
+        said: AgreementOffer,
+    ) -> WordedOffer {
         let id = Uuid::now_v7();
-        let words = OfferDocument {
-            offer_id: id.to_string(),
-            name: counter.offer.name,
-            context: counter.offer.context,
-            terms: counter.offer.terms,
-            offer_context: NegotiationOfferContext {
-                counter_offer_to: asked.offer_id.clone(),
-                expiration_time: None,
-                creator: NegotiationRole::NegotiationResponder,
-                state: match state {
-                    OfferState::Advisory => NegotiationOfferState::Advisory,
-                    _ => NegotiationOfferState::Acceptable,
-                },
-                state_extensions: Vec::new(),
-                extensions: Vec::new(),
-            },
-            constraints: NegotiationConstraints::default(),
-        };
-        let put = OfferWords {
-            offer: NegotiationOffer {
+        WordedOffer {
+            row: NegotiationOffer {
                 id,
                 negotiation,
                 name: id.to_string(),
-                parent: Some(parent),
+                parent,
                 creator: OfferCreator::Responder,
                 state,
                 created: self.clock.micros(),
-                expires: Some(candidate.expires),
-                terms: Some(candidate.terms),
+                expires: None,
+                terms: None,
                 refusal: None,
                 held: None,
                 released: None,
                 agreement: None,
             },
-            document: negotiate_output(std::slice::from_ref(&words)),
-        };
-        Answer { put, words }
+            words: OfferDocument {
+                offer_id: id.to_string(),
+                name: said.name,
+                context: said.context,
+                terms: said.terms,
+                offer_context: NegotiationOfferContext {
+                    counter_offer_to: name.to_owned(),
+                    expiration_time: None,
+                    creator: NegotiationRole::NegotiationResponder,
+                    state: spoken_state(state),
+                    state_extensions: Vec::new(),
+                    extensions: Vec::new(),
+                },
+                constraints: NegotiationConstraints::default(),
+            },
+        }
+    }
+
+    /// A counter offer.
+    pub(in crate::negotiation) fn counter_offer(
+        &self,
+        negotiation: Uuid,
+        asked: (Uuid, &OfferDocument),
+        counter: Counter,
+        candidate: Candidate,
+        state: OfferState,
+    ) -> WordedOffer {
+        let to = (Some(asked.0), asked.1.offer_id.as_str());
+        let mut answer = self.offer_of_ours(negotiation, to, state, counter.offer);
+        answer.row.expires = Some(candidate.expires);
+        answer.row.terms = Some(candidate.terms);
+        answer
     }
 
     /// The rejection of an offer, which repeats the offer's terms.
@@ -87,37 +80,11 @@ impl Negotiation {
         parent: Option<Uuid>,
         asked: &OfferDocument,
         rejection: &Rejection,
-    ) -> Answer {
-        let id = Uuid::now_v7();
-        let mut words = asked.clone();
-        words.offer_id = id.to_string();
-        words.constraints = NegotiationConstraints::default();
-        words.offer_context = NegotiationOfferContext {
-            counter_offer_to: asked.offer_id.clone(),
-            expiration_time: None,
-            creator: NegotiationRole::NegotiationResponder,
-            state: NegotiationOfferState::Rejected,
-            state_extensions: vec![rejection.fragment()],
-            extensions: Vec::new(),
-        };
-        let put = OfferWords {
-            offer: NegotiationOffer {
-                id,
-                negotiation,
-                name: id.to_string(),
-                parent,
-                creator: OfferCreator::Responder,
-                state: OfferState::Rejected,
-                created: self.clock.micros(),
-                expires: None,
-                terms: None,
-                refusal: Some(rejection.json()),
-                held: None,
-                released: None,
-                agreement: None,
-            },
-            document: negotiate_output(std::slice::from_ref(&words)),
-        };
-        Answer { put, words }
+    ) -> WordedOffer {
+        let to = (parent, asked.offer_id.as_str());
+        let mut answer = self.offer_of_ours(negotiation, to, OfferState::Rejected, content(asked));
+        answer.words.offer_context.state_extensions = vec![rejection.fragment()];
+        answer.row.refusal = Some(rejection.json());
+        answer
     }
 }

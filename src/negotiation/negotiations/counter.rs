@@ -15,6 +15,7 @@ use crate::agreement::{OfferKind, OfferTerms, Shape};
 use crate::negotiation::request::offer::unwritable;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::Offered;
+use crate::negotiation::views::offer::content;
 use crate::planner::{Candidate, Weights, best_of};
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
@@ -58,21 +59,18 @@ pub(in crate::negotiation) fn others(
 
 /// The ways to read an offer, each without an open choice, in its requester's order; none where there are too many.
 pub(in crate::negotiation) fn readings(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
-    let read = |terms: Terms| AgreementOffer {
-        name: offer.name.clone(),
-        agreement_id: None,
-        context: offer.context.clone(),
-        terms,
-    };
     if offer.terms.is_conjunctive() {
-        return vec![read(offer.terms.clone())];
+        return vec![content(offer)];
     }
     let alternatives = offer.terms.alternatives().into_iter().flatten();
     alternatives
         .map(|alternative| {
             let terms = alternative.terms.into_iter().cloned();
             let all = terms.map(|term| TermTree::Term(Box::new(term))).collect();
-            read(Terms { all: Some(all) })
+            AgreementOffer {
+                terms: Terms { all: Some(all) },
+                ..content(offer)
+            }
         })
         .collect()
 }

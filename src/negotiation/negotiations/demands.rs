@@ -40,24 +40,20 @@ fn read_one(check: &mut Check, at: &At<'_>) -> Option<NegotiationItem> {
     let word = check.text(&of)?;
     let Some((name, location)) = PLACES.iter().find(|(name, _)| *name == word) else {
         let known = PLACES.map(|(name, _)| name).join(", ");
-        check.add(&of.pointer, format!("one of {known} is expected"));
-        return None;
+        return check.wrong(&of, format!("one of {known} is expected"));
     };
     let mut bound = |member| {
-        let at = object.get(member)?;
-        match *name {
-            "start" | "end" => check.date_time(&at).map(|time| time.to_string()),
-            _ => check.count(&at, u32::MAX).map(|count| count.to_string()),
-        }
+        object.read(check, member, |check, at| match *name {
+            "start" | "end" => check.date_time(at).map(|time| time.to_string()),
+            _ => check.count(at, u32::MAX).map(|count| count.to_string()),
+        })
     };
     let (min, max) = (bound("min"), bound("max"));
     if object.get("min").or(object.get("max")).is_none() {
         check.add(&at.pointer, "a member \"min\" or \"max\" is expected");
     }
-    let importance = object
-        .get("importance")
-        .and_then(|at| check.count(&at, u32::MAX))
-        .map(i64::from);
+    let importance = object.read(check, "importance", |check, at| check.count(at, u32::MAX));
     let bounds = (min.as_deref(), max.as_deref());
+    let importance = importance.map(i64::from);
     Some(NegotiationItem::between(name, location, bounds, importance))
 }

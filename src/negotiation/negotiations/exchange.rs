@@ -3,16 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationOffer as OfferDocument, advertise_output};
+use wsag::negotiations::{NegotiationOfferState, advertise_output};
 use wsag::{Document, Message, Places};
 
 use super::flat::AnswersView;
-use super::offers::{Arrival, invalid, violation};
+use super::offers::{Arrival, Placed, invalid, violation};
 use crate::agreement::{NegotiationInstance, OfferState};
-use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::idempotency::{StoredAnswer, kept, told};
 use crate::negotiation::request::json::{Check, Json};
 use crate::negotiation::views::offer::{Negotiated, WordedOffer};
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Scope};
@@ -21,19 +20,12 @@ use crate::planner::{self, Bargain};
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
 const OFFERS_MAX: usize = 32;
 
-/// An answer in both representations, as it is kept for a repeated request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredAnswer {
-    /// As a flat value.
-    pub json: String,
-    /// As a document.
-    pub document: String,
-}
-
 /// The kinds of a message with offers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::negotiation) enum OfferMessage {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfferMessage {
+    /// Its offers are answered.
     Negotiate,
+    /// Its offers are only made known.
     Advertise,
 }
 
@@ -54,24 +46,21 @@ enum Given {
     Flat(Json, String),
 }
 
-/// An offer, and where its maker has it.
-pub(in crate::negotiation) struct Placed {
-    pub(in crate::negotiation) offer: OfferDocument,
-    pub(in crate::negotiation) places: Places,
-}
-
 impl Negotiation {
-    /// Answers the offers of a NegotiateInput, each on its own: one that fails comes back Rejected with the reason. A flat
-    /// request is one offer, and a list of them are several.
+    /// Takes the offers of a message: a NegotiateInput, an AdvertiseInput, a flat request, which is one offer, or a list of them.
+    ///
+    /// Each offer of a NegotiateInput is answered on its own: one that fails comes back Rejected with the reason. The offers of
+    /// an AdvertiseInput get no answer, and if one of them has a fault, none is accepted.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for other messages, [`Error::NotFound`],
-    /// [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over, [`Error::KeyReused`],
-    /// [`Error::Unavailable`].
-    pub async fn negotiate(
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for other messages, and for advertised offers that
+    /// do not fit into the tree, [`Error::NotFound`], [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over,
+    /// [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn offer(
         &self,
         scope: &Scope,
         id: Uuid,
+        message: OfferMessage,
         input: Input,
         key: Option<RequestKey>,
     ) -> Result<StoredAnswer, Error> {
@@ -79,22 +68,32 @@ impl Negotiation {
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
-        let (form, offers) = self
-            .reading(move |_| read_message(&input, OfferMessage::Negotiate))
-            .await??;
+        let (form, offers) = self.reading(move |_| read_message(&input, message)).await??;
+        let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
+        let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
+        let told = match message {
+            OfferMessage::Negotiate => self.negotiate(&instance, form, offers).await?,
+            OfferMessage::Advertise => self.advertise(&instance, offers).await?,
+        };
+        self.keep(key, told).await
+    }
+
+    /// Answers offers, each on its own.
+    async fn negotiate(
+        &self,
+        instance: &NegotiationInstance,
+        form: Form,
+        offers: Vec<(Given, Option<RequestKey>)>,
+    ) -> Result<StoredAnswer, Error> {
         let mut all = Negotiated { said: Vec::new() };
         let mut answers = Vec::with_capacity(offers.len());
-        for (number, given) in offers.into_iter().enumerate() {
-            let step = key.as_ref().map(|key| key.step(number));
-            let said = match self.offer_of(&instance, given, OfferMessage::Negotiate).await {
+        for (given, key) in offers {
+            let said = match self.offer_of(instance, given, OfferMessage::Negotiate).await {
                 Ok(placed) => {
-                    let arrival = Arrival {
-                        key: step,
-                        opening: None,
-                    };
-                    self.answer(&instance, placed, arrival).await?
+                    self.answer(instance, placed, Arrival { key, opening: None })
+                        .await?
                 }
-                Err(why) => match self.put_before(step.as_ref(), why).await {
+                Err(why) => match self.put_before(key.as_ref(), why).await {
                     Ok(before) => self.said_before(&before).await?,
                     Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
                         answers.push(AnswersView::wrong(wrong));
@@ -111,113 +110,97 @@ impl Negotiation {
             Form::Request => json!(answers.first()),
             Form::Requests => json!({ "answers": answers }),
         };
-        let told = StoredAnswer {
+        Ok(StoredAnswer {
             json: json.to_string(),
             document: all.document(),
-        };
-        self.keep(key, told).await
+        })
     }
 
-    /// Takes the offers of an AdvertiseInput, or the offers of a flat request or a list of them. They get no answer. If one of
-    /// them has a fault, none is accepted.
-    ///
-    /// # Errors
-    /// The errors of [`Negotiation::negotiate`], and [`Error::Invalid`] for offers that do not fit into the tree.
-    pub async fn advertise(
+    /// Takes offers that get no answer: all of them, or none.
+    async fn advertise(
         &self,
-        scope: &Scope,
-        id: Uuid,
-        input: Input,
-        key: Option<RequestKey>,
+        instance: &NegotiationInstance,
+        offers: Vec<(Given, Option<RequestKey>)>,
     ) -> Result<StoredAnswer, Error> {
-        let instance = self.instance(scope, id).await?;
-        if let Some(told) = self.answered(key.as_ref()).await? {
-            return Ok(told);
-        }
-        let (_, offers) = self
-            .reading(move |_| read_message(&input, OfferMessage::Advertise))
-            .await??;
-        let mut understood = Vec::new();
         let mut names = BTreeSet::new();
-        for (number, given) in offers.into_iter().enumerate() {
-            let step = key.as_ref().map(|key| key.step(number));
-            let placed = match self.offer_of(&instance, given, OfferMessage::Advertise).await {
-                Ok(placed) => placed,
-                Err(why) => {
-                    let before = self.put_before(step.as_ref(), why).await?;
-                    understood.push((Err(before), step));
-                    continue;
-                }
-            };
-            let bargain = if let Some(before) = self.answered::<Vec<Uuid>>(step.as_ref()).await? {
-                Err(before)
-            } else {
-                let found = self.understand(&instance, &placed, false).await?;
-                let (_, incoming) = found.map_err(invalid)?;
-                let name = incoming.offer.name.clone();
-                if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
-                    let message = "another offer of this negotiation has this OfferId";
-                    let taken = invalid(vec![violation(&placed.places, "/@wsag-neg:OfferId", message)]);
-                    Err(self.put_before(step.as_ref(), taken).await?)
-                } else {
-                    let bargain = Bargain {
-                        negotiation: instance.id,
-                        opening: None,
-                        incoming: Some(incoming),
-                        answers: Vec::new(),
-                        otherwise: OfferState::Rejected,
-                        idempotency: step.clone().map(|step| step.kept(kept)),
-                    };
-                    Ok((bargain, placed.places))
-                }
-            };
-            understood.push((bargain, step));
+        let mut fitting = Vec::with_capacity(offers.len());
+        for (given, key) in offers {
+            fitting.push(
+                match self
+                    .advertisement(instance, given, key.as_ref(), &mut names)
+                    .await
+                {
+                    Ok(fits) => fits,
+                    Err(why) => Err(self.put_before(key.as_ref(), why).await?),
+                },
+            );
         }
-        let mut views = Vec::with_capacity(understood.len());
-        for (bargain, step) in understood {
-            let taken = match bargain {
-                Ok((bargain, places)) => self.advertised(&instance, bargain, &places, step).await?,
+        let mut views = Vec::with_capacity(fitting.len());
+        for fits in fitting {
+            let taken: Vec<Uuid> = match fits {
+                Ok((bargain, places)) => {
+                    let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
+                    match self.planner.bargain(bargain).await {
+                        Err(planner::Error::NotFound) => return Err(self.is_over(instance).await),
+                        Err(planner::Error::Stale(why)) => {
+                            return Err(invalid(vec![violation(&places, "", why)]));
+                        }
+                        done => told(done, |_| put)?,
+                    }
+                }
                 Err(before) => before,
             };
             for id in taken {
-                let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
-                views.push(WordedOffer::read(row, &document)?.view());
+                views.push(self.worded(id).await?.view());
             }
         }
-        let told = StoredAnswer {
+        Ok(StoredAnswer {
             json: json!({ "offers": views }).to_string(),
             document: advertise_output(),
+        })
+    }
+
+    /// An offer that asks for no answer, found to fit into the tree beside the offers of these names; or the offers that its
+    /// step made before.
+    async fn advertisement(
+        &self,
+        instance: &NegotiationInstance,
+        given: Given,
+        key: Option<&RequestKey>,
+        names: &mut BTreeSet<String>,
+    ) -> Result<Result<(Bargain, Places), Vec<Uuid>>, Error> {
+        let placed = self.offer_of(instance, given, OfferMessage::Advertise).await?;
+        if let Some(before) = self.answered(key).await? {
+            return Ok(Err(before));
+        }
+        let (_, incoming) = self
+            .understand(instance, &placed, false)
+            .await?
+            .map_err(invalid)?;
+        let name = incoming.offer.name.clone();
+        if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
+            let message = "another offer of this negotiation has this OfferId";
+            return Err(invalid(vec![violation(
+                &placed.places,
+                "/@wsag-neg:OfferId",
+                message,
+            )]));
+        }
+        let bargain = Bargain {
+            negotiation: instance.id,
+            opening: None,
+            incoming: Some(incoming),
+            answers: Vec::new(),
+            otherwise: OfferState::Rejected,
+            idempotency: key.map(|key| key.clone().kept(kept)),
         };
-        self.keep(key, told).await
+        Ok(Ok((bargain, placed.places)))
     }
 
     /// The offers that a step of a request made when it was sent first, or just now by the same request at the same time.
     /// The step cannot be taken any more, and these offers may be the reason.
     async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>, Error> {
         self.answered(step).await?.ok_or(why)
-    }
-
-    /// Puts an offer on the table that asks for no answer; its id.
-    async fn advertised(
-        &self,
-        instance: &NegotiationInstance,
-        bargain: Bargain,
-        places: &Places,
-        step: Option<RequestKey>,
-    ) -> Result<Vec<Uuid>, Error> {
-        let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
-        match self.planner.bargain(bargain).await {
-            Ok(_) => Ok(put),
-            Err(planner::Error::NotFound) => {
-                let scope = Scope::Party(instance.party.clone());
-                Err(self.is_over(&scope, instance.id).await)
-            }
-            Err(planner::Error::Stale(why)) => Err(invalid(vec![violation(places, "", why)])),
-            Err(planner::Error::Repeated(earlier)) => {
-                repeated(&earlier, step.as_ref().map(RequestKey::hash).as_deref())
-            }
-            Err(why) => Err(why.into()),
-        }
     }
 
     /// An offer in its own words, once the offer that it answers is stored.
@@ -229,7 +212,13 @@ impl Negotiation {
     ) -> Result<Placed, Error> {
         match given {
             Given::Document(placed) => Ok(*placed),
-            Given::Flat(request, pointer) => self.flat_offer(instance, request, pointer, asked).await,
+            Given::Flat(request, pointer) => {
+                let otherwise = match asked {
+                    OfferMessage::Negotiate => NegotiationOfferState::Solicited,
+                    OfferMessage::Advertise => NegotiationOfferState::Advisory,
+                };
+                self.flat_offer(instance, request, pointer, otherwise).await
+            }
         }
     }
 }
@@ -277,27 +266,29 @@ fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>, Error> {
             return Ok(vec![Placed {
                 offer: *offer,
                 places,
+                draft: None,
             }]);
         }
         (Message::NegotiateInput(offers), OfferMessage::Negotiate) => (offers, "NegotiateInput"),
         (Message::AdvertiseInput(offers), OfferMessage::Advertise) => (offers, "AdvertiseInput"),
         (_, OfferMessage::Negotiate) => {
             let what = "wsag-neg:NegotiateInput or wsag-neg:NegotiationOffer is expected here";
-            return Err(Error::not_offered(&document, "", what));
+            return Err(Error::not_offered(&document, what));
         }
         (_, OfferMessage::Advertise) => {
             let what = "wsag-neg:AdvertiseInput or wsag-neg:NegotiationOffer is expected here";
-            return Err(Error::not_offered(&document, "", what));
+            return Err(Error::not_offered(&document, what));
         }
     };
     let count = offers.len();
     if count > OFFERS_MAX {
         let what = format!("at most {OFFERS_MAX} offers are taken at a time, these are {count}");
-        return Err(Error::not_offered(&document, "", &what));
+        return Err(Error::not_offered(&document, &what));
     }
     let placed = offers.into_iter().enumerate().map(|(index, offer)| Placed {
         offer,
         places: Places::document(place(message, index, count)),
+        draft: None,
     });
     Ok(placed.collect())
 }

@@ -6,6 +6,7 @@ use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
+use wsag::Named;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
@@ -15,15 +16,13 @@ use wsag::time::DateTime;
 use wsag::{Places, Violations};
 
 use super::demands;
-use super::exchange::{OfferMessage, Placed};
-use super::offers::Arrival;
+use super::offers::{Arrival, Placed};
 use crate::agreement::{Agreement, NegotiationInstance};
-use crate::negotiation::agreements::pending::DecisionTime;
 use crate::negotiation::idempotency::kept;
 use crate::negotiation::negotiations::{Opened, Opening, opening_document};
-use crate::negotiation::request::Request;
 use crate::negotiation::request::json::{At, Check, Json, Object};
-use crate::negotiation::views::offer::WordedOffer;
+use crate::negotiation::request::{DecisionTime, Request};
+use crate::negotiation::views::offer::{WordedOffer, content};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
 use crate::planner::Initiation;
@@ -80,14 +79,6 @@ impl AnswersView {
     }
 }
 
-/// Which words a request changes.
-enum Base {
-    /// The words of its template.
-    Template,
-    /// The words of an offer that was made or accepted before.
-    Offer(Box<AgreementOffer>),
-}
-
 /// The properties of a request in a negotiation.
 #[derive(Default)]
 struct OfItself {
@@ -117,19 +108,20 @@ impl Negotiation {
             .reading(move |this| this.read_opening_request(&body))
             .await??;
         let (base, replaced) = match opening.agreement {
-            None => (Base::Template, None),
+            None => (None, None),
             Some(id) => {
                 let replaced = self.stored(&Scope::Party(party.to_owned()), id).await?;
-                let offer = self.words_of(id).await?.offer()?;
-                (Base::Offer(offer), Some(replaced))
+                (Some(self.words_of(id).await?.offer()?), Some(replaced))
             }
         };
-        let (offer, places) = self.asked(party, request, base, replaced).await?;
         let of_itself = OfItself {
             constraints,
             ..OfItself::default()
         };
-        let offer = spoken(offer, of_itself, NegotiationOfferState::Solicited);
+        let solicited = NegotiationOfferState::Solicited;
+        let placed = self
+            .asked(party, request, of_itself, solicited, base, replaced)
+            .await?;
         let mut instance = self.opened_by(party, &opening).await?;
         let arrival = Arrival {
             key: key.as_ref().map(|key| key.step(0)),
@@ -139,7 +131,7 @@ impl Negotiation {
                 idempotency: None,
             }),
         };
-        let said = self.answer(&instance, Placed { offer, places }, arrival).await?;
+        let said = self.answer(&instance, placed, arrival).await?;
         // Of the same request sent twice it is the one that was opened first.
         if let Some(first) = said
             .first()
@@ -165,7 +157,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         request: Json,
         pointer: String,
-        asked: OfferMessage,
+        otherwise: NegotiationOfferState,
     ) -> Result<Placed, Error> {
         let (request, of_itself) = self
             .reading(move |this| {
@@ -186,28 +178,15 @@ impl Negotiation {
                 let message = "the id of an offer of this negotiation is expected";
                 return refused("/counterOfferTo", message);
             };
-            let words = WordedOffer::read(row, &document)?.words;
-            Base::Offer(Box::new(AgreementOffer {
-                name: words.name,
-                agreement_id: None,
-                context: words.context,
-                terms: words.terms,
-            }))
+            Some(Box::new(content(&WordedOffer::read(row, &document)?.words)))
         } else if let Some(agreement) = instance.agreement {
-            Base::Offer(self.words_of(agreement).await?.offer()?)
+            Some(self.words_of(agreement).await?.offer()?)
         } else {
-            Base::Template
-        };
-        let otherwise = match asked {
-            OfferMessage::Negotiate => NegotiationOfferState::Solicited,
-            OfferMessage::Advertise => NegotiationOfferState::Advisory,
+            None
         };
         let replaced = self.replaced(instance).await?;
-        let (offer, places) = self.asked(&instance.party, request, base, replaced).await?;
-        Ok(Placed {
-            offer: spoken(offer, of_itself, otherwise),
-            places,
-        })
+        self.asked(&instance.party, request, of_itself, otherwise, base, replaced)
+            .await
     }
 
     /// A request that opens a negotiation, with its members about the negotiation.
@@ -218,15 +197,11 @@ impl Negotiation {
         self.read_request(&At::root(&Json::parse(body)?), &ABOUT, |check, object| {
             let opening = Opening {
                 expires: object
-                    .get("expires")
-                    .and_then(|at| self.future(check, &at))
+                    .read(check, "expires", |check, at| self.future(check, at))
                     .map(|at| Time(at.floor())),
-                agreement: object.get("agreement").and_then(|at| {
-                    let id = check.text(&at)?.parse().ok();
-                    if id.is_none() {
-                        check.add(&at.pointer, "the id of an agreement is expected");
-                    }
-                    id
+                agreement: object.read(check, "agreement", |check, at| {
+                    let id = check.text(at)?.parse().ok();
+                    id.or_else(|| check.wrong(at, "the id of an agreement is expected"))
                 }),
             };
             (opening, read_demands(check, object))
@@ -237,19 +212,14 @@ impl Negotiation {
     fn read_of_itself(&self, request: &At<'_>) -> Result<(Request, OfItself), Error> {
         self.read_request(request, &OF_ITSELF, |check, object| OfItself {
             constraints: read_demands(check, object),
-            id: object.get("id").and_then(|at| check.token(&at)),
-            to: object.get("counterOfferTo").and_then(|at| check.token(&at)),
-            state: object.get("state").and_then(|at| {
-                let state = NegotiationOfferState::of(&check.text(&at)?);
-                if state.is_none() {
-                    check.add(
-                        &at.pointer,
-                        "Advisory, Solicited, Acceptable or Rejected is expected",
-                    );
-                }
-                state
+            id: object.read(check, "id", Check::token),
+            to: object.read(check, "counterOfferTo", Check::token),
+            state: object.read(check, "state", |check, at| {
+                let state = NegotiationOfferState::parse(&check.text(at)?);
+                let message = "Advisory, Solicited, Acceptable or Rejected is expected";
+                state.or_else(|| check.wrong(at, message))
             }),
-            expires: object.get("expires").and_then(|at| self.future(check, &at)),
+            expires: object.read(check, "expires", |check, at| self.future(check, at)),
         })
     }
 
@@ -261,14 +231,17 @@ impl Negotiation {
         Some(time)
     }
 
-    /// The offer that a request asks with, found to be right.
+    /// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
+    /// the state `otherwise` where the request names none.
     async fn asked(
         &self,
         party: &str,
         request: Request,
-        base: Base,
+        of_itself: OfItself,
+        otherwise: NegotiationOfferState,
+        base: Option<Box<AgreementOffer>>,
         replaced: Option<Agreement>,
-    ) -> Result<(AgreementOffer, Places), Error> {
+    ) -> Result<Placed, Error> {
         let party = party.to_owned();
         self.reading(move |this| {
             let Request { wish, places, .. } = request;
@@ -277,8 +250,8 @@ impl Negotiation {
                 return refused(&places, "/pending", message);
             }
             let offer = match base {
-                Base::Template => wish.offer(&request.offered.template),
-                Base::Offer(offer) => {
+                None => wish.offer(&request.offered.template),
+                Some(offer) => {
                     let of = offer.context.template_id.as_deref().unwrap_or_default();
                     if let Some(named) = &request.named
                         && named != of
@@ -289,8 +262,13 @@ impl Negotiation {
                     wish.change(&offer, this.templates.get(of).map(|of| &of.template))
                 }
             };
-            this.drafts_of(&offer, &places, &party, replaced.as_ref())?;
-            Ok((offer, places))
+            let drafts = this.drafts_of(&offer, &places, &party, replaced.as_ref())?;
+            let draft = drafts.into_iter().next().filter(|_| offer.terms.is_conjunctive());
+            Ok(Placed {
+                offer: spoken(offer, of_itself, otherwise),
+                places,
+                draft,
+            })
         })
         .await?
     }
@@ -304,8 +282,8 @@ fn refused<T>(places: &Places, member: &str, message: &str) -> Result<T, Error> 
 }
 
 fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraints {
-    let demands = object.get(demands::MEMBER);
-    demands.map_or_else(NegotiationConstraints::default, |at| demands::read(check, &at))
+    let demands = object.read(check, demands::MEMBER, |check, at| Some(demands::read(check, at)));
+    demands.unwrap_or_default()
 }
 
 /// An offer as it enters a negotiation, with the defaults of the members that it leaves out.

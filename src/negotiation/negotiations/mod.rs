@@ -5,6 +5,7 @@ pub(super) mod counter;
 pub(super) mod demands;
 pub(super) mod exchange;
 pub(super) mod flat;
+pub(super) mod list;
 pub(super) mod offers;
 pub(super) mod proposals;
 pub(super) mod relaxations;
@@ -18,16 +19,15 @@ use wsag::negotiations::{
     initiate_negotiation_output, terminate_negotiation_input, terminate_negotiation_response,
 };
 use wsag::time::DateTime;
-use wsag::{Document, Message, Violation, ViolationKind, Violations};
+use wsag::{Document, Message, Violations};
 
-use super::idempotency::{kept, repeated};
-use super::views::{MoneyView, instant, second};
-use super::{Error, Input, Negotiation, RequestKey, Scope};
+use super::idempotency::{StoredAnswer, kept, told};
+use super::request::read_ending;
+use super::views::values::{MoneyView, instant, second};
+use super::{Error, Input, Negotiation, RequestKey, Scope, error};
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use crate::clock::second_of;
-use crate::negotiation::agreements::terminate::read_reason;
-use crate::negotiation::negotiations::exchange::StoredAnswer;
-use crate::negotiation::views::offer::{OfferView, WordedOffer};
+use crate::negotiation::views::offer::{FoundOfferView, OfferView, WordedOffer};
 use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
@@ -142,17 +142,14 @@ impl Negotiation {
         document: String,
         key: Option<RequestKey>,
     ) -> Result<Opened, Error> {
-        let hash = key.as_ref().map(RequestKey::hash);
         let initiation = Initiation {
             negotiation: self.opened_by(party, &opening).await?,
             document,
             idempotency: key.map(|key| key.kept(|opened| kept(&Opened::of(opened)))),
         };
-        match self.planner.initiate(initiation).await {
-            Ok(opened) => Ok(Opened::of(&opened)),
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
-            Err(why) => Err(why.into()),
-        }
+        told(self.planner.initiate(initiation).await, |opened| {
+            Opened::of(&opened)
+        })
     }
 
     /// The negotiation that is asked for; nothing is stored.
@@ -196,17 +193,13 @@ impl Negotiation {
             _ => {
                 let what =
                     "wsag-neg:InitiateNegotiationInput or wsag-neg:NegotiationContext is expected here";
-                return Err(Error::not_offered(&document, "", what));
+                return Err(Error::not_offered(&document, what));
             }
         };
         let context = &input.context;
         let mut found = Vec::new();
         let mut wrong = |below: &str, message: &str| {
-            found.push(Violation {
-                path: format!("{place}/wsag-neg:{below}"),
-                kind: ViolationKind::Value,
-                message: message.to_owned(),
-            });
+            found.push(error::wrong(format!("{place}/wsag-neg:{below}"), message));
         };
         if context.agreement_responder != NegotiationRole::NegotiationResponder {
             wrong(
@@ -254,7 +247,7 @@ impl Negotiation {
             let said = offers
                 .into_iter()
                 .map(|(row, document)| WordedOffer::read(row, &document));
-            let said = said.collect::<Result<Vec<_>, Error>>()?;
+            let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;
             view.offers = said.iter().map(WordedOffer::view).collect();
@@ -262,12 +255,24 @@ impl Negotiation {
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
-                templates: this.templates.all().cloned().collect(),
+                templates: this.templates.all().map(|of| of.template.clone()).collect(),
                 offers: said.iter().map(WordedOffer::document).collect(),
             };
             Ok((view, properties.to_xml()))
         })
         .await?
+    }
+
+    /// An offer by the id that the service gave it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView, Error> {
+        let said = self.worded(id).await?;
+        Ok(FoundOfferView {
+            negotiation: self.instance(scope, said.row.negotiation).await?.id,
+            offer: said.view(),
+        })
     }
 
     /// Ends a negotiation before its time, as a TerminateInput asks, or an object with a reason; an empty body asks for it
@@ -288,20 +293,17 @@ impl Negotiation {
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
-        if !input.bytes().is_empty() {
-            self.reading(move |_| read_end(&input)).await??;
-        }
-        let hash = key.as_ref().map(RequestKey::hash);
+        let is_right = |message: &Message| matches!(message, Message::TerminateNegotiationInput(_));
+        self.reading(move |_| read_ending(&input, is_right, "wsag-neg:TerminateInput"))
+            .await??;
         let end = NegotiationEnd {
             id,
             party: scope.party().map(ToOwned::to_owned),
             idempotency: key.map(|key| key.kept(|ended| kept(&told_of_end(ended)))),
         };
         match self.planner.end_negotiation(end).await {
-            Ok(ended) => Ok(told_of_end(&ended)),
-            Err(planner::Error::Repeated(earlier)) => repeated(&earlier, hash.as_deref()),
             Err(planner::Error::NotFound) => Err(over(&self.instance(scope, id).await?)),
-            Err(why) => Err(why.into()),
+            ended => told(ended, |ended| told_of_end(&ended)),
         }
     }
 
@@ -371,22 +373,6 @@ fn opening_of(text: &str) -> Result<InitiateInput, Error> {
     match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
         Message::InitiateNegotiationInput(input) => Ok(*input),
         _ => Err(unreadable("it is another document".to_owned())),
-    }
-}
-
-fn read_end(input: &Input) -> Result<(), Error> {
-    let body = match input {
-        Input::Xml(body) => body,
-        Input::Json(body) => return read_reason(body),
-    };
-    let document = Document::parse(body).map_err(Error::Malformed)?;
-    match wsag::read(&document).map_err(Error::Invalid)? {
-        Message::TerminateNegotiationInput(_) => Ok(()),
-        _ => Err(Error::not_offered(
-            &document,
-            "",
-            "wsag-neg:TerminateInput is expected here",
-        )),
     }
 }
 

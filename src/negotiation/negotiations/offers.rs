@@ -7,24 +7,32 @@ use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::guard;
 use wsag::negotiations::{
-    NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole, negotiate_input,
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
+    negotiate_input,
 };
-use wsag::{Places, Violation, ViolationKind, Violations};
+use wsag::{Places, Violation, Violations};
 
-use super::answers::Answer;
 use super::counter::{counter, others, readings, sayable, weights};
-use super::exchange::Placed;
 use super::over;
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
 };
-use crate::negotiation::agreements::accept::only;
-use crate::negotiation::idempotency::{kept, repeated};
+use crate::negotiation::error::wrong;
+use crate::negotiation::idempotency::{kept, kept_answer};
 use crate::negotiation::request::json::TOKEN_MAX;
+use crate::negotiation::request::offer::{Draft, only};
 use crate::negotiation::views::offer::{Negotiated, WordedOffer};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Scope};
 use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Suggestion};
+
+/// An offer, and where its maker has it.
+pub(in crate::negotiation) struct Placed {
+    pub(in crate::negotiation) offer: OfferDocument,
+    pub(in crate::negotiation) places: Places,
+    /// The request that it makes, where that was found as it was read and it leaves no choice.
+    pub(in crate::negotiation) draft: Option<Draft>,
+}
 
 /// How an offer comes to the table.
 pub(in crate::negotiation) struct Arrival {
@@ -45,11 +53,11 @@ impl Understood {
     /// A question of the provider to itself; it proposes the answer.
     pub(in crate::negotiation) fn of_provider(
         suggestion: Suggestion,
-        demands: Arc<CompiledConstraints>,
+        demands: &NegotiationConstraints,
     ) -> Self {
         Self {
             state: OfferState::Solicited,
-            demands,
+            demands: Arc::new(CompiledConstraints::compile(demands)),
             about: About::Proposal(Box::new(suggestion)),
         }
     }
@@ -75,7 +83,7 @@ impl Negotiation {
             Err(violations) => {
                 let rejection = Rejection::Violations(violations);
                 let offer = &placed.offer;
-                return Ok(vec![self.rejected(instance.id, None, offer, &rejection).said()]);
+                return Ok(vec![self.rejected(instance.id, None, offer, &rejection)]);
             }
         };
         if is_first {
@@ -94,12 +102,16 @@ impl Negotiation {
     pub(in crate::negotiation) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<WordedOffer>, Error> {
         let mut said = Vec::with_capacity(ids.len());
         for id in ids {
-            let (row, document) = self.store.offer(*id).await?.ok_or(Error::NotFound)?;
-            if row.creator == OfferCreator::Responder {
-                said.push(WordedOffer::read(row, &document)?);
-            }
+            said.push(self.worded(*id).await?);
         }
+        said.retain(|of| of.row.creator == OfferCreator::Responder);
         Ok(said)
+    }
+
+    /// A stored offer, with its words.
+    pub(in crate::negotiation) async fn worded(&self, id: Uuid) -> Result<WordedOffer, Error> {
+        let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
+        Ok(WordedOffer::read(row, &document)?)
     }
 
     /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that
@@ -117,7 +129,7 @@ impl Negotiation {
         }
         let now = self.clock.now();
         let offers = self.store.offers(instance.id).await?.into_iter();
-        let held: Result<Vec<WordedOffer>, Error> = offers
+        let held: Result<Vec<WordedOffer>, _> = offers
             .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
             .map(|(row, document)| WordedOffer::read(row, &document))
             .collect();
@@ -125,9 +137,7 @@ impl Negotiation {
         if !said.is_empty() {
             return Ok(Negotiated { said });
         }
-        let (row, document) = self.store.offer(parent).await?.ok_or(Error::NotFound)?;
-        let state = row.state;
-        let offer = WordedOffer::read(row, &document)?.words;
+        let WordedOffer { row, words: offer } = self.worded(parent).await?;
         let (offer, demands) = self
             .reading(move |_| {
                 let demands = CompiledConstraints::compile(&offer.constraints);
@@ -135,11 +145,15 @@ impl Negotiation {
             })
             .await?;
         let understood = Understood {
-            state,
+            state: row.state,
             demands,
             about: About::Negotiation(instance.id),
         };
-        let placed = Placed { offer, places };
+        let placed = Placed {
+            offer,
+            places,
+            draft: None,
+        };
         let answers = self.counter_offers(instance, parent, understood, &placed).await?;
         let arrival = Arrival { key, opening: None };
         let said = self.bargain(instance, &placed, None, answers, arrival).await?;
@@ -153,8 +167,8 @@ impl Negotiation {
         parent: Uuid,
         understood: Understood,
         placed: &Placed,
-    ) -> Result<Vec<Answer>, Error> {
-        let Placed { offer, places } = placed;
+    ) -> Result<Vec<WordedOffer>, Error> {
+        let Placed { offer, places, .. } = placed;
         let mut rejected = None;
         for asked in readings(offer) {
             let tried = self
@@ -181,13 +195,19 @@ impl Negotiation {
         understood: &Understood,
         placed: &Placed,
         asked: AgreementOffer,
-    ) -> Result<Result<Vec<Answer>, Rejection>, Error> {
+    ) -> Result<Result<Vec<WordedOffer>, Rejection>, Error> {
         let (party, places) = (instance.party.clone(), placed.places.clone());
         let replaced = self.replaced(instance).await?;
+        let known = placed.draft.clone();
         let (asked, places, replaced, drafted) = self
             .reading(move |this| {
-                let drafted = this.drafts_of(&asked, &places, &party, replaced.as_ref());
-                (asked, places, replaced, drafted.and_then(only))
+                let drafted = match known {
+                    Some(draft) => Ok(draft),
+                    None => this
+                        .drafts_of(&asked, &places, &party, replaced.as_ref())
+                        .and_then(only),
+                };
+                (asked, places, replaced, drafted)
             })
             .await?;
         let mut draft = match drafted {
@@ -214,9 +234,7 @@ impl Negotiation {
         let quote = match self.planner.quote(ask).await {
             Ok(quote) => quote,
             Err(planner::Error::NotFound) if !matches!(understood.about, About::Opening(_)) => {
-                return Err(self
-                    .is_over(&Scope::Party(instance.party.clone()), instance.id)
-                    .await);
+                return Err(self.is_over(instance).await);
             }
             Err(why) => return Err(why.into()),
         };
@@ -254,12 +272,11 @@ impl Negotiation {
                         }
                     }
                 }
-                counters.push((counter, candidate));
-            }
-            for (_, candidate) in &mut counters {
-                candidate.terms.confidence = job
+                let confidence = job
                     .as_ref()
                     .and_then(|job| this.confidence_in(&candidate.terms, &party, job));
+                candidate.terms.confidence = confidence;
+                counters.push((counter, candidate));
             }
             if counters.is_empty() {
                 return Err(match quote.refusal {
@@ -273,7 +290,7 @@ impl Negotiation {
             // In the planner's order where they meet the same.
             counters.sort_by_key(|(counter, _)| counter.unmet);
             let put =
-                |(counter, candidate)| this.counter_offer(id, parent, &offer, counter, candidate, state);
+                |(counter, candidate)| this.counter_offer(id, (parent, &offer), counter, candidate, state);
             Ok(counters.into_iter().map(put).collect())
         })
         .await
@@ -284,23 +301,18 @@ impl Negotiation {
     async fn bargain(
         &self,
         instance: &NegotiationInstance,
-        Placed { offer, places }: &Placed,
+        Placed { offer, places, .. }: &Placed,
         incoming: Option<OfferWords>,
-        answers: Vec<Answer>,
+        answers: Vec<WordedOffer>,
         Arrival { key, opening }: Arrival,
     ) -> Result<Vec<WordedOffer>, Error> {
         let is_opened = opening.is_none();
-        let hash = key.as_ref().map(RequestKey::hash);
-        let (answers, words): (Vec<OfferWords>, Vec<OfferDocument>) = answers
-            .into_iter()
-            .map(|answer| (answer.put, answer.words))
-            .unzip();
         let state = offer.offer_context.state;
         let bargain = Bargain {
             negotiation: instance.id,
             opening,
             incoming,
-            answers,
+            answers: answers.iter().map(WordedOffer::to_store).collect(),
             otherwise: match state {
                 NegotiationOfferState::Solicited => OfferState::Rejected,
                 _ => OfferState::Advisory,
@@ -308,18 +320,14 @@ impl Negotiation {
             idempotency: key.map(|key| key.kept(kept)),
         };
         let rejection = match self.planner.bargain(bargain).await {
-            Ok(answered) => {
-                let said = answered.into_iter().zip(words);
-                return Ok(said.map(|(row, words)| WordedOffer { row, words }).collect());
+            Ok(stored) => {
+                let said = stored.into_iter().zip(answers);
+                let said = said.map(|(row, answer)| WordedOffer { row, ..answer });
+                return Ok(said.collect());
             }
-            Err(planner::Error::NotFound) if is_opened => {
-                return Err(self
-                    .is_over(&Scope::Party(instance.party.clone()), instance.id)
-                    .await);
-            }
-            Err(planner::Error::Repeated(earlier)) => {
-                let before: Vec<Uuid> = repeated(&earlier, hash.as_deref())?;
-                return self.said_before(&before).await;
+            Err(planner::Error::NotFound) if is_opened => return Err(self.is_over(instance).await),
+            Err(planner::Error::Repeated(before)) => {
+                return self.said_before(&kept_answer::<Vec<Uuid>>(&before)?).await;
             }
             // There is none that could say so.
             Err(why) if !is_opened => return Err(why.into()),
@@ -337,7 +345,7 @@ impl Negotiation {
             }
             Err(why) => return Err(why.into()),
         };
-        Ok(vec![self.rejected(instance.id, None, offer, &rejection).said()])
+        Ok(vec![self.rejected(instance.id, None, offer, &rejection)])
     }
 
     /// Checks an offer against the rules of the tree. The first offer finds the tree empty. The result has the other offers
@@ -345,7 +353,7 @@ impl Negotiation {
     pub(in crate::negotiation) async fn understand(
         &self,
         instance: &NegotiationInstance,
-        Placed { offer, places }: &Placed,
+        Placed { offer, places, .. }: &Placed,
         is_first: bool,
     ) -> Result<Result<(Understood, OfferWords), Vec<Violation>>, Error> {
         let context = &offer.offer_context;
@@ -496,8 +504,8 @@ impl Negotiation {
     }
 
     /// Why a negotiation is no longer on the planner's table.
-    pub(in crate::negotiation) async fn is_over(&self, scope: &Scope, id: Uuid) -> Error {
-        match self.instance(scope, id).await {
+    pub(in crate::negotiation) async fn is_over(&self, before: &NegotiationInstance) -> Error {
+        match self.instance(&Scope::All, before.id).await {
             Ok(instance) => over(&instance),
             Err(why) => why,
         }
@@ -517,11 +525,7 @@ pub(in crate::negotiation) fn violation(
     below: &str,
     message: impl Into<String>,
 ) -> Violation {
-    Violation {
-        path: places.below(below),
-        kind: ViolationKind::Value,
-        message: message.into(),
-    }
+    wrong(places.below(below), message)
 }
 
 pub(in crate::negotiation) fn invalid(violations: Vec<Violation>) -> Error {

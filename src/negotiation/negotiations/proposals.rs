@@ -2,89 +2,30 @@
 //! like any other. The planner makes suggestions; here they become documents. An offer that is not accepted lapses, and
 //! nothing has moved.
 
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::Places;
-use wsag::agreements::AgreementOffer;
-use wsag::constraints::CompiledConstraints;
-use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
-    NegotiationOfferState, NegotiationRole, negotiate_output,
-};
 use wsag::time::DateTime;
 
-use super::exchange::Placed;
-use super::offers::Understood;
+use super::offers::{Placed, Understood};
 use super::opening_document;
 use crate::agreement::{
-    Agreement, GuaranteeState, Money, NegotiationInstance, NegotiationOffer, Obligated, OfferCreator,
-    OfferState, OfferTerms, ProposalReason,
+    Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
 };
 use crate::clock::MICROS_PER_SECOND;
 use crate::negotiation::request::flat_request::FlatRequest;
-use crate::negotiation::views::{MoneyView, second};
+use crate::negotiation::views::agreement::{ProposalView, ProposedView};
+use crate::negotiation::views::offer::WordedOffer;
+use crate::negotiation::views::values::{MoneyView, second};
 use crate::negotiation::{Error, Negotiation};
-use crate::planner::{Bargain, OfferWords, Proposed, Suggestion};
+use crate::planner::{Bargain, Proposed, Suggestion};
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
 const UNANSWERED_MAX: u32 = 1_000;
 /// Seconds by which a proposal outlives its offers, which are found a little after it was thought of.
 const OUTLIVES: i64 = 10;
-
-/// A proposal of the provider about an agreement.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProposalView {
-    /// The negotiation in which it is proposed.
-    pub negotiation: Uuid,
-    /// `better-fit` or `broken`.
-    pub reason: String,
-    /// Until when it can be accepted.
-    pub expires: String,
-    /// The payment to its party, by the agreement's terms, because it was not kept, whether or not this is accepted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub penalties: Vec<MoneyView>,
-    /// The offers that can be accepted, the best first.
-    pub offers: Vec<ProposedView>,
-}
-
-/// Something that can be accepted in place of an agreement.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProposedView {
-    /// The offer's id, by which it is accepted.
-    pub id: Uuid,
-    /// The resource that it lies on.
-    pub resource: String,
-    /// Nodes.
-    pub nodes: u32,
-    /// Where it would start.
-    pub start: String,
-    /// Where it would end.
-    pub end: String,
-    /// Its price, where something is charged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price: Option<MoneyView>,
-}
-
-impl ProposedView {
-    fn of(id: Uuid, terms: &OfferTerms) -> Self {
-        let slot = terms.placement();
-        Self {
-            id,
-            resource: terms.resource.clone(),
-            nodes: terms.nodes(),
-            start: second(slot.start),
-            end: second(slot.end),
-            price: terms.price.map(MoneyView::of),
-        }
-    }
-}
 
 impl Negotiation {
     /// Makes offers of the planner's suggestions, until it is told to stop; first for the agreements that were lost just
@@ -151,18 +92,21 @@ impl Negotiation {
         };
         let offered = self.templates.get(&agreement.template);
         let agreed = wish.change(&offer, offered.map(|of| &of.template));
-        let (root, words) = self.as_agreed(&instance, agreed);
-        let demands = Arc::new(CompiledConstraints::compile(&words.constraints));
-        let understood = Understood::of_provider(suggestion, demands);
+        // The root of the proposal is the agreement in the provider's words.
+        let template = agreed.context.template_id.clone().unwrap_or_default();
+        let mut root = self.offer_of_ours(instance.id, (None, &template), OfferState::Advisory, agreed);
+        root.row.expires = Some(instance.expires);
+        let incoming = root.to_store();
+        let understood = Understood::of_provider(suggestion, &root.words.constraints);
         let placed = Placed {
-            offer: words,
+            offer: root.words,
             places: Places::document(""),
+            draft: None,
         };
         let answers = self
-            .counter_offers(&instance, root.offer.id, understood, &placed)
+            .counter_offers(&instance, root.row.id, understood, &placed)
             .await?;
-        let answers: Vec<OfferWords> = answers.into_iter().map(|answer| answer.put).collect();
-        if answers.iter().all(|of| of.offer.state == OfferState::Rejected) {
+        if answers.iter().all(|of| of.row.state == OfferState::Rejected) {
             return Err(Error::Conflict("there is no other place".to_owned()));
         }
         let proposed = Proposed {
@@ -170,8 +114,8 @@ impl Negotiation {
             offers: Bargain {
                 opening: None,
                 negotiation: instance.id,
-                incoming: Some(root),
-                answers,
+                incoming: Some(incoming),
+                answers: answers.iter().map(WordedOffer::to_store).collect(),
                 otherwise: OfferState::Rejected,
                 idempotency: None,
             },
@@ -179,49 +123,6 @@ impl Negotiation {
         };
         self.planner.propose(proposed).await?;
         Ok(instance.id)
-    }
-
-    /// The root of a proposal: the agreement in the provider's words.
-    fn as_agreed(
-        &self,
-        instance: &NegotiationInstance,
-        agreed: AgreementOffer,
-    ) -> (OfferWords, OfferDocument) {
-        let id = Uuid::now_v7();
-        let words = OfferDocument {
-            offer_id: id.to_string(),
-            name: agreed.name,
-            offer_context: NegotiationOfferContext {
-                counter_offer_to: agreed.context.template_id.clone().unwrap_or_default(),
-                expiration_time: None,
-                creator: NegotiationRole::NegotiationResponder,
-                state: NegotiationOfferState::Advisory,
-                state_extensions: Vec::new(),
-                extensions: Vec::new(),
-            },
-            context: agreed.context,
-            terms: agreed.terms,
-            constraints: NegotiationConstraints::default(),
-        };
-        let put = OfferWords {
-            offer: NegotiationOffer {
-                id,
-                negotiation: instance.id,
-                name: id.to_string(),
-                parent: None,
-                creator: OfferCreator::Responder,
-                state: OfferState::Advisory,
-                created: self.clock.micros(),
-                expires: Some(instance.expires),
-                terms: None,
-                refusal: None,
-                held: None,
-                released: None,
-                agreement: None,
-            },
-            document: negotiate_output(std::slice::from_ref(&words)),
-        };
-        (put, words)
     }
 
     /// The present proposals of the provider about an agreement.

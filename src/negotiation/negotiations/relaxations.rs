@@ -4,9 +4,9 @@ use wsag::agreements::AgreementOffer;
 use wsag::time::DateTime;
 use wsag::{Document, Places};
 
+use crate::negotiation::Negotiation;
 use crate::negotiation::request::flat_request::FlatRequest;
-use crate::negotiation::views::RelaxationView;
-use crate::negotiation::{Negotiation, RefusalView};
+use crate::negotiation::views::refusal::{RefusalView, RelaxationView};
 
 impl Negotiation {
     /// A refusal of an offer, with only the changes after which the offer would still keep to its template. The plan has found

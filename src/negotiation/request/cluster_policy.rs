@@ -51,18 +51,11 @@ impl Negotiation {
         let asked = some_of(&all, SIZES_MAX);
         let (mut sizes, mut why) = (Vec::new(), None);
         for (shape, there) in &asked {
-            let is_cut = proposal.preemption.is_some();
-            let prospective = ProspectiveJob {
-                party: proposal.party.clone(),
-                application: job.application.clone(),
-                nodes: there.nodes,
-                seconds: if is_cut {
-                    PIECE_SECONDS.min(there.duration)
-                } else {
-                    there.duration
-                },
-            };
-            if let Some(said) = cluster.refusal_of(prospective).await {
+            let mut size = *there;
+            if proposal.preemption.is_some() {
+                size.duration = PIECE_SECONDS.min(size.duration);
+            }
+            if let Some(said) = cluster.refusal_of(prospective(proposal, job, size)).await {
                 sizes.push(*shape);
                 why.get_or_insert(said);
             }
@@ -88,14 +81,7 @@ impl Negotiation {
         let (resource, cluster) = self.clusters.iter().find(|(name, _)| *name == terms.resource)?;
         let judged = async {
             for size in some_of(&sizes_of(terms), SIZES_MAX) {
-                let said = cluster
-                    .refusal_of(ProspectiveJob {
-                        party: proposal.party.clone(),
-                        application: job.application.clone(),
-                        nodes: size.nodes,
-                        seconds: size.duration,
-                    })
-                    .await;
+                let said = cluster.refusal_of(prospective(proposal, job, size)).await;
                 if said.is_some() {
                     return said;
                 }
@@ -108,6 +94,16 @@ impl Negotiation {
             sizes: Vec::new(),
             why,
         })
+    }
+}
+
+/// The job of a proposal in this size, as clusters judge it.
+fn prospective(proposal: &Proposal, job: &Job, size: Shape) -> ProspectiveJob {
+    ProspectiveJob {
+        party: proposal.party.clone(),
+        application: job.application.clone(),
+        nodes: size.nodes,
+        seconds: size.duration,
     }
 }
 

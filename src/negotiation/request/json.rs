@@ -6,9 +6,10 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use wsag::time::DateTime;
-use wsag::{Violation, ViolationKind, Violations};
+use wsag::{Violation, Violations};
 
 use crate::negotiation::Error;
+use crate::negotiation::error::wrong;
 
 /// How deep values may stand in each other, as in XML: no request needs a quarter of it.
 const DEPTH_MAX: usize = 32;
@@ -209,18 +210,17 @@ impl<'j> At<'j> {
 impl Check {
     /// Notes a fault at a place.
     pub(in crate::negotiation) fn add(&mut self, pointer: &str, message: impl Into<String>) {
-        self.found.push(Violation {
-            path: pointer.to_owned(),
-            kind: ViolationKind::Value,
-            message: message.into(),
-        });
+        self.found.push(wrong(pointer, message));
     }
 
-    fn expected(&mut self, at: &At<'_>, what: &str) {
-        self.add(
-            &at.pointer,
-            format!("{what} is expected, not {}", at.value.kind()),
-        );
+    /// Notes a fault of a value, which is therefore none.
+    pub(in crate::negotiation) fn wrong<T>(&mut self, at: &At<'_>, message: impl Into<String>) -> Option<T> {
+        self.add(&at.pointer, message);
+        None
+    }
+
+    fn expected<T>(&mut self, at: &At<'_>, what: &str) -> Option<T> {
+        self.wrong(at, format!("{what} is expected, not {}", at.value.kind()))
     }
 
     /// The value read, where there is no fault.
@@ -234,8 +234,7 @@ impl Check {
     /// An object that has no members but these.
     pub(in crate::negotiation) fn object<'j>(&mut self, at: &At<'j>, known: &[&str]) -> Option<Object<'j>> {
         let Some(object) = at.members() else {
-            self.expected(at, "an object");
-            return None;
+            return self.expected(at, "an object");
         };
         for (name, _) in object.members {
             if !known.contains(&name.as_str()) {
@@ -248,18 +247,17 @@ impl Check {
 
     /// A list's values.
     pub(in crate::negotiation) fn list<'j>(&mut self, at: &At<'j>) -> Vec<At<'j>> {
-        if !matches!(at.value, Json::List(_)) {
-            self.expected(at, "a list");
+        match at.value {
+            Json::List(_) => at.values(),
+            _ => self.expected(at, "a list").unwrap_or_default(),
         }
-        at.values()
     }
 
     /// A text that is not empty.
     pub(in crate::negotiation) fn text(&mut self, at: &At<'_>) -> Option<String> {
         let text = self.any_text(at)?;
         if text.is_empty() {
-            self.add(&at.pointer, "a text that is not empty is expected");
-            return None;
+            return self.wrong(at, "a text that is not empty is expected");
         }
         Some(text)
     }
@@ -269,8 +267,7 @@ impl Check {
         let text = self.text(at)?;
         if text.contains(char::is_whitespace) || text.len() > TOKEN_MAX {
             let message = format!("a text of at most {TOKEN_MAX} bytes, without spaces, is expected");
-            self.add(&at.pointer, message);
-            return None;
+            return self.wrong(at, message);
         }
         Some(text)
     }
@@ -278,8 +275,7 @@ impl Check {
     /// A text that a document can carry, which may be empty.
     pub(in crate::negotiation) fn any_text(&mut self, at: &At<'_>) -> Option<String> {
         let Json::Text(text) = at.value else {
-            self.expected(at, "a text");
-            return None;
+            return self.expected(at, "a text");
         };
         let carried = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
         if let Some(c) = text.chars().find(|c| !carried(*c)) {
@@ -287,19 +283,17 @@ impl Check {
                 "it has the character U+{:04X}, which no document can carry",
                 u32::from(c)
             );
-            self.add(&at.pointer, message);
-            return None;
+            return self.wrong(at, message);
         }
         Some(text.clone())
     }
 
     /// `true` or `false`.
     pub(in crate::negotiation) fn boolean(&mut self, at: &At<'_>) -> Option<bool> {
-        if let Json::Bool(value) = at.value {
-            return Some(*value);
+        match at.value {
+            Json::Bool(value) => Some(*value),
+            _ => self.expected(at, "true or false"),
         }
-        self.expected(at, "true or false");
-        None
     }
 
     /// A whole number from 1 on.
@@ -309,16 +303,12 @@ impl Check {
         max: T,
     ) -> Option<T> {
         let Json::Number(number) = at.value else {
-            self.expected(at, "a whole number");
-            return None;
+            return self.expected(at, "a whole number");
         };
         let value = number.as_u64().filter(|value| *value > 0);
         let read = value.and_then(|value| T::try_from(value).ok());
-        if read.is_none() {
-            let message = format!("a whole number from 1 to {max} is expected, not {number}");
-            self.add(&at.pointer, message);
-        }
-        read
+        let message = || format!("a whole number from 1 to {max} is expected, not {number}");
+        read.or_else(|| self.wrong(at, message()))
     }
 
     /// A number of a range.
@@ -329,31 +319,20 @@ impl Check {
         allowed: impl Fn(f64) -> bool,
     ) -> Option<f64> {
         let Json::Number(number) = at.value else {
-            self.expected(at, expected);
-            return None;
+            return self.expected(at, expected);
         };
         let value = number
             .as_f64()
             .filter(|value| value.is_finite() && allowed(*value));
-        if value.is_none() {
-            self.add(&at.pointer, format!("{expected} is expected, not {number}"));
-        }
-        value
+        value.or_else(|| self.wrong(at, format!("{expected} is expected, not {number}")))
     }
 
     /// A dateTime with its zone.
     pub(in crate::negotiation) fn date_time(&mut self, at: &At<'_>) -> Option<DateTime> {
         let text = self.text(at)?;
-        match text.parse() {
-            Ok(time) => Some(time),
-            Err(why) => {
-                self.add(
-                    &at.pointer,
-                    format!("a dateTime is expected, such as 2026-11-21T08:00:00Z: {why}"),
-                );
-                None
-            }
-        }
+        let expected = "a dateTime is expected, such as 2026-11-21T08:00:00Z";
+        let time: Result<DateTime, _> = text.parse();
+        time.map_or_else(|why| self.wrong(at, format!("{expected}: {why}")), Some)
     }
 }
 
@@ -377,6 +356,27 @@ impl<'j> Object<'j> {
         let mut names = path.split('/');
         let first = self.get(names.next()?)?;
         names.try_fold(first, |at, name| at.members()?.get(name))
+    }
+
+    /// The value that `read` makes of a member; none where it is absent.
+    pub(in crate::negotiation) fn read<T>(
+        &self,
+        check: &mut Check,
+        name: &str,
+        read: impl FnOnce(&mut Check, &At<'j>) -> Option<T>,
+    ) -> Option<T> {
+        read(check, &self.get(name)?)
+    }
+
+    /// The same of a member that has to be there.
+    pub(in crate::negotiation) fn read_required<T>(
+        &self,
+        check: &mut Check,
+        name: &str,
+        read: impl FnOnce(&mut Check, &At<'j>) -> Option<T>,
+    ) -> Option<T> {
+        let at = self.required(check, name)?;
+        read(check, &at)
     }
 
     /// A member that has to be there.

@@ -9,18 +9,18 @@ pub(super) mod json;
 pub(super) mod offer;
 pub(super) mod sizes;
 pub(super) mod wording;
+pub(super) mod worth;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use wsag::Places;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
+use wsag::{Document, Message, Places};
 
 use super::idempotency::kept;
 use super::templates::Offered;
-use super::{Error, Negotiation};
-use crate::negotiation::agreements::pending::DecisionTime;
+use super::{Error, Input, Negotiation};
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Check, Json, Object};
 use crate::negotiation::views::scheduling::SchedulingView;
@@ -70,6 +70,15 @@ const ELEMENTS: [(&str, &[&str]); 18] = [
     ("expires", &["wsag-neg:ExpirationTime"]),
 ];
 
+/// How an offer asks to be decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::negotiation) enum DecisionTime {
+    /// Before it is answered.
+    Now,
+    /// Afterwards; told to this address, if there is one.
+    Later(Option<String>),
+}
+
 /// A flat request, read into a wish.
 pub(super) struct Request {
     pub(super) wish: FlatRequest,
@@ -103,7 +112,7 @@ impl Negotiation {
     fn read_members(&self, check: &mut Check, object: &Object<'_>) -> Option<Request> {
         let decision = self.read_decision(check, object);
         let (wish, places) = read_wish(check, object);
-        let named = object.get("template").and_then(|at| check.text(&at));
+        let named = object.read(check, "template", Check::text);
         let offered = match &named {
             None => self.templates.first(),
             Some(id) => {
@@ -126,7 +135,7 @@ impl Negotiation {
     }
 
     pub(super) fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> DecisionTime {
-        let pending = object.get("pending").and_then(|at| check.boolean(&at));
+        let pending = object.read(check, "pending", Check::boolean);
         let Some(at) = object.get("callback") else {
             return match pending {
                 Some(true) => DecisionTime::Later(None),
@@ -146,17 +155,47 @@ impl Negotiation {
 
 /// The wish and its places.
 fn read_wish(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
-    let wish = FlatRequest {
-        name: object.get("name").and_then(|at| check.text(&at)),
+    let mut wish = FlatRequest {
+        name: object.read(check, "name", Check::text),
         run: read_run(check, object),
-        nodes: object.get("nodes").and_then(|at| read_nodes(check, &at)),
-        duration: object
-            .get("durationSeconds")
-            .and_then(|at| check.count(&at, i32::MAX)),
+        nodes: object.read(check, "nodes", read_nodes),
+        duration: object.read(check, "durationSeconds", |check, at| check.count(at, i32::MAX)),
         scheduling: read_scheduling(check, object),
         ..FlatRequest::default()
     };
-    (read_window(check, object, wish), places(object))
+    let window = object.read(check, "window", |check, at| check.object(at, &["start", "end"]));
+    if let Some(window) = window {
+        wish.start = window.read(check, "start", Check::date_time);
+        wish.end = window.read(check, "end", Check::date_time);
+    }
+    (wish, places(object))
+}
+
+/// Reads a request to end something: a document of the right kind, which is expected, or an object with a reason, which need not
+/// be given. An empty body asks for it too.
+pub(super) fn read_ending(
+    input: &Input,
+    is_right: impl Fn(&Message) -> bool,
+    expected: &str,
+) -> Result<(), Error> {
+    match input {
+        _ if input.bytes().is_empty() => Ok(()),
+        Input::Xml(body) => {
+            let document = Document::parse(body).map_err(Error::Malformed)?;
+            let message = wsag::read(&document).map_err(Error::Invalid)?;
+            let wrong = || Error::not_offered(&document, &format!("{expected} is expected here"));
+            is_right(&message).then_some(()).ok_or_else(wrong)
+        }
+        Input::Json(body) => {
+            let value = Json::parse(body)?;
+            let mut check = Check::default();
+            let read = check.object(&At::root(&value), &["reason"]);
+            if let Some(object) = &read {
+                object.read(&mut check, "reason", Check::text);
+            }
+            check.finish(read).map(drop)
+        }
+    }
 }
 
 /// The place in a request of any part of its offer.
@@ -269,7 +308,7 @@ fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
             })
             .collect()
     });
-    let version = object.get("version").and_then(|at| check.text(&at));
+    let version = object.read(check, "version", Check::text);
     let Some(at) = object.get("application") else {
         for name in ["arguments", "version"] {
             if let Some(at) = object.get(name) {
@@ -291,12 +330,8 @@ fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
         return check.count(at, u32::MAX).map(|nodes| (nodes, nodes));
     }
     let object = check.object(at, &["min", "max"])?;
-    let min = object
-        .required(check, "min")
-        .and_then(|at| check.count(&at, u32::MAX));
-    let max = object
-        .required(check, "max")
-        .and_then(|at| check.count(&at, u32::MAX));
+    let min = object.read_required(check, "min", whole);
+    let max = object.read_required(check, "max", whole);
     let (min, max) = min.zip(max)?;
     if min > max {
         check.add(
@@ -307,49 +342,24 @@ fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
     Some((min, max))
 }
 
-fn read_window(check: &mut Check, object: &Object<'_>, wish: FlatRequest) -> FlatRequest {
-    let window = object.get("window");
-    let Some(window) = window.and_then(|at| check.object(&at, &["start", "end"])) else {
-        return wish;
-    };
-    FlatRequest {
-        start: window.get("start").and_then(|at| check.date_time(&at)),
-        end: window.get("end").and_then(|at| check.date_time(&at)),
-        ..wish
-    }
-}
-
 fn read_scheduling(check: &mut Check, object: &Object<'_>) -> Scheduling {
     Scheduling {
-        moldability: object
-            .get("moldability")
-            .and_then(|at| read_moldability(check, &at)),
-        preemption: object
-            .get("preemption")
-            .and_then(|at| read_preemption(check, &at)),
-        budget: object.get("budget").and_then(|at| read_budget(check, &at)),
-        max_deviation: object.get("maxDeviation").and_then(|at| not_negative(check, &at)),
-        fix_at: object.get("fixAt").and_then(|at| share(check, &at)),
-        preference: object.get("weights").and_then(|at| read_weights(check, &at)),
+        moldability: object.read(check, "moldability", read_moldability),
+        preemption: object.read(check, "preemption", read_preemption),
+        budget: object.read(check, "budget", read_budget),
+        max_deviation: object.read(check, "maxDeviation", not_negative),
+        fix_at: object.read(check, "fixAt", share),
+        preference: object.read(check, "weights", read_weights),
     }
 }
 
 fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
     let object = check.object(at, &["linear", "table", "constantWork"])?;
-    let laws = [
-        object.get("linear"),
-        object.get("table"),
-        object.get("constantWork"),
-    ];
-    match laws {
+    match ["linear", "table", "constantWork"].map(|name| object.get(name)) {
         [Some(at), None, None] => {
             let object = check.object(&at, &["intercept", "slope"])?;
-            let intercept = object
-                .required(check, "intercept")
-                .and_then(|at| positive(check, &at));
-            let slope = object
-                .required(check, "slope")
-                .and_then(|at| not_negative(check, &at));
+            let intercept = object.read_required(check, "intercept", positive);
+            let slope = object.read_required(check, "slope", not_negative);
             Some(Moldability::Linear {
                 intercept: intercept?,
                 slope: slope?,
@@ -359,12 +369,8 @@ fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
             let mut entries = Vec::new();
             for at in check.list(&at) {
                 let entry = check.object(&at, &["nodes", "durationSeconds"])?;
-                let nodes = entry
-                    .required(check, "nodes")
-                    .and_then(|at| check.count(&at, u32::MAX));
-                let duration = entry
-                    .required(check, "durationSeconds")
-                    .and_then(|at| check.count(&at, u32::MAX));
+                let nodes = entry.read_required(check, "nodes", whole);
+                let duration = entry.read_required(check, "durationSeconds", whole);
                 entries.extend(nodes.zip(duration));
             }
             if entries.is_empty() {
@@ -373,26 +379,18 @@ fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
             Some(Moldability::Table(entries))
         }
         [None, None, Some(at)] => positive(check, &at).map(Moldability::ConstantWork),
-        _ => {
-            let message = "one of linear, table and constantWork is expected";
-            check.add(&at.pointer, message);
-            None
-        }
+        _ => check.wrong(at, "one of linear, table and constantWork is expected"),
     }
 }
 
 fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
     let object = check.object(at, &["pieces", "interval", "independent"])?;
-    let pieces = object
-        .required(check, "pieces")
-        .and_then(|at| check.count(&at, u32::MAX));
-    let expected = "a number above 0 and at most 1";
-    let interval = object
-        .required(check, "interval")
-        .and_then(|at| check.number(&at, expected, |value| value > 0.0 && value <= 1.0));
-    let independent = object
-        .required(check, "independent")
-        .and_then(|at| check.boolean(&at));
+    let pieces = object.read_required(check, "pieces", whole);
+    let interval = object.read_required(check, "interval", |check, at| {
+        let expected = "a number above 0 and at most 1";
+        check.number(at, expected, |value| value > 0.0 && value <= 1.0)
+    });
+    let independent = object.read_required(check, "independent", Check::boolean);
     Some(Preemption {
         pieces: pieces?,
         interval: interval?,
@@ -403,32 +401,19 @@ fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
 /// A sum of money, its amount as a text or as a number that stands there without an exponent.
 fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
     let object = check.object(at, &["amount", "currency"])?;
-    let amount = object.required(check, "amount").and_then(|at| {
+    let amount = object.read_required(check, "amount", |check, at| {
         let text = match at.value {
-            Json::Number(number) => Some(number.to_string()),
-            _ => check.text(&at),
+            Json::Number(number) => number.to_string(),
+            _ => check.text(at)?,
         };
-        match wsag::scheduling::amount(&text?) {
-            Ok(micros) if micros >= 0 => Some(micros),
-            Ok(_) => {
-                check.add(&at.pointer, "an amount from 0 on is expected");
-                None
-            }
-            Err(why) => {
-                check.add(&at.pointer, why);
-                None
-            }
+        match wsag::scheduling::amount(&text) {
+            Ok(micros) if micros < 0 => check.wrong(at, "an amount from 0 on is expected"),
+            amount => amount.map_or_else(|why| check.wrong(at, why), Some),
         }
     });
-    let currency = object.required(check, "currency").and_then(|at| {
-        let text = check.text(&at)?;
-        match wsag::scheduling::currency(&text) {
-            Ok(currency) => Some(currency),
-            Err(why) => {
-                check.add(&at.pointer, why);
-                None
-            }
-        }
+    let currency = object.read_required(check, "currency", |check, at| {
+        let text = check.text(at)?;
+        wsag::scheduling::currency(&text).map_or_else(|why| check.wrong(at, why), Some)
     });
     Some(Budget {
         amount_micros: amount?,
@@ -438,13 +423,17 @@ fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
 
 fn read_weights(check: &mut Check, at: &At<'_>) -> Option<Preference> {
     let object = check.object(at, &["start", "size", "duration", "price"])?;
-    let mut weight = |name| object.get(name).and_then(|at| not_negative(check, &at));
+    let mut weight = |name| object.read(check, name, not_negative);
     Some(Preference {
         start: weight("start"),
         size: weight("size"),
         duration: weight("duration"),
         price: weight("price"),
     })
+}
+
+fn whole(check: &mut Check, at: &At<'_>) -> Option<u32> {
+    check.count(at, u32::MAX)
 }
 
 fn not_negative(check: &mut Check, at: &At<'_>) -> Option<f64> {

@@ -15,6 +15,7 @@ use wsag::{Document, Places, Violation, ViolationKind, Violations, ns};
 
 use super::{filters, sizes};
 use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
+use crate::negotiation::error::wrong;
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{Error, Negotiation};
 use crate::planner::{CompositorChoice, Proposal, Scaling};
@@ -23,6 +24,7 @@ use crate::planner::{CompositorChoice, Proposal, Scaling};
 const NAME_LENGTH_MAX: usize = 200;
 
 /// A valid offer: the request to plan, and the window as it was asked for.
+#[derive(Clone)]
 pub(in crate::negotiation) struct Draft {
     pub(in crate::negotiation) proposal: Proposal,
     pub(in crate::negotiation) window: Interval,
@@ -75,18 +77,14 @@ impl Negotiation {
             let message = format!(
                 "choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected"
             );
-            return Err(Error::Invalid(Violations(vec![Violation {
-                path: document.path_to(ns::WSAG, "Terms", 0),
-                kind: ViolationKind::Value,
-                message,
-            }])));
+            return Err(wrong(document.path_to(ns::WSAG, "Terms", 0), message).into());
         };
         let offered = self.template_of(document, offer)?;
         // The violations of the whole document are the same for each way to read it.
         let mut found = wsag::rules::check(document);
         found.extend(offered.compiled.check(document));
         let mut drafts = Vec::new();
-        let mut wrong = None;
+        let mut first_wrong = None;
         for alternative in &alternatives {
             let check = Check {
                 negotiation: self,
@@ -101,11 +99,11 @@ impl Negotiation {
             };
             match check.draft(alternative) {
                 Ok(draft) => drafts.push(draft),
-                Err(why) => wrong = wrong.or(Some(why)),
+                Err(why) => first_wrong = first_wrong.or(Some(why)),
             }
         }
         // There is always one way at least.
-        match wrong {
+        match first_wrong {
             Some(why) if drafts.is_empty() => Err(why),
             _ => Ok(drafts),
         }
@@ -120,8 +118,7 @@ impl Negotiation {
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>, Error> {
         let made = offer.make();
-        let document = Document::made(&made, places)
-            .map_err(|why| Error::Invalid(Violations(vec![unwritable(places, &why)])))?;
+        let document = Document::made(&made, places).map_err(|why| unwritable(places, &why))?;
         self.drafts(&document, offer, party, replaced)
     }
 
@@ -129,31 +126,28 @@ impl Negotiation {
     fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered, Error> {
         let context = &offer.context;
         let known = || {
-            self.templates()
-                .iter()
-                .map(|of| of.id.clone())
-                .collect::<Vec<_>>()
-                .join(", ")
+            let ids = self.templates.all().map(|of| of.view.id.as_str());
+            ids.collect::<Vec<_>>().join(", ")
         };
-        let (path, message) = match (&context.template_id, &context.template_name) {
+        let (element, message) = match (&context.template_id, &context.template_name) {
             (None, _) => (
-                document.path_to(ns::WSAG, "Context", 0),
+                "Context",
                 format!(
                     "wsag:TemplateId is expected: an offer is made from a template; offered are {}",
                     known()
                 ),
             ),
             (_, None) => (
-                document.path_to(ns::WSAG, "Context", 0),
+                "Context",
                 "wsag:TemplateName is expected: an offer names its template by id and name".to_owned(),
             ),
             (Some(id), Some(name)) => match self.templates.get(id) {
                 None => (
-                    document.path_to(ns::WSAG, "TemplateId", 0),
+                    "TemplateId",
                     format!("there is no template {id:?}; offered are {}", known()),
                 ),
                 Some(offered) if offered.view.name != *name => (
-                    document.path_to(ns::WSAG, "TemplateName", 0),
+                    "TemplateName",
                     format!(
                         "the template {id:?} is named {:?}, not {name:?}",
                         offered.view.name
@@ -162,11 +156,7 @@ impl Negotiation {
                 Some(offered) => return Ok(offered),
             },
         };
-        Err(Error::Invalid(Violations(vec![Violation {
-            path,
-            kind: ViolationKind::Value,
-            message,
-        }])))
+        Err(wrong(document.path_to(ns::WSAG, element, 0), message).into())
     }
 }
 
@@ -236,11 +226,7 @@ impl<'a> Check<'a> {
         message: impl Into<String>,
     ) {
         let path = self.document.path_to(namespace, local, nth);
-        self.found.push(Violation {
-            path,
-            kind: ViolationKind::Value,
-            message: message.into(),
-        });
+        self.found.push(wrong(path, message));
     }
 
     fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
@@ -307,29 +293,22 @@ impl<'a> Check<'a> {
             let Term::ServiceDescription(description) = term else {
                 continue;
             };
-            match &description.content {
+            let (is_another, what) = match &description.content {
                 ServiceDescription::JobDefinition(job) => {
-                    if described.job.replace(job).is_some() {
-                        self.violation(
-                            ns::WSAG,
-                            local,
-                            place,
-                            "one jsdl:JobDefinition is expected, this is another",
-                        );
-                    }
+                    (described.job.replace(job).is_some(), "jsdl:JobDefinition")
                 }
-                ServiceDescription::AllocationTime(time) => {
-                    if described.time.replace(time).is_some() {
-                        let message = "one arp:AllocationTimeConstraint is expected, this is another";
-                        self.violation(ns::WSAG, local, place, message);
-                    }
-                }
-                ServiceDescription::Scheduling(scheduling) => {
-                    if described.scheduling.replace(scheduling).is_some() {
-                        let message = "one bsp:Scheduling is expected, this is another";
-                        self.violation(ns::WSAG, local, place, message);
-                    }
-                }
+                ServiceDescription::AllocationTime(time) => (
+                    described.time.replace(time).is_some(),
+                    "arp:AllocationTimeConstraint",
+                ),
+                ServiceDescription::Scheduling(scheduling) => (
+                    described.scheduling.replace(scheduling).is_some(),
+                    "bsp:Scheduling",
+                ),
+            };
+            if is_another {
+                let message = format!("one {what} is expected, this is another");
+                self.violation(ns::WSAG, local, place, message);
             }
         }
         if described.job.is_none() {
@@ -350,35 +329,23 @@ impl<'a> Check<'a> {
 
     /// Whether the template has a term of the same kind, name and service.
     fn is_in_template(&self, term: &Term) -> bool {
-        self.offered
-            .template
-            .terms
-            .flatten()
-            .into_iter()
-            .any(|known| match (known, term) {
-                (Term::ServiceDescription(known), Term::ServiceDescription(term)) => {
-                    known.name == term.name && known.service_name == term.service_name
-                }
-                (Term::ServiceReference(known), Term::ServiceReference(term)) => {
-                    known.name == term.name && known.service_name == term.service_name
-                }
-                (Term::ServiceProperties(known), Term::ServiceProperties(term)) => {
-                    known.name == term.name && known.service_name == term.service_name
-                }
-                _ => false,
-            })
+        let service = |of: &Term| match of {
+            Term::ServiceDescription(of) => of.service_name.clone(),
+            Term::ServiceReference(of) => of.service_name.clone(),
+            Term::ServiceProperties(of) => of.service_name.clone(),
+            Term::Guarantee(_) => String::new(),
+        };
+        let is_alike = |known: &Term| {
+            std::mem::discriminant(known) == std::mem::discriminant(term)
+                && known.name() == term.name()
+                && service(known) == service(term)
+        };
+        self.offered.template.terms.flatten().into_iter().any(is_alike)
     }
 
     fn template_names(&self) -> String {
-        let names: Vec<_> = self
-            .offered
-            .template
-            .terms
-            .flatten()
-            .into_iter()
-            .map(Term::name)
-            .collect();
-        names.join(", ")
+        let terms = self.offered.template.terms.flatten();
+        terms.into_iter().map(Term::name).collect::<Vec<_>>().join(", ")
     }
 
     /// The job to run; none where only nodes are reserved.
@@ -541,27 +508,28 @@ impl<'a> Check<'a> {
     }
 }
 
+/// The one way to read an offer that leaves no choice.
+pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
+    let first = drafts.into_iter().next();
+    first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
+}
+
 /// The fault of an offer that no document can carry.
 pub(in crate::negotiation) fn unwritable(places: &Places, why: &GuardError) -> Violation {
-    Violation {
-        path: places.root().to_owned(),
-        kind: ViolationKind::Value,
-        message: format!("it cannot be written into a document: {why}"),
-    }
+    wrong(
+        places.root(),
+        format!("it cannot be written into a document: {why}"),
+    )
 }
 
 /// The fault of an offer's name. A name stands in lists, on pages and on terminals, so it has to be one line of limited
 /// length without control characters.
 pub(in crate::negotiation) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<Violation> {
     let name = name.unwrap_or_default();
-    let wrong = name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control);
-    wrong.then(|| Violation {
-        path: document.path_to(ns::WSAG, "Name", 0),
-        kind: ViolationKind::Value,
-        message: format!(
-            "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character"
-        ),
-    })
+    let is_wrong = name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control);
+    let message =
+        || format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
+    is_wrong.then(|| wrong(document.path_to(ns::WSAG, "Name", 0), message()))
 }
 
 fn choice(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {

@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
-use wsag::{Document, Fragment, Message, Places};
+use wsag::{Document, Fragment, Message, Places, guard};
 
 use super::flat_request::FlatRequest;
 use super::offer::Draft;
@@ -74,6 +74,16 @@ pub(in crate::negotiation) fn kept(wish: &FlatRequest, offered: &Offered) -> Wor
         template: offered.version,
         request: wish.to_json(),
     }
+}
+
+/// The offer as it came, complete in itself, to be kept and shown again.
+pub(in crate::negotiation) fn verbatim(document: &Document<'_>) -> Result<String, Error> {
+    let text = document
+        .offer_xml()
+        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
+    // An offer cut out of a message bears the declarations that it inherited; where it is shown, it must still pass a guard.
+    guard::check(text.as_bytes()).map_err(Error::Malformed)?;
+    Ok(text)
 }
 
 impl Negotiation {

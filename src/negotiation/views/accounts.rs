@@ -6,9 +6,10 @@ use wsag::accounts::{AccountList, ListedAccount, ListedEntry};
 use wsag::time::DateTime;
 
 use super::documents::sum;
-use super::instant;
+use super::values::{MoneyView, instant};
 use crate::agreement::{Account, Balance, Entry};
-use crate::negotiation::{Error, MoneyView, Negotiation, Scope};
+use crate::negotiation::service::cut;
+use crate::negotiation::{Error, Negotiation, Scope};
 
 /// Entries on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
@@ -123,11 +124,8 @@ impl Negotiation {
     ) -> Result<Accounts, Error> {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        // One more tells whether there is a next page.
-        let (balances, mut entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
-        let more = entries.len() > limit as usize;
-        entries.truncate(limit as usize);
-        let next = entries.last().map(|last| last.posting).filter(|_| more);
+        let (balances, entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
+        let (entries, next) = cut(entries, limit, |of| of.posting);
         Ok(Accounts {
             balances,
             entries,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use wsag::listings;
 use wsag::time::DateTime;
 
-use super::second;
+use super::values::second;
 use crate::negotiation::{Error, Negotiation};
 use crate::planner;
 

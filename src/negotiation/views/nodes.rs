@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::instant;
+use super::values::instant;
 use crate::execution::slurm::expand_nodes;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::{Error, Negotiation};
@@ -239,20 +239,18 @@ fn read_saying(body: &[u8]) -> Result<(NodeState, Option<String>), Error> {
     let read = check
         .object(&At::root(&value), &["state", "reason"])
         .and_then(|object| {
-            let reason = object.get("reason").and_then(|at| {
-                let reason = check.text(&at)?;
+            let reason = object.read(&mut check, "reason", |check, at| {
+                let reason = check.text(at)?;
                 if reason.chars().count() > REASON_MAX || reason.chars().any(char::is_control) {
                     let message = format!("a line of at most {REASON_MAX} characters is expected");
                     check.add(&at.pointer, message);
                 }
                 Some(reason)
             });
-            let at = object.required(&mut check, "state")?;
-            let word = check.text(&at)?;
-            let state = NodeState::from_word(&word);
-            if state.is_none() {
-                check.add(&at.pointer, "\"up\", \"drained\" or \"down\" is expected");
-            }
+            let state = object.read_required(&mut check, "state", |check, at| {
+                let state = NodeState::from_word(&check.text(at)?);
+                state.or_else(|| check.wrong(at, "\"up\", \"drained\" or \"down\" is expected"))
+            });
             Some((state?, reason))
         });
     check.finish(read)

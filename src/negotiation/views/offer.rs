@@ -5,18 +5,20 @@ use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
+use wsag::Named;
+use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
 };
 use wsag::quotation::Quotation;
 use wsag::refusals::Refusal;
-use wsag::scheduling::Budget;
-use wsag::time::DateTime;
 use wsag::{Document, Fragment, Message};
 
-use crate::agreement::{Money, NegotiationOffer, OfferState, OfferTerms};
-use crate::negotiation::views::{MoneyView, PieceView, instant, second};
-use crate::negotiation::{Error, Negotiation, Scope};
+use super::agreement::PieceView;
+use super::documents::{date_time, piece, sum};
+use super::values::{MoneyView, instant, second};
+use crate::agreement::{NegotiationOffer, OfferState, OfferTerms};
+use crate::planner::{Lost, OfferWords};
 
 /// An offer or counter offer.
 #[derive(Debug, Clone, Serialize)]
@@ -110,19 +112,6 @@ pub struct Negotiated {
     pub(in crate::negotiation) said: Vec<WordedOffer>,
 }
 
-impl Negotiation {
-    /// An offer by the id that the service gave it.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView, Error> {
-        let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
-        let negotiation = self.instance(scope, row.negotiation).await?.id;
-        let offer = WordedOffer::read(row, &document)?.view();
-        Ok(FoundOfferView { negotiation, offer })
-    }
-}
-
 impl Negotiated {
     /// As flat values, in order.
     pub fn views(&self) -> Vec<OfferView> {
@@ -142,18 +131,89 @@ impl Negotiated {
     }
 }
 
+/// Why a stored offer cannot be read.
+#[derive(Debug)]
+pub(in crate::negotiation) struct Unreadable(pub(in crate::negotiation) String);
+
+/// An offer that cannot be accepted any more, and the fresh offers in its place.
+pub struct LostOffer {
+    /// Why.
+    pub lost: Lost,
+    /// The counter offers that it was answered with anew: none where its negotiation is over.
+    pub fresh: Negotiated,
+}
+
+impl std::fmt::Debug for LostOffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LostOffer")
+            .field("lost", &self.lost)
+            .field("fresh", &self.fresh.views().len())
+            .finish()
+    }
+}
+
+impl LostOffer {
+    /// Whether its time is over, rather than that something else has become of it.
+    pub fn has_expired(&self) -> bool {
+        self.lost == Lost::Expired
+    }
+
+    /// Whether the service has taken it back.
+    pub fn is_withdrawn(&self) -> bool {
+        matches!(
+            self.lost,
+            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved | Lost::Barred(_)
+        )
+    }
+
+    /// The fresh offers, as flat values.
+    pub fn offers(&self) -> Vec<OfferView> {
+        self.fresh.views()
+    }
+}
+
+/// The content of an offer, without its place in a negotiation.
+pub(in crate::negotiation) fn content(words: &OfferDocument) -> AgreementOffer {
+    AgreementOffer {
+        name: words.name.clone(),
+        agreement_id: None,
+        context: words.context.clone(),
+        terms: words.terms.clone(),
+    }
+}
+
+/// The state of an offer as documents have it.
+pub(in crate::negotiation) fn spoken_state(state: OfferState) -> NegotiationOfferState {
+    match state {
+        OfferState::Advisory => NegotiationOfferState::Advisory,
+        OfferState::Solicited => NegotiationOfferState::Solicited,
+        OfferState::Acceptable => NegotiationOfferState::Acceptable,
+        OfferState::Rejected => NegotiationOfferState::Rejected,
+    }
+}
+
 impl WordedOffer {
+    /// The offer as the planner stores it.
+    pub(in crate::negotiation) fn to_store(&self) -> OfferWords {
+        OfferWords {
+            offer: self.row.clone(),
+            document: negotiate_output(std::slice::from_ref(&self.words)),
+        }
+    }
+
     /// An offer as it was stored, with its words.
-    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Error> {
-        let unreadable = |why: String| Error::Internal(format!("a stored offer cannot be read: {why}"));
-        let read = Document::written(document).map_err(|why| unreadable(why.to_string()))?;
-        let words = match wsag::read(&read).map_err(|why| unreadable(why.to_string()))? {
+    ///
+    /// # Errors
+    /// [`Unreadable`] for a stored document that is none.
+    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Unreadable> {
+        let read = Document::written(document).map_err(|why| Unreadable(why.to_string()))?;
+        let words = match wsag::read(&read).map_err(|why| Unreadable(why.to_string()))? {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)
             | Message::AdvertiseInput(offers) => offers.into_iter().next(),
             _ => None,
         };
-        let words = words.ok_or_else(|| unreadable("it is another document".to_owned()))?;
+        let words = words.ok_or_else(|| Unreadable("it is another document".to_owned()))?;
         Ok(Self { row, words })
     }
 
@@ -182,12 +242,7 @@ impl WordedOffer {
         let row = &self.row;
         let mut spoken = self.words.clone();
         let context = &mut spoken.offer_context;
-        let state = match row.state {
-            OfferState::Advisory => NegotiationOfferState::Advisory,
-            OfferState::Solicited => NegotiationOfferState::Solicited,
-            OfferState::Acceptable => NegotiationOfferState::Acceptable,
-            OfferState::Rejected => NegotiationOfferState::Rejected,
-        };
+        let state = spoken_state(row.state);
         if context.state != state {
             context.state = state;
             context.state_extensions = self.reason().into_iter().collect();
@@ -242,25 +297,17 @@ impl QuotationView {
 
 fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
     let slot = terms.placement();
-    let budget = |money: Money| Budget {
-        amount_micros: money.micros,
-        currency: money.currency.code().to_owned(),
-    };
     Quotation {
         kind: terms.kind.word(),
         start: date_time(slot.start),
         end: date_time(slot.end),
         nodes: terms.nodes(),
-        pieces: terms.slots.pieces().iter().map(super::documents::piece).collect(),
+        pieces: terms.slots.pieces().iter().map(piece).collect(),
         deviation: terms.deviation,
         confidence: terms.confidence,
-        price: terms.price.map(budget),
-        difference: terms.difference.map(budget),
-        fee: terms.fee.map(budget),
+        price: terms.price.map(sum),
+        difference: terms.difference.map(sum),
+        fee: terms.fee.map(sum),
         held_until: held_until.map(date_time),
     }
-}
-
-fn date_time(time: Time) -> DateTime {
-    DateTime::from_seconds(time.seconds())
 }

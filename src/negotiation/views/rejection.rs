@@ -4,7 +4,8 @@ use serde::Serialize;
 use wsag::refusals::violations_fragment;
 use wsag::{Fragment, Violation};
 
-use crate::negotiation::RefusalView;
+use super::documents::refusal_document;
+use super::refusal::RefusalView;
 
 /// Why an offer is rejected.
 pub(in crate::negotiation) enum Rejection {
@@ -18,7 +19,7 @@ impl Rejection {
     /// As a foreign element.
     pub(in crate::negotiation) fn fragment(&self) -> Fragment {
         match self {
-            Self::Refusal(refusal) => super::documents::refusal_document(refusal).to_fragment(),
+            Self::Refusal(refusal) => refusal_document(refusal).to_fragment(),
             Self::Violations(violations) => {
                 let violations: Vec<_> = violations.iter().map(Into::into).collect();
                 violations_fragment(&violations)

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 
-use crate::negotiation::MoneyView;
+use super::values::MoneyView;
 
 /// The requester's options and preferences beyond size and window. Everything is optional.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

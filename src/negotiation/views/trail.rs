@@ -5,7 +5,8 @@ use uuid::Uuid;
 use wsag::listings::{self, TrailedLine};
 use wsag::time::DateTime;
 
-use super::instant;
+use super::values::instant;
+use crate::negotiation::service::cut;
 use crate::negotiation::{Error, Negotiation, Scope};
 use crate::store::TrailLine;
 
@@ -126,11 +127,8 @@ impl Negotiation {
     /// [`Error::Unavailable`].
     pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage, Error> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        // One more tells whether there is a next page.
-        let mut lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
-        let more = lines.len() > limit as usize;
-        lines.truncate(limit as usize);
-        let next = lines.last().map(|last| last.number).filter(|_| more);
+        let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
+        let (lines, next) = cut(lines, limit, |of| of.number);
         Ok(TrailPage { lines, next })
     }
 }

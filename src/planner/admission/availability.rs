@@ -3,8 +3,9 @@
 use scheduler::{Interval, Time};
 
 use crate::clock::second_of;
-use crate::planner::decide::Decider;
-use crate::planner::{Command, Error, Planner};
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
+use crate::planner::handle::Planner;
 
 /// Gaps of one resource, and intervals of an answer, at most. The ones beyond are left out at the end.
 const GAPS_MAX: usize = 1_000;
@@ -29,7 +30,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Refused`] where its party asks more often than it may, [`Error::Unavailable`] when the planner has stopped.
     pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>, Error> {
-        self.ask(|reply| Command::Availability(asked, reply)).await
+        self.ask(move |of| of.availability(&asked)).await
     }
 }
 
@@ -41,8 +42,7 @@ impl Decider<'_> {
         if !self.settings.refusals.availability {
             return Ok(None);
         }
-        self.probe(&asked.party)
-            .map_err(|refusal| Error::Refused(Box::new(refusal)))?;
+        self.probe(&asked.party)?;
         let now = second_of(self.now);
         let within = Interval::new(
             asked.within.start.max(now),

@@ -6,49 +6,10 @@
 
 use scheduler::{Fraction, Interval, Request, Time};
 
-use super::pricing::Priced;
-use crate::agreement::{Agreement, Money};
-use crate::planner::Proposal;
-use crate::planner::decide::Decider;
-
-/// The party that pays, and the most that it pays.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::planner) struct Payer<'a> {
-    /// The party, for its price profile.
-    pub(in crate::planner) party: &'a str,
-    /// The most that it pays; none for no limit.
-    pub(in crate::planner) budget: Option<Money>,
-    /// The part of its wait after which it lets itself be moved no more, which is for its discount.
-    pub(in crate::planner) fix_at: Option<Fraction>,
-}
-
-impl<'a> Payer<'a> {
-    /// The payer of a proposal.
-    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
-        Self {
-            party: &proposal.party,
-            budget: proposal.budget,
-            fix_at: fix_at(proposal.fix_at_ppm),
-        }
-    }
-
-    /// The payer of an agreement, without a limit.
-    pub(in crate::planner) fn of_agreement(agreement: &'a Agreement) -> Self {
-        Self {
-            party: &agreement.party,
-            budget: None,
-            fix_at: fix_at(agreement.leeway.fix_at_ppm),
-        }
-    }
-}
-
-/// A part in millionths.
-pub(in crate::planner) fn fix_at(millionths: Option<u32>) -> Option<Fraction> {
-    millionths.map(|numerator| Fraction {
-        numerator,
-        denominator: 1_000_000,
-    })
-}
+use crate::agreement::Money;
+use crate::planner::admission::payer::Payer;
+use crate::planner::admission::price_list::Priced;
+use crate::planner::decider::Decider;
 
 impl Decider<'_> {
     /// The earliest start in the window of a request from which on a placement on a resource is within the budget, and
@@ -66,7 +27,7 @@ impl Decider<'_> {
             return Some(window.start);
         }
         let affordable = |start: Time| {
-            let priced = Priced::of(payer, request, request.slot(start), window);
+            let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
             let price = self.price_under(load, resource, priced);
             price.is_some_and(|price| payer.budget.is_none_or(|budget| within(price, budget)))
         };
@@ -98,7 +59,7 @@ impl Decider<'_> {
             let window = request.window_at(now);
             let tree = self.plan.resources.get(*resource)?.schedule.tree();
             let start = tree.latest_fit(request.nodes, request.duration, window)?;
-            let priced = Priced::of(payer, request, request.slot(start), window);
+            let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
             self.price(*resource, priced)
         };
         let prices = requests.iter().filter_map(cheapest);

@@ -2,6 +2,9 @@
 
 pub(super) mod availability;
 pub(super) mod budget;
+pub(super) mod payer;
+pub(super) mod per_minute;
+pub(super) mod price_list;
 pub(super) mod pricing;
 pub(super) mod quotas;
 pub(super) mod refusal_log;

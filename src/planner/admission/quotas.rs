@@ -1,52 +1,12 @@
 //! How much one party may have, ask and keep.
 
-use scheduler::{Reason, Seconds, Time};
+use scheduler::Time;
 
-use super::refuse::bare;
 use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::MICROS_PER_SECOND;
-use crate::planner::decide::Decider;
-use crate::planner::offers::replace::Lifted;
-use crate::planner::{Proposal, Refusal};
-
-/// How much one party may have and ask. `None` means no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Quotas {
-    /// Node-hours in agreements that are not over and in offers that are held.
-    pub node_hours: Option<u64>,
-    /// How far ahead it may plan, in seconds.
-    pub horizon: Option<Seconds>,
-    /// How often in a minute it may ask for quotes.
-    pub probes_per_minute: Option<u32>,
-}
-
-/// The limits of negotiations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Negotiating {
-    /// Seconds that a negotiation lasts where its initiator does not say, and at most.
-    pub lasts: Seconds,
-    /// Negotiations that one party may have going on at a time.
-    pub open_max: usize,
-    /// Offers of one negotiation, the service's answers among them.
-    pub offers_max: usize,
-    /// Seconds for which a counter offer stands and its nodes are held, at most.
-    pub hold: Seconds,
-    /// The number of answers with held offers that one party may have at a time.
-    pub holds_max: usize,
-}
-
-impl Default for Negotiating {
-    /// A day; enough at a time for a program that plans a campaign; and five minutes to think for a person.
-    fn default() -> Self {
-        Self {
-            lasts: 86_400,
-            open_max: 100,
-            offers_max: 1_000,
-            hold: 300,
-            holds_max: 5,
-        }
-    }
-}
+use crate::planner::decider::Decider;
+use crate::planner::error::{Refusal, exceeded};
+use crate::planner::request::Proposal;
 
 /// Seconds of an hour.
 const HOUR: u128 = 3_600;
@@ -58,7 +18,7 @@ impl Decider<'_> {
         &self,
         proposal: &mut Proposal,
         now: Time,
-        replaced: Option<&Lifted>,
+        replaced: Option<&Agreement>,
     ) -> Result<(), Refusal> {
         let quotas = self.settings.quotas;
         if let Some(horizon) = quotas.horizon {
@@ -73,7 +33,7 @@ impl Decider<'_> {
         let Some(node_hours) = quotas.node_hours else {
             return Ok(());
         };
-        let used = self.used(&proposal.party, replaced.map(|lifted| &lifted.agreement));
+        let used = self.used(&proposal.party, replaced);
         let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
         proposal
             .shapes
@@ -104,7 +64,7 @@ impl Decider<'_> {
             return Ok(());
         };
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
-        if self.plan.table.count_probe(party, minute) > most {
+        if self.plan.table.probes.count(party, minute) > most {
             return Err(exceeded(format!("a party may ask {most} times a minute")));
         }
         Ok(())
@@ -139,8 +99,4 @@ fn too_many(node_hours: u64, used: u128) -> Refusal {
         "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
         used.div_ceil(HOUR)
     ))
-}
-
-pub(in crate::planner) fn exceeded(binding: String) -> Refusal {
-    bare(Reason::QuotaExceeded, binding)
 }

@@ -1,38 +1,16 @@
 //! Refused requests are noted in the audit trail, as many of each party in a minute as a person would read.
 
-use std::collections::BTreeMap;
-
 use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
 use crate::clock::second_of;
-use crate::planner::Error;
-use crate::planner::decide::Decider;
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
 use crate::store::Change;
 
 /// Refusals of one party in a minute that are noted. Requests without end must not fill the disk, and every note costs a
 /// transaction.
 const NOTED_MAX: u32 = 60;
-
-/// How often each party has been refused in the current minute.
-#[derive(Debug, Default)]
-pub(in crate::planner) struct Refused {
-    minute: i64,
-    counts: BTreeMap<String, u32>,
-}
-
-impl Refused {
-    /// Counts a refusal; how many of its party there have been in the minute.
-    fn count(&mut self, party: &str, minute: i64) -> u32 {
-        if self.minute != minute {
-            self.minute = minute;
-            self.counts.clear();
-        }
-        let count = self.counts.entry(party.to_owned()).or_insert(0);
-        *count = count.saturating_add(1);
-        *count
-    }
-}
 
 impl Decider<'_> {
     /// Notes that a party's request was refused, if it was.
@@ -60,17 +38,5 @@ impl Decider<'_> {
             party: Some(party.to_owned()),
             detail: format!("{refusal}{more}"),
         }));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_are_counted_by_party_and_minute() {
-        let mut refused = Refused::default();
-        assert_eq!((refused.count("a", 1), refused.count("a", 1)), (1, 2));
-        assert_eq!((refused.count("b", 1), refused.count("a", 2)), (1, 1));
     }
 }

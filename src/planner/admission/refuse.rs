@@ -11,10 +11,11 @@ use scheduler::domain::Attribute;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Request, Seconds, Time};
 
-use crate::agreement::{Barred, Filter, Money, Shape};
-use crate::planner::decide::Decider;
-use crate::planner::placement::admit::Wanted;
-use crate::planner::{AlternativeSlot, Proposal, Refusal};
+use crate::agreement::{Barred, Filter, Money};
+use crate::planner::decider::Decider;
+use crate::planner::error::{AlternativeSlot, Refusal, bare};
+use crate::planner::request::Proposal;
+use crate::planner::resources::need::Need;
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -96,18 +97,18 @@ impl Decider<'_> {
     /// The refusal of an offer that no resource takes, without a search for anything else.
     pub(in crate::planner) fn refused_briefly(
         &mut self,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         reason: Reason,
         _: Time,
     ) -> Refusal {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
         let closed = self.words_of_closed().filter(|_| is_missing);
-        let barred = words_of_barred(wanted.barred);
+        let barred = words_of_barred(need.barred);
         let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
         let mut binding = binding.unwrap_or_else(|| match reason {
-            Reason::NoCapacityInWindow => no_room(wanted, cut_short),
-            Reason::ResourceNotOffered => self.not_offered(wanted.filters),
+            Reason::NoCapacityInWindow => no_room(need, cut_short),
+            Reason::ResourceNotOffered => self.not_offered(need.filters),
             Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
             _ => "the window is too short on every resource that has the nodes".to_owned(),
         });
@@ -121,15 +122,15 @@ impl Decider<'_> {
     }
 
     /// The refusal of an offer that no resource takes.
-    pub(in crate::planner) fn refused(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) -> Refusal {
-        let briefly = self.refused_briefly(wanted, reason, now);
+    pub(in crate::planner) fn refused(&mut self, need: &Need<'_>, reason: Reason, now: Time) -> Refusal {
+        let briefly = self.refused_briefly(need, reason, now);
         if reason != Reason::NoCapacityInWindow {
             return briefly;
         }
-        let requests = self.requests(wanted);
+        let requests = self.requests(need);
         // The search for alternatives has the budget of work of a decision of its own.
         self.plan.resources.share_work(requests.len());
-        let refusal = self.refused_with_advice(wanted, briefly, &requests, now);
+        let refusal = self.refused_with_advice(need, briefly, &requests, now);
         self.plan.resources.share_work(1);
         refusal
     }
@@ -137,19 +138,19 @@ impl Decider<'_> {
     /// The refusal of an offer that has no room, with its alternatives.
     fn refused_with_advice(
         &mut self,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         briefly: Refusal,
         requests: &[(usize, Request)],
         now: Time,
     ) -> Refusal {
-        let payer = wanted.payer;
+        let payer = need.payer;
         let lowest = self.lowest_budget(payer, requests, now);
         if lowest.is_some() || !self.could_pay(payer, requests, now) {
-            return self.too_dear(wanted, lowest, requests, now);
+            return self.too_dear(need, lowest, requests, now);
         }
         Refusal {
-            alternatives: self.alternatives(wanted, requests, now),
-            relaxations: self.relaxations(wanted, requests, now),
+            alternatives: self.alternatives(need, requests, now),
+            relaxations: self.relaxations(need, requests, now),
             ..briefly
         }
     }
@@ -157,12 +158,12 @@ impl Decider<'_> {
     /// The refusal of an offer with a budget that is too low for all of its possible places.
     fn too_dear(
         &mut self,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         lowest: Option<Money>,
         requests: &[(usize, Request)],
         now: Time,
     ) -> Refusal {
-        let binding = match wanted.payer.budget {
+        let binding = match need.payer.budget {
             Some(budget) => format!("every placement in the window costs more than {budget}"),
             None => "it would cost more than any amount that can be written".to_owned(),
         };
@@ -170,26 +171,17 @@ impl Decider<'_> {
             reason: Reason::BudgetTooLow,
             binding,
             cut_short: false,
-            alternatives: self.alternatives(wanted, requests, now),
+            alternatives: self.alternatives(need, requests, now),
             relaxations: Vec::new(),
             lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
         }
-    }
-
-    /// The request in the form that the most hopeful resources would get.
-    pub(in crate::planner) fn requests(&self, wanted: &Wanted<'_>) -> Vec<(usize, Request)> {
-        let on = |(resource, shape): (usize, Shape)| {
-            let rate = self.plan.resources.get(resource)?.resource.rate;
-            Some((resource, wanted.request(shape, rate)))
-        };
-        self.crowded(wanted).into_iter().filter_map(on).collect()
     }
 
     /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
     /// would have inside, and the nearest ones that are free as the plan stands; none where the provider tells of none.
     pub(in crate::planner) fn alternatives(
         &mut self,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         requests: &[(usize, Request)],
         now: Time,
     ) -> Vec<AlternativeSlot> {
@@ -198,7 +190,7 @@ impl Decider<'_> {
         if told.alternatives_phi.numerator == 0 {
             return Vec::new();
         }
-        let phi_max = wanted
+        let phi_max = need
             .deviation_max
             .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));
         let limits = Limits {
@@ -226,11 +218,11 @@ impl Decider<'_> {
                 let deviation = (request.ready - start).max(start + duration - request.deadline);
                 let told = start + duration <= horizon && start.seconds() % step == 0;
                 // The nearest that are free may lie further out than the provider looks, not than the requester wants.
-                let near = wanted
+                let near = need
                     .deviation_max
-                    .is_none_or(|most| !most.exceeded(deviation, duration));
+                    .is_none_or(|most| deviation <= most.rounded_down(duration));
                 let fixed = request.fixed_to(start);
-                if told && near && self.could_pay(wanted.payer, &[(*resource, fixed)], now) {
+                if told && near && self.could_pay(need.payer, &[(*resource, fixed)], now) {
                     found.insert((deviation, start, duration, Reverse(request.nodes)));
                 }
             }
@@ -240,14 +232,14 @@ impl Decider<'_> {
             .take(ALTERNATIVES_MAX)
             .map(|(_, start, duration, Reverse(nodes))| AlternativeSlot {
                 slot: Interval::of(start, duration),
-                nodes: (wanted.shapes.len() > 1).then_some(nodes),
+                nodes: (need.shapes.len() > 1).then_some(nodes),
             })
             .collect()
     }
 
     /// The smallest changes with which the offer would have been accepted, on the resource that has most of them. For an offer
     /// that leaves its size open, the smallest changes of its window over all sizes and resources.
-    fn relaxations(&self, wanted: &Wanted<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
+    fn relaxations(&self, need: &Need<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -269,13 +261,13 @@ impl Decider<'_> {
                 found
                     .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
                     .filter(|relaxation| {
-                        self.is_payable(wanted.payer, &[(*resource, relaxation.applied(request))], now)
+                        self.is_payable(need.payer, &[(*resource, relaxation.applied(request))], now)
                     })
                     .collect(),
             )
         };
         let each = requests.iter().filter_map(coarsened);
-        if wanted.shapes.len() > 1 {
+        if need.shapes.len() > 1 {
             return of_the_window(each.flatten());
         }
         // Of equal ones the most hopeful resource's, which comes first.
@@ -306,26 +298,14 @@ pub(in crate::planner) fn words_of_barred(barred: &[Barred]) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-/// A refusal with nothing else to offer.
-pub(in crate::planner) fn bare(reason: Reason, binding: String) -> Refusal {
-    Refusal {
-        reason,
-        binding,
-        cut_short: false,
-        alternatives: Vec::new(),
-        relaxations: Vec::new(),
-        lowest_budget: None,
-    }
-}
-
 /// The binding constraint where only room is missing, in words.
-fn no_room(wanted: &Wanted<'_>, cut_short: bool) -> String {
+fn no_room(need: &Need<'_>, cut_short: bool) -> String {
     let whatever = if cut_short {
         "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"
     } else {
         "whatever moves inside its own"
     };
-    match wanted.shapes {
+    match &*need.shapes {
         [shape] => format!(
             "no resource has {} nodes free for {} seconds anywhere in the window, {whatever}",
             shape.nodes, shape.duration

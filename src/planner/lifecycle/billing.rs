@@ -1,7 +1,7 @@
 //! The postings that follow from the events of an agreement: the price when its slot is over, fees for ending or
 //! changing it, penalties and rewards of its guarantees. Every posting is stored with the change that it follows from.
 
-use scheduler::{Fraction, Request, Time};
+use scheduler::{Fraction, Interval, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
@@ -9,11 +9,10 @@ use crate::agreement::{
     Shape, assess, part,
 };
 use crate::clock::second_of;
-use crate::planner::admission::budget::Payer;
-use crate::planner::admission::pricing::Priced;
-use crate::planner::decide::Decider;
-use crate::planner::placement::admit::shape_of;
-use crate::planner::plan::request_of;
+use crate::planner::admission::payer::Payer;
+use crate::planner::admission::price_list::Priced;
+use crate::planner::decider::Decider;
+use crate::planner::resources::need::shape_of;
 use crate::store::Change;
 
 impl Decider<'_> {
@@ -64,18 +63,10 @@ impl Decider<'_> {
     /// where the provider has lost it.
     pub(in crate::planner) fn charge_price(&mut self, agreement: &Agreement) -> Option<Event> {
         match agreement.outcome {
-            None | Some(RunOutcome::Lost) => return None,
-            Some(_) if agreement.never_had_nodes() => return None,
-            Some(
-                RunOutcome::Completed
-                | RunOutcome::Failed { .. }
-                | RunOutcome::Killed
-                | RunOutcome::Checkpointed
-                | RunOutcome::Terminated
-                | RunOutcome::Exceeded { .. },
-            ) => {}
+            None | Some(RunOutcome::Lost) => None,
+            Some(_) if agreement.never_had_nodes() => None,
+            Some(_) => self.charge(agreement, PostingKind::Price, agreement.price?, "price"),
         }
-        self.charge(agreement, PostingKind::Price, agreement.price?, "price")
     }
 
     /// Posts the time that an ended agreement has used beyond its contract, at the agreed rate.
@@ -143,17 +134,12 @@ impl Decider<'_> {
         let resources = (0..).map_while(|index| Some((index, self.plan.resources.get(index)?)));
         let prices = resources.filter_map(|(index, of)| {
             let Shape { nodes, duration } = scaling.shape(shape, of.resource.rate);
-            let request = Request {
-                nodes,
-                duration,
-                ..request_of(agreement, 0)
-            };
-            let window = request.window_at(now);
+            let window = Interval::new(agreement.ready.max(now), agreement.deadline);
             if nodes > of.resource.capacity || window.duration() < duration {
                 return None;
             }
-            let payer = Payer::of_agreement(agreement);
-            let mut priced = Priced::of(payer, &request, request.slot(window.end - duration), window);
+            let latest = Interval::of(window.end - duration, duration);
+            let mut priced = Priced::of(Payer::of_agreement(agreement), (latest, nodes), window);
             if agreement.slots.is_split() {
                 priced.node_seconds = agreement.node_seconds();
             }

@@ -4,8 +4,9 @@ use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind};
-use crate::planner::decide::Decider;
-use crate::planner::{Error, Plan};
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
+use crate::planner::plan::Plan;
 
 /// Seconds after the end of its slot from when on nothing of a lost job can run.
 const STOPPED_AFTER: Seconds = 3_600;

@@ -4,6 +4,7 @@ pub(super) mod billing;
 pub(super) mod deadlines;
 pub(super) mod lost_work;
 pub(super) mod overrun;
+pub(super) mod overruns;
 pub(super) mod pending;
 pub(super) mod pieces;
 pub(super) mod reports;

@@ -8,9 +8,12 @@ use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, PlacementConstraints, ServiceState, Slots,
 };
 use crate::clock::second_of;
-use crate::planner::decide::Decider;
-use crate::planner::reserving::Step;
-use crate::planner::{Acceptance, Accepted, Command, Error, Planner, Proposal};
+use crate::planner::batches::DecisionRecord;
+use crate::planner::decider::{Command, Decider, Step};
+use crate::planner::error::Error;
+use crate::planner::handle::Planner;
+use crate::planner::offers::messages::Acceptance;
+use crate::planner::request::{Accepted, Idempotency, Proposal};
 use crate::store::{CallBack, Change};
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
@@ -75,7 +78,8 @@ impl Planner {
             acceptance,
             offer,
         };
-        self.ask(|reply| Command::Pend(Box::new(pending), reply)).await
+        let scope = pending.proposal.idempotency.as_ref().map(Idempotency::scope);
+        self.ask_once(scope, |of, _| of.pend(pending)).await
     }
 
     /// Decides a pending agreement: it becomes Observed, with the first of its ways that has a place, or Rejected.
@@ -83,8 +87,14 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] and [`Error::Conflict`] where it is not Pending any more, [`Error::Unavailable`] where the
     /// decision could not be stored.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method of a decider of one lifetime is none of every decider"
+    )]
     pub async fn settle(&self, settlement: Settlement) -> Result<Agreement, Error> {
-        self.ask(|reply| Command::Settle(Box::new(settlement), reply))
+        let about = (settlement.id, settlement);
+        let count = |_: &mut Decider<'_>, decided: &Result<_, Error>| DecisionRecord::settled(decided);
+        self.send(|reply| Command::that_may_wait(about, None, reply, |of, request| of.settle(request), count))
             .await
     }
 }
@@ -160,31 +170,27 @@ impl Decider<'_> {
             return Err(Error::Conflict(pending.state.word()));
         }
         let placed = match settlement.ways {
-            Ok(Ways::New(ways)) => self.placed(&pending, ways).map(|step| match step {
-                Step::Done(agreement) => Step::Done(agreement),
-                Step::Wait(ways) => Step::Wait(Ways::New(ways)),
-            }),
+            Ok(Ways::New(ways)) => self
+                .placed(&pending, ways)
+                .map(|step| step.map_request(Ways::New)),
             Ok(Ways::Offered(acceptance)) => match self.accept_as(*acceptance, Some(&pending)) {
-                Ok(Step::Done(agreement)) => Ok(Step::Done(agreement)),
-                Ok(Step::Wait(acceptance)) => Ok(Step::Wait(Ways::Offered(Box::new(acceptance)))),
-                Err(why) => Err(why.to_string()),
+                // It is decided later.
+                Err(Error::Unavailable) => return Err(Error::Unavailable),
+                accepted => accepted
+                    .map(|step| step.map_request(|again| Ways::Offered(Box::new(again))))
+                    .map_err(|why| why.to_string()),
             },
             Err(why) => Err(why),
         };
-        let placed = match placed {
+        let (decided, words) = match placed {
             Ok(Step::Wait(ways)) => {
                 settlement.ways = Ok(ways);
                 return Ok(Step::Wait(settlement));
             }
-            Ok(Step::Done(agreement)) => Ok(agreement),
-            Err(why) => Err(why),
-        };
-        let (decided, words) = match placed {
-            Ok(decided) => (decided, None),
+            Ok(Step::Done(decided)) => (decided, None),
             Err(why) => (self.rejected(pending, &why)?, Some(why)),
         };
-        self.batch
-            .push(Change::DecideAgreement(Box::new(decided.clone())));
+        self.batch.push(Change::DecideAgreement(decided.id));
         if let Some(telling) = settlement.telling {
             self.batch.push(Change::QueueCallBack(CallBack {
                 id: Uuid::now_v7(),

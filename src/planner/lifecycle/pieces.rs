@@ -6,15 +6,13 @@
 //! drawn anew whenever one of them moves, begins or ends. One that has lost its nodes before it began goes
 //! elsewhere between its neighbours (`docs/design/planning.md`).
 
-use scheduler::{Request, Time};
+use scheduler::Time;
 
-use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState, Stretch};
-use crate::planner::decide::Decider;
+use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
+use crate::planner::decider::Decider;
 use crate::planner::numbers::SlotOf;
-use crate::planner::plan::{Plan, placed_request, request_of};
-
-/// The kind of resources that others use, too.
-pub(in crate::planner) const CLUSTER: &str = "slurm";
+use crate::planner::plan::Plan;
+use crate::planner::requests::request_of_slot;
 
 impl Decider<'_> {
     /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
@@ -89,49 +87,6 @@ impl Plan {
                 self.resources.put_back(at, Time::MIN, &request, start);
             }
         }
-    }
-}
-
-/// An agreement as its resource's schedule has it: one request for each of its slots that is not over, each with its own number
-/// and its own window.
-pub(in crate::planner) fn requests_of(agreement: &Agreement, number: u64) -> Vec<Request> {
-    let slots = agreement.slots.iter().enumerate().zip(number..);
-    let open = slots.filter(|((_, slot), _)| slot.ended.is_none());
-    open.map(|((index, _), number)| request_of_slot(agreement, number, index))
-        .collect()
-}
-
-/// A slot of an agreement where it lies, with its window, as its resource's schedule sees it.
-pub(in crate::planner) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) -> Request {
-    // One slot alone may move in all of its window.
-    if !agreement.slots.is_split() {
-        return placed_request(agreement, number);
-    }
-    let slot = &agreement.slots[index];
-    let request = request_of_stretch(agreement, number, slot.stretch());
-    if agreement.fixed || index < agreement.slots_begun() {
-        return request;
-    }
-    let window = agreement.slot_window(index);
-    Request {
-        ready: window.start.min(slot.placement.start),
-        deadline: window.end,
-        ..request
-    }
-}
-
-/// Nodes of an agreement for one slot alone, as its resource's schedule sees them.
-pub(in crate::planner) fn request_of_stretch(
-    agreement: &Agreement,
-    number: u64,
-    (slot, nodes): Stretch,
-) -> Request {
-    Request {
-        nodes,
-        ready: slot.start,
-        deadline: slot.end,
-        duration: slot.duration(),
-        ..request_of(agreement, number)
     }
 }
 

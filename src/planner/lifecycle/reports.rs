@@ -3,11 +3,13 @@
 
 use uuid::Uuid;
 
-use super::retry::NEVER_STARTED;
-use crate::agreement::{EventKind, JobEnd, Run, RunOutcome, ServiceState};
-use crate::clock::{Micros, STEP_MIN};
-use crate::planner::decide::Decider;
-use crate::planner::{Command, Error, Planner};
+use crate::agreement::{Agreement, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState};
+use crate::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
+use crate::planner::handle::Planner;
+use crate::planner::lifecycle::retry::NEVER_STARTED;
+use crate::store::Change;
 
 /// Why a job can never be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +36,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_started(&self, run: Run, at: Micros) -> Result<(), Error> {
-        self.ask(|reply| Command::Started { run, at, reply }).await
+        self.ask(move |of| of.report_started(run, at)).await
     }
 
     /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
@@ -43,7 +45,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_ended(&self, run: Run, end: JobEnd) -> Result<(), Error> {
-        self.ask(|reply| Command::Ended { run, end, reply }).await
+        self.ask(move |of| of.report_ended(run, &end)).await
     }
 
     /// Ends an agreement with a job that can never be started: it is lost, and there is no restart.
@@ -51,7 +53,7 @@ impl Planner {
     /// # Errors
     /// The errors of [`Planner::report_ended`].
     pub async fn report_unable(&self, run: Run, why: Unable) -> Result<(), Error> {
-        self.ask(|reply| Command::Unable { run, why, reply }).await
+        self.ask(move |of| of.report_unable(run, why)).await
     }
 
     /// Notes that nothing is left of the job that an agreement had when its work was lost, which waits to be run again.
@@ -59,7 +61,11 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn report_stopped(&self, id: Uuid) -> Result<(), Error> {
-        self.ask(|reply| Command::Stopped(id, reply)).await
+        self.ask(move |of| {
+            of.plan.has_stopped(id);
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -85,6 +91,33 @@ impl Decider<'_> {
         let why = format!("its work cannot go on: {}", why.words());
         self.lose_because(agreement, EventKind::Ended, why);
         Ok(())
+    }
+
+    /// Records an execution for prediction, unless no process ever ran.
+    pub(in crate::planner) fn record_execution(&mut self, agreement: &Agreement, end: &JobEnd) {
+        let (Some(job), Some(started)) = (agreement.job.as_ref(), agreement.started) else {
+            return;
+        };
+        let slot = agreement.placement().start.seconds() * MICROS_PER_SECOND;
+        let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.batch.push(Change::RecordExecution(Box::new(Execution {
+            agreement: agreement.id,
+            application: job.application.clone(),
+            version: job.version.clone(),
+            arguments: job.arguments.clone(),
+            input_bytes: bytes(end.input_bytes),
+            output_bytes: bytes(end.output_bytes),
+            resource: agreement.resource.clone(),
+            nodes: agreement.mean_nodes(),
+            planned: agreement.placement(),
+            estimate: agreement.duration,
+            queue_time: (started - slot).max(0),
+            run_time: agreement.run_time().unwrap_or(0),
+            transfer_in: end.transfer_in,
+            transfer_out: end.transfer_out,
+            outcome: end.outcome,
+            ended: end.ended,
+        })));
     }
 
     /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
@@ -167,7 +200,6 @@ mod tests {
 
     use super::*;
     use crate::agreement::{Job, RunOutcome};
-    use crate::clock::MICROS_PER_SECOND;
     use crate::planner::tests::domain::{Domain, proposal};
     use crate::planner::{Proposal, Resource};
 

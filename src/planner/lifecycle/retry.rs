@@ -10,14 +10,12 @@ use std::collections::BTreeSet;
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-use super::pieces::CLUSTER;
-use crate::agreement::{
-    Agreement, AgreementState, EventKind, Execution, Job, JobEnd, RunOutcome, ServiceState,
-};
+use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use crate::clock::second_of;
-use crate::planner::decide::{Decider, execution};
-use crate::planner::placement::find::{Found, RESTART};
-use crate::planner::resources::repair::by;
+use crate::planner::decider::Decider;
+use crate::planner::placement::find::RESTART;
+use crate::planner::resources::resource::{CLUSTER, LOCAL};
+use crate::planner::words::by;
 use crate::store::Change;
 
 /// How often lost work is run again at most: more losses than this are not chance.
@@ -28,8 +26,6 @@ const MISSES_MAX: u32 = 100;
 /// Why an agreement has another slot, in words for its party.
 pub(in crate::planner) const NEVER_STARTED: &str = "it was never started in its slot";
 const TOO_LATE: &str = "too little of its slot was left to start it in";
-/// The kind of resources that are all this machine.
-const LOCAL: &str = "local";
 /// Seconds that it may take until nothing is left on a cluster of a job that ran there: longer than its executor waits for that.
 const CLEARED_AFTER: Seconds = 20;
 
@@ -86,8 +82,7 @@ impl Decider<'_> {
 
     /// Whether a resource is this machine.
     pub(in crate::planner) fn is_local(&self, resource: &str) -> bool {
-        let of = self.plan.resources.place(resource);
-        let of = of.and_then(|at| self.plan.resources.get(at));
+        let of = self.plan.resources.named(resource);
         of.is_some_and(|of| of.resource.kind == LOCAL)
     }
 
@@ -116,8 +111,7 @@ impl Decider<'_> {
         let next = self.after_now();
         // An addition planned for this run is not planned for the next.
         let agreement = &self.give_back_rest(agreement, next);
-        let at = self.plan.resources.place(&agreement.resource);
-        let of = at.and_then(|at| self.plan.resources.get(at));
+        let of = self.plan.resources.named(&agreement.resource);
         let on_cluster = of.is_some_and(|of| of.resource.kind == CLUSTER);
         // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
         let leaves = on_cluster && end.started.is_some();
@@ -140,7 +134,7 @@ impl Decider<'_> {
             Why::Lost(_) => self.find(&waits, index, RESTART, next),
             Why::NeverStarted => self.find_before_offers(&waits, index, RESTART, next, &mut given_way),
         };
-        let Some(Found { mut placed, moves }) = found else {
+        let Some((mut placed, moves)) = found else {
             self.keep_all_again(given_way);
             return false;
         };
@@ -169,9 +163,11 @@ impl Decider<'_> {
         let waiting = self.update(placed, events);
         self.moved(&moves, RESTART.others);
         self.plan.stop_later(waiting);
-        let lost = lost_execution(agreement, end);
-        self.batch
-            .extend(lost.map(|of| Change::RecordExecution(Box::new(of))));
+        let mut lost = agreement.clone();
+        lost.has_started(end.started);
+        lost.end_slot(end.ended);
+        lost.ended = Some(end.ended);
+        self.record_execution(&lost, end);
         self.keep_all_again(given_way);
         true
     }
@@ -200,7 +196,7 @@ impl Decider<'_> {
                 this.find(agreement, index, RESTART, now)
             })
         };
-        if let Some(Found { placed, moves }) = found {
+        if let Some((placed, moves)) = found {
             let detail = format!("{why}: it waits for another{}", moved_by(agreement, &placed));
             let event = self.event(EventKind::Moved, detail);
             self.update(placed, vec![event]);
@@ -225,16 +221,7 @@ impl Decider<'_> {
 
     /// The end of work that was lost with its nodes.
     pub(in crate::planner) fn lost_now(&self, agreement: &Agreement) -> JobEnd {
-        JobEnd {
-            outcome: RunOutcome::Lost,
-            started: agreement.slot_started(),
-            ended: self.now,
-            input_bytes: 0,
-            output_bytes: 0,
-            truncated: false,
-            transfer_in: 0,
-            transfer_out: 0,
-        }
+        agreement.end_without_output(RunOutcome::Lost, self.now)
     }
 }
 
@@ -262,13 +249,4 @@ fn moved_by(before: &Agreement, after: &Agreement) -> String {
         );
     }
     moved
-}
-
-/// The record of the loss.
-fn lost_execution(agreement: &Agreement, end: &JobEnd) -> Option<Execution> {
-    let mut lost = agreement.clone();
-    lost.has_started(end.started);
-    lost.end_slot(end.ended);
-    lost.ended = Some(end.ended);
-    execution(&lost, end)
 }

@@ -4,65 +4,19 @@
 use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
-use super::exchange::short;
-use super::replace::Lifted;
 use crate::agreement::{
-    Agreement, AgreementState, Barred, Event, EventKind, Money, NegotiationInstance, NegotiationOffer,
-    OfferState, OfferTerms, PostingKind,
+    Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
+    OfferTerms, PostingKind, ServiceState, Slot,
 };
 use crate::clock::second_of;
-use crate::planner::admission::refuse::{bare, words_of_barred};
-use crate::planner::decide::Decider;
-use crate::planner::placement::admit::Admitted;
-use crate::planner::reserving::Step;
-use crate::planner::{Accepted, Error, Proposal};
+use crate::planner::admission::refuse::words_of_barred;
+use crate::planner::decider::Decider;
+use crate::planner::decider::Step;
+use crate::planner::error::{Error, Lost, bare};
+use crate::planner::offers::messages::{Acceptance, short};
+use crate::planner::request::Accepted;
+use crate::planner::resources::need::Placement;
 use crate::store::Change;
-
-/// Why an offer cannot be accepted any more.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
-    /// Its time, or that of its negotiation, is over.
-    #[error("the offer has expired")]
-    Expired,
-    /// An agreement has been made from it.
-    #[error("the offer has been accepted already")]
-    Accepted,
-    /// It is not held: it has been given back, or never was.
-    #[error("the offer is not held, or no longer; only what is Acceptable can be accepted")]
-    NotHeld,
-    /// It has been rejected.
-    #[error("the offer has been rejected")]
-    Rejected,
-    /// The service has taken it back; the reason is stored with it.
-    #[error("the offer has been withdrawn, since it could not be kept")]
-    Withdrawn,
-    /// The agreement that it is to replace is over or has begun.
-    #[error("the agreement that it is to replace is over or has begun")]
-    Replaced,
-    /// Its application has left the catalogue, so its promise cannot be kept.
-    #[error("the offer cannot be carried out, since its application is no longer offered")]
-    NoApplication,
-    /// Its cluster does not hold the nodes.
-    #[error("the offer has been withdrawn, since its cluster did not reserve the nodes")]
-    NotReserved,
-    /// Its cluster would refuse the job by now: which one, and in its words.
-    #[error("the offer has been withdrawn, since {0}")]
-    Barred(String),
-}
-
-/// The acceptance of an offer.
-#[derive(Debug, Clone)]
-pub struct Acceptance {
-    /// The negotiation.
-    pub negotiation: Uuid,
-    /// The offer.
-    pub offer: Uuid,
-    /// The request in the words that accept it. Only the agreement's name and document come from here. All else is as
-    /// the stored offer promises.
-    pub proposal: Proposal,
-    /// The cluster that holds the offer, where it would refuse the job by now.
-    pub barred: Option<Barred>,
-}
 
 impl Decider<'_> {
     /// Makes an agreement of an offer that is held for its party.
@@ -106,51 +60,55 @@ impl Decider<'_> {
         }
         let resource = self.plan.resources.must_place(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
-        let Ok(replaced) = self.replaced_in(&instance) else {
-            return Err(Error::Lost(Lost::Replaced));
-        };
-        let begun = replaced.as_ref().is_some_and(Lifted::has_begun);
+        let replaced = self.replaced_in(&instance)?;
+        let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
         // Running work is not submitted again.
         if let Some(why) = words_of_barred(acceptance.barred.as_slice()).filter(|_| !begun) {
             self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
             return Err(Error::Lost(Lost::Barred(why)));
         }
         let mut admitted = self.as_held(resource, &terms, now);
-        if begun {
-            admitted.slots = terms.slots.clone();
+        if let Some(old) = replaced.as_ref().filter(|_| begun) {
+            if !lies_as_offered(old, &terms) {
+                let why = "the agreement that it changes has moved".to_owned();
+                self.withdraw(&offer, Reason::NoCapacityInWindow, why);
+                return Err(Error::Lost(Lost::Withdrawn));
+            }
+            // A slot that is over by now stays as it was.
+            admitted.slots = old.slots.ending(terms.slots.placement().end);
         }
         let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
-        let replaced = replaced.as_ref().map(|of| &of.agreement);
-        if self.waits_to_accept(&offer, &agreement, &admitted, replaced)? {
+        if self.waits_to_accept(&offer, &agreement, &admitted, replaced.as_ref())? {
             return Ok(Step::Wait(acceptance));
         }
         if let Some(slots) = self.reserved_for(agreement.id) {
-            admitted.slots = slots;
+            agreement.slots = slots;
         }
-        let Ok(lifted) = self.lift_replaced(&instance) else {
-            return Err(Error::Lost(Lost::Replaced));
-        };
+        let mut old = self.lift_replaced(&instance)?;
+        if let Some(old) = old.as_ref().filter(|_| begun) {
+            agreement.slots = old.slots.ending(agreement.slots.placement().end);
+        }
         self.give_way(answer);
         let number = self.plan.next_number();
-        let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
-        keep_promise(&mut agreement, &terms);
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         }
         // Its place was held.
-        if begun {
-            let rest = self.running_of(resource, &agreement, number);
-            self.plan.resources.put_back(resource, now, &rest, rest.ready);
-        } else {
-            self.put_reserved(&agreement, number, resource);
-        }
-        let mut old = lifted.map(|lifted| lifted.agreement);
         let mut settled = Vec::new();
         if let Some(old) = old.as_mut().filter(|_| begun) {
             settled = self.settle_guarantees(old, &mut agreement);
+            (agreement.service, agreement.started) = (old.service, old.started);
             agreement.origin = Some(old.execution_id());
             agreement.job.clone_from(&old.job);
+            for (index, number) in (0..agreement.slots.len())
+                .zip(number..)
+                .skip(agreement.slots_over())
+            {
+                self.put_slot_back(resource, &agreement, index, number);
+            }
+        } else {
+            self.put_reserved(&agreement, number, resource);
         }
         self.plan.insert(agreement.clone(), number);
         let mut events = vec![self.event(EventKind::Accepted, self.as_offered(&agreement))];
@@ -160,7 +118,11 @@ impl Decider<'_> {
             let why = broken.map_or("", |_| ", which could not be kept");
             events.push(self.event(EventKind::Superseded, format!("in place of {old}{why}")));
         }
-        let stored = Box::new(agreement.clone());
+        // What it takes over follows.
+        let stored = Box::new(Agreement {
+            service: ServiceState::NotReady,
+            ..agreement.clone()
+        });
         self.batch.push(match pending {
             Some(_) => Change::UpdateAgreement {
                 agreement: stored,
@@ -190,7 +152,7 @@ impl Decider<'_> {
     }
 
     /// The place that is held for an offer: as offered, or from now on where that time has come.
-    fn as_held(&self, resource: usize, terms: &OfferTerms, now: Time) -> Admitted {
+    fn as_held(&self, resource: usize, terms: &OfferTerms, now: Time) -> Placement {
         let mut slots = terms.slots.clone();
         let placement = slots.placement();
         let latest = terms.kept_until - placement.duration();
@@ -198,13 +160,7 @@ impl Decider<'_> {
         for slot in slots.iter_mut() {
             slot.placement = Interval::of(slot.placement.start + later, slot.placement.duration());
         }
-        Admitted {
-            resource,
-            slots,
-            moved: Vec::new(),
-            transferred: Vec::new(),
-            price: terms.price,
-        }
+        Placement::at(resource, slots, terms.price)
     }
 
     /// An offer of a party's negotiation, and the negotiation.
@@ -290,6 +246,14 @@ fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
         agreement.job = promise.job;
         agreement.guarantees = promise.guarantees;
     }
+}
+
+/// Whether the slots of an agreement that are not over lie where they did when a change of its end was offered.
+fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
+    let place = |slot: &Slot| (slot.placement.start, slot.nodes);
+    let [now, then] = [&old.slots, &terms.slots].map(|slots| slots.iter().map(place));
+    let over = old.slots_over();
+    now.skip(over).eq(then.skip(over))
 }
 
 /// Why an offer cannot be accepted, if so.

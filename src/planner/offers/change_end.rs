@@ -4,22 +4,22 @@
 //! can make room on as many, or the slot can be made as long as there is room.
 
 use scheduler::refusal::Relaxation;
-use scheduler::{Interval, Reason, Request, Seconds, Time};
+use scheduler::{Interval, Reason, Request, Time};
 
-use super::quote::{HOLD_MIN, PHI_EPSILON, difference_of, ratio};
-use super::replace::Lifted;
-use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, part};
+use crate::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part};
 use crate::clock::second_of;
-use crate::planner::admission::budget::Payer;
-use crate::planner::admission::pricing::Priced;
-use crate::planner::admission::refuse::bare;
-use crate::planner::decide::Decider;
-use crate::planner::plan::request_of;
-use crate::planner::{Ask, Candidate, Error, Proposal, Quote, Refusal};
-
-/// How long before its end running work has to be told of a new end: a supervisor looks five times a second, and a
-/// cluster's reservation is changed within seconds.
-pub(in crate::planner) const TOLD_BEFORE: Seconds = 5;
+use crate::planner::admission::payer::Payer;
+use crate::planner::admission::price_list::Priced;
+use crate::planner::decider::Decider;
+use crate::planner::error::{Error, Refusal, bare, exceeded};
+use crate::planner::lifecycle::overruns::TOLD_BEFORE;
+use crate::planner::offers::messages::{Ask, Candidate, Quote};
+use crate::planner::offers::quote::{HOLD_MIN, PHI_EPSILON, coarse, difference_of, ratio, with_fee};
+use crate::planner::placement::find::part_of;
+use crate::planner::plan::Plan;
+use crate::planner::request::Proposal;
+use crate::planner::requests::request_of;
+use crate::planner::resources::resource::Scaling;
 
 /// The parts that may not change any more.
 const GOES_ON: &str = "being carried out: only its end and its deadline can change";
@@ -31,39 +31,49 @@ impl Decider<'_> {
         &mut self,
         ask: &Ask,
         expires: Time,
-        lifted: &Lifted,
+        old: &Agreement,
     ) -> Result<Result<Quote, Refusal>, Error> {
-        if !lifted.goes_on_in(&ask.proposal) {
+        if !goes_on_in(old, &ask.proposal) {
             return Err(Error::Conflict(GOES_ON));
         }
-        Ok(self.changed_end(ask, expires, lifted))
+        Ok(self.changed_end(ask, expires, old))
     }
 
-    fn changed_end(&mut self, ask: &Ask, expires: Time, lifted: &Lifted) -> Result<Quote, Refusal> {
+    fn changed_end(&mut self, ask: &Ask, expires: Time, old: &Agreement) -> Result<Quote, Refusal> {
         let now = second_of(self.now);
-        let old = &lifted.agreement;
         let mut proposal = ask.proposal.clone();
-        self.within_quota(&mut proposal, now, Some(lifted))?;
+        self.within_quota(&mut proposal, now, Some(old))?;
         let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
         let place = self.plan.resources.place(&old.resource);
         let of = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
         let Some((shape, (at, rate))) = shape.zip(of) else {
-            return Err(bare(
-                Reason::QuotaExceeded,
-                "its size is beyond what its party may have".to_owned(),
-            ));
+            return Err(exceeded("its size is beyond what its party may have"));
         };
-        let start = old.placement().start;
+        let planned = old.placement();
         let duration = proposal.scaling.shape(*shape, rate).duration;
-        let end = start + duration;
+        let whole = old.leeway.shapes.iter().find(|of| of.nodes == old.nodes());
+        let by_law = proposal.scaling == Scaling::ReferenceRate;
+        let wanted = match whole.filter(|_| by_law && old.leeway.pieces_differ) {
+            // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
+            Some(whole) => {
+                part_of(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
+            }
+            None => duration,
+        };
+        let end = planned.end + (wanted - old.planned_seconds());
+        let last = old.slots.len() - 1;
+        if last >= old.slots_begun() && end <= old.slots[last].placement.start {
+            return Err(bare(
+                Reason::WindowContradictory,
+                "its last piece would have no time",
+            ));
+        }
         let until = (now + self.settings.negotiation.hold)
             .min(expires)
-            .min(old.placement().end.min(end) - TOLD_BEFORE);
+            .min(planned.end.min(end) - TOLD_BEFORE);
         if until - now < HOLD_MIN {
-            return Err(bare(
-                Reason::WindowInThePast,
-                "its slot is, or would be, over before what runs could be told".to_owned(),
-            ));
+            let why = "its slot is, or would be, over before what runs could be told";
+            return Err(bare(Reason::WindowInThePast, why));
         }
         // The rest of it is treated as a new request: it has to lie inside the window and the horizon.
         let rest = Proposal {
@@ -71,32 +81,32 @@ impl Decider<'_> {
                 nodes: old.nodes(),
                 duration: end - now,
             }],
-            scaling: crate::planner::Scaling::Contract,
+            scaling: Scaling::Contract,
             ready: None,
             ..proposal.clone()
         };
         let deadline = self.window(&rest, now)?.end;
+        for index in old.slots_over()..last {
+            if let Some((_, number)) = self.plan.planned_slot(old, index) {
+                self.put_slot_back(at, old, index, number);
+            }
+        }
         let reached = self.reached(at, old, end, now);
         let fits = reached >= end;
         let told = self.settings.refusals;
         let reached = if fits { end } else { coarse(reached, told.coarsen) };
         let deviation = ratio(end - reached, duration);
-        let most = proposal
-            .deviation_max
-            .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));
-        let phi_max = f64::from(most.numerator) / f64::from(most.denominator);
+        let phi_max = self.phi_max(&proposal);
         // Longer than it is, or it is no offer.
-        let worth_offering = told.relaxations && reached > old.placement().end;
+        let worth_offering = told.relaxations && reached > planned.end;
         let near = deviation <= phi_max + PHI_EPSILON;
         if !(fits || worth_offering && near) {
-            let mut refusal = bare(
-                Reason::NoCapacityInWindow,
-                "its nodes are promised to others after its slot".to_owned(),
-            );
-            if worth_offering {
-                refusal.relaxations = vec![Relaxation::Duration(reached - start)];
-            }
-            return Err(refusal);
+            let longest = worth_offering.then_some(Relaxation::Duration(duration - (end - reached)));
+            let why = "its nodes are promised to others after its slot";
+            return Err(Refusal {
+                relaxations: longest.into_iter().collect(),
+                ..bare(Reason::NoCapacityInWindow, why)
+            });
         }
         let price = self.price_of_change(at, old, reached);
         let fee = price.and_then(|price| self.change_fee(old, price));
@@ -104,17 +114,15 @@ impl Decider<'_> {
         if let (Some(budget), Some(price)) = (proposal.budget, costs)
             && (budget.currency != price.currency || price.micros > budget.micros)
         {
-            let mut refusal = bare(
-                Reason::BudgetTooLow,
-                "it would cost more than its budget".to_owned(),
-            );
-            refusal.lowest_budget = Some(price);
-            return Err(refusal);
+            return Err(Refusal {
+                lowest_budget: Some(price),
+                ..bare(Reason::BudgetTooLow, "it would cost more than its budget")
+            });
         }
         let terms = OfferTerms {
             resource: old.resource.clone(),
-            slots: Slots::one((Interval::new(start, reached), old.nodes())),
-            ready: proposal.ready.unwrap_or(old.ready).min(start),
+            slots: old.slots.ending(reached),
+            ready: proposal.ready.unwrap_or(old.ready).min(planned.start),
             deadline,
             kept_until: reached,
             deviation,
@@ -131,13 +139,8 @@ impl Decider<'_> {
             fee,
             promise: None,
         };
-        Ok(Quote {
-            candidates: vec![Candidate {
-                terms,
-                expires: until,
-            }],
-            refusal: None,
-        })
+        let expires = until;
+        Ok(Quote::of(vec![Candidate { terms, expires }]))
     }
 
     /// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their
@@ -151,22 +154,26 @@ impl Decider<'_> {
             None => return old.placement().end,
         };
         let more = |end: Time| Interval::new(old.placement().end, end);
+        let last = old.slots[old.slots.len() - 1];
+        // A slot that is to come has no nodes of its own yet.
+        let runs = old.has_nodes() && !old.has_more_slots();
+        let ready = if runs { now } else { last.placement.start };
         let rest = Request {
-            ready: now,
+            ready,
             deadline: end,
-            duration: end - now,
-            nodes: old.slot_nodes(),
+            duration: end - ready,
+            nodes: last.nodes,
             ..request_of(old, self.plan.next_number())
         };
-        if self.plan.may_keep(old, more(end)) && self.plan.resources.would_start(at, now, &rest).is_some() {
+        let may_keep = |plan: &Plan, end| !runs || plan.may_keep(old, more(end));
+        if may_keep(self.plan, end) && self.plan.resources.would_start(at, now, &rest).is_some() {
             return end;
         }
         let Some(of) = self.plan.resources.get(at) else {
             return old.placement().end;
         };
         let tree = of.schedule.tree();
-        let free =
-            |end: Time| tree.min_free(more(end)) >= old.slot_nodes() && self.plan.may_keep(old, more(end));
+        let free = |end: Time| tree.min_free(more(end)) >= last.nodes && may_keep(self.plan, end);
         let (mut least, mut most) = (old.placement().end, end);
         while most - least > 1 {
             let middle = Time(i64::midpoint(least.seconds(), most.seconds()));
@@ -185,18 +192,15 @@ impl Decider<'_> {
     fn price_of_change(&self, at: usize, old: &Agreement, end: Time) -> Option<Money> {
         let price = old.price?;
         // Overrun is charged by its use, or bought by this change.
-        let before = old.placement().start + old.duration;
+        let before = old.placement().end - old.overrun();
         let slot = Interval::new(before.min(end), before.max(end));
-        let request = Request {
-            ready: slot.start,
-            deadline: slot.end,
-            duration: slot.duration(),
-            ..request_of(old, 0)
-        };
-        let priced = Priced::of(Payer::of_agreement(old), &request, slot, slot);
+        let nodes = old.slots.last().map_or(0, |last| last.nodes);
+        let priced = Priced::of(Payer::of_agreement(old), (slot, nodes), slot);
         let more = self.price(at, priced)?;
         let micros = if end <= before {
-            let share = part(price, end - old.placement().start, old.duration);
+            let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);
+            let given_up = i64::from(nodes).saturating_mul(before - end);
+            let share = part(price, agreed.saturating_sub(given_up), agreed);
             share.micros.max(price.micros.checked_sub(more.micros)?)
         } else {
             price.micros.checked_add(more.micros)?
@@ -205,18 +209,13 @@ impl Decider<'_> {
     }
 }
 
-/// A price with its fee.
-pub(in crate::planner) fn with_fee(price: Money, fee: Option<Money>) -> Money {
-    Money {
-        micros: price.micros.saturating_add(fee.map_or(0, |fee| fee.micros)),
-        ..price
-    }
-}
-
-/// The last step at or before an instant, with steps of a given number of seconds.
-pub(in crate::planner) fn coarse(at: Time, step: Seconds) -> Time {
-    let step = step.max(1);
-    Time(at.seconds().div_euclid(step) * step)
+/// Whether a proposal keeps the parts of an agreement that cannot change once its slot has begun: the job, the resource, the number
+/// of nodes, and the start.
+fn goes_on_in(old: &Agreement, proposal: &Proposal) -> bool {
+    proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
+        && proposal.filters == old.leeway.filters
+        && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes())
+        && proposal.ready.is_none_or(|ready| ready <= old.placement().start)
 }
 
 #[cfg(test)]
@@ -224,7 +223,7 @@ mod tests {
     use scheduler::Fraction;
 
     use super::*;
-    use crate::agreement::Currency;
+    use crate::agreement::{Currency, Slots};
     use crate::planner::tests::domain::{Domain, proposal};
     use crate::planner::{Pricing, Resource};
 

@@ -3,40 +3,13 @@
 use scheduler::Reason;
 use uuid::Uuid;
 
-use super::open::OpenNegotiation;
 use crate::agreement::{NegotiationOffer, OfferState};
 use crate::clock::second_of;
-use crate::planner::admission::quotas::exceeded;
-use crate::planner::admission::refuse::bare;
-use crate::planner::decide::Decider;
-use crate::planner::{Error, Idempotency, Initiation, Refusal};
+use crate::planner::decider::Decider;
+use crate::planner::error::{Error, bare, exceeded};
+use crate::planner::offers::messages::{Bargain, OfferWords, short};
+use crate::planner::offers::open::OpenNegotiation;
 use crate::store::Change;
-
-/// An offer with its words.
-#[derive(Debug, Clone)]
-pub struct OfferWords {
-    /// The offer.
-    pub offer: NegotiationOffer,
-    /// The document that says it.
-    pub document: String,
-}
-
-/// One step of a negotiation: an offer of the requester, and the answers of the service.
-#[derive(Debug, Clone)]
-pub struct Bargain {
-    /// The negotiation.
-    pub negotiation: Uuid,
-    /// The opening of the negotiation, where the offer opens it.
-    pub opening: Option<Initiation>,
-    /// The requester's offer; none where one that is on the table is answered anew.
-    pub incoming: Option<OfferWords>,
-    /// The answers, the best first.
-    pub answers: Vec<OfferWords>,
-    /// The state of an answer that was to be Acceptable and cannot be kept.
-    pub otherwise: OfferState,
-    /// The key that came with the request. The ids of the answers are kept, or the offer's id where there are none.
-    pub idempotency: Option<Idempotency<Vec<Uuid>>>,
-}
 
 impl Decider<'_> {
     /// Stores an offer and its answers, and keeps the Acceptable ones. Returns the new state of each.
@@ -75,7 +48,7 @@ impl Decider<'_> {
         let most = self.settings.negotiation.offers_max;
         if talks.offers.len() + more > most {
             let binding = format!("a negotiation may have {most} offers");
-            return Err(Error::Refused(Box::new(exceeded(binding))));
+            return Err(exceeded(binding).into());
         }
         if let Some(OfferWords { offer, .. }) = &bargain.incoming {
             if talks.offers.values().any(|other| other.name == offer.name) {
@@ -197,15 +170,4 @@ fn may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> R
         at = of.parent.and_then(|parent| talks.offers.get(&parent));
     }
     Ok(())
-}
-
-/// A refusal without alternatives as it is stored.
-pub(in crate::planner) fn short(refusal: &Refusal) -> String {
-    serde_json::json!({
-        "reason": refusal.reason.word(),
-        "bindingConstraint": refusal.binding,
-        "alternatives": [],
-        "relaxations": [],
-    })
-    .to_string()
 }

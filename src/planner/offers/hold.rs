@@ -6,76 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::{Interval, Move, Reason, Request, Time};
 use uuid::Uuid;
 
-use super::exchange::short;
 use crate::agreement::{Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
 use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
-use crate::planner::admission::refuse::bare;
-use crate::planner::decide::Decider;
+use crate::planner::decider::Decider;
+use crate::planner::error::bare;
+use crate::planner::offers::holds::HeldStretch;
+use crate::planner::offers::messages::short;
 use crate::store::Change;
-
-/// A stretch that is kept, and the number by which the schedule of its resource knows it.
-#[derive(Debug, Clone)]
-pub(in crate::planner) struct HeldStretch {
-    resource: String,
-    number: u64,
-    stretch: Stretch,
-}
-
-impl HeldStretch {
-    /// As the schedule of its resource sees it.
-    fn request(&self, submitted: Time) -> Request {
-        let (interval, nodes) = self.stretch;
-        Request {
-            id: self.number,
-            submitted,
-            ready: interval.start,
-            deadline: interval.end,
-            duration: interval.duration(),
-            nodes,
-            revenue: 0,
-        }
-    }
-}
-
-/// Stretches of one resource by start and number, each with its end and the answer that it is kept for.
-type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
-
-/// The nodes kept for the offers of one answer, by answer and by resource.
-#[derive(Default)]
-pub(in crate::planner) struct Holds {
-    by_answer: BTreeMap<Uuid, Vec<HeldStretch>>,
-    by_resource: BTreeMap<String, ByStart>,
-}
-
-impl Holds {
-    fn insert(&mut self, answer: Uuid, held: HeldStretch) {
-        let (slot, _) = held.stretch;
-        let here = self.by_resource.entry(held.resource.clone()).or_default();
-        here.insert((slot.start, held.number), (slot.end, answer));
-        self.by_answer.entry(answer).or_default().push(held);
-    }
-
-    /// Lets go of the hold of an answer.
-    fn remove(&mut self, answer: Uuid) -> Vec<HeldStretch> {
-        let all = self.by_answer.remove(&answer).unwrap_or_default();
-        for held in &all {
-            if let Some(here) = self.by_resource.get_mut(&held.resource) {
-                here.remove(&(held.stretch.0.start, held.number));
-            }
-        }
-        all
-    }
-
-    /// The hold of an answer.
-    fn of(&self, answer: Uuid) -> &[HeldStretch] {
-        self.by_answer.get(&answer).map_or(&[], Vec::as_slice)
-    }
-
-    /// Starts and numbers of the stretches kept on a resource, with their ends and answers.
-    fn on(&self, resource: &str) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
-        self.by_resource.get(resource).into_iter().flatten()
-    }
-}
 
 impl Decider<'_> {
     /// Keeps the nodes of an offer beside the nodes of the other offers of its answer. Returns whether that was
@@ -293,13 +230,14 @@ impl Decider<'_> {
     /// Lets it move again.
     fn unpin(&mut self, negotiation: Uuid) {
         let now = second_of(self.now);
-        let moves = |of: &&Agreement| of.is_waiting() && !of.fixed && !self.plan.table.is_counted_on(of.id);
+        let moves =
+            |of: &&Agreement| of.has_more_to_begin() && !of.fixed && !self.plan.table.is_counted_on(of.id);
         let agreement = self.plan.renegotiated(negotiation).filter(moves);
         let Some(agreement) = agreement.cloned() else {
             return;
         };
         if let Some((at, _)) = self.plan.planned_slot(&agreement, 0) {
-            for (request, start) in self.take_slots_out(&agreement, 0, now) {
+            for (request, start) in self.take_slots_out(&agreement, agreement.slots_begun(), now) {
                 self.plan.resources.put_back(at, now, &request, start);
             }
         }
@@ -342,7 +280,7 @@ impl crate::planner::Plan {
         let in_force = |of: &&Agreement| of.is_waiting() || of.is_being_carried_out();
         let agreement = self.renegotiated(negotiation).filter(in_force);
         let here = agreement.filter(|of| of.resource == resource);
-        here.map_or_else(Vec::new, Agreement::loads)
+        here.map_or_else(Vec::new, |of| of.slots.stretches())
     }
 
     /// The nodes that an answer has to keep, by resource.

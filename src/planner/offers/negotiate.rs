@@ -3,35 +3,15 @@
 use scheduler::Time;
 use uuid::Uuid;
 
-use super::replace::PIECES_BEGUN;
 use crate::agreement::{NegotiationInstance, NegotiationOffer};
 use crate::clock::second_of;
-use crate::planner::admission::quotas::exceeded;
-use crate::planner::decide::Decider;
-use crate::planner::{Acceptance, Accepted, Ask, Bargain, Command, Error, Idempotency, Planner, Quote};
+use crate::planner::batches::DecisionRecord;
+use crate::planner::decider::{Command, Decider};
+use crate::planner::error::{Error, exceeded};
+use crate::planner::handle::Planner;
+use crate::planner::offers::messages::{Acceptance, Ask, Bargain, Initiation, NegotiationEnd, Quote};
+use crate::planner::request::{Accepted, Idempotency};
 use crate::store::Change;
-
-/// A negotiation to be opened.
-#[derive(Debug, Clone)]
-pub struct Initiation {
-    /// The negotiation.
-    pub negotiation: NegotiationInstance,
-    /// The document that asked for it.
-    pub document: String,
-    /// The key that the request came with.
-    pub idempotency: Option<Idempotency<NegotiationInstance>>,
-}
-
-/// An order to end a negotiation before its time.
-#[derive(Debug, Clone)]
-pub struct NegotiationEnd {
-    /// Which.
-    pub id: Uuid,
-    /// The party that it must be of; none for any.
-    pub party: Option<String>,
-    /// The key that the request came with.
-    pub idempotency: Option<Idempotency<NegotiationInstance>>,
-}
 
 impl Planner {
     /// Opens a negotiation.
@@ -41,8 +21,15 @@ impl Planner {
     /// the party has too many going on, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`].
     pub async fn initiate(&self, initiation: Initiation) -> Result<NegotiationInstance, Error> {
-        self.ask(|reply| Command::Initiate(Box::new(initiation), reply))
-            .await
+        let scope = initiation.idempotency.as_ref().map(Idempotency::scope);
+        self.ask_once(scope, move |of, _| {
+            let about = &initiation.negotiation;
+            let (party, id) = (about.party.clone(), about.id);
+            let decided = of.initiate(initiation);
+            of.note_refused(&party, id, &decided);
+            decided
+        })
+        .await
     }
 
     /// Ends a negotiation before its time and gives back its holds.
@@ -51,8 +38,8 @@ impl Planner {
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`].
     pub async fn end_negotiation(&self, end: NegotiationEnd) -> Result<NegotiationInstance, Error> {
-        self.ask(|reply| Command::EndNegotiation(Box::new(end), reply))
-            .await
+        let scope = end.idempotency.as_ref().map(Idempotency::scope);
+        self.ask_once(scope, |of, _| of.end_negotiation(end)).await
     }
 
     /// Keeps the answer to a request that took several commands.
@@ -60,8 +47,10 @@ impl Planner {
     /// # Errors
     /// [`Error::Repeated`] where an answer has been kept under its key before, [`Error::Unavailable`].
     pub async fn keep(&self, request: Idempotency<String>, answer: String) -> Result<(), Error> {
-        self.ask(|reply| Command::Keep(Box::new(request), answer, reply))
-            .await
+        self.ask_once(Some(request.scope()), move |of, _| {
+            of.keep_answer(request, &answer)
+        })
+        .await
     }
 
     /// The present quote for a request. Nothing is stored or kept.
@@ -70,7 +59,18 @@ impl Planner {
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has
     /// begun or is over, [`Error::Unavailable`].
     pub async fn quote(&self, ask: Ask) -> Result<Quote, Error> {
-        self.ask(|reply| Command::Quote(Box::new(ask), reply)).await
+        self.ask_once(None, move |of, decisions| {
+            let decided = of.quote(&ask);
+            decisions.push(match &decided {
+                Ok(Quote {
+                    refusal: Some(refusal),
+                    ..
+                }) => DecisionRecord::refused("quote", refusal),
+                _ => DecisionRecord::of("quote", &decided),
+            });
+            decided
+        })
+        .await
     }
 
     /// Stores an offer of the requester and the answers to it, and keeps the Acceptable ones. Returns the answers in
@@ -81,7 +81,8 @@ impl Planner {
     /// goes on, [`Error::Stale`] where the offer does not fit into its tree, [`Error::Refused`] where that is full,
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`]; nothing is stored then.
     pub async fn bargain(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
-        self.ask(|reply| Command::Bargain(Box::new(bargain), reply)).await
+        let scope = bargain.idempotency.as_ref().map(Idempotency::scope);
+        self.ask_once(scope, |of, _| of.bargain(bargain)).await
     }
 
     /// Makes an agreement of an offer that is held, which takes over its place; where it replaces another agreement,
@@ -90,9 +91,19 @@ impl Planner {
     /// # Errors
     /// [`Error::Lost`] where it cannot be accepted any more, [`Error::NotFound`] where it is none of the party's,
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`].
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method of a decider of one lifetime is none of every decider"
+    )]
     pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted, Error> {
-        self.ask(|reply| Command::Accept(Box::new(acceptance), reply))
-            .await
+        let scope = acceptance.proposal.idempotency.as_ref().map(Idempotency::scope);
+        let about = (acceptance.proposal.id, acceptance);
+        let count =
+            |_: &mut Decider<'_>, decided: &Result<_, Error>| DecisionRecord::of("acceptance", decided);
+        self.send(|reply| {
+            Command::that_may_wait(about, scope, reply, |of, request| of.accept(request), count)
+        })
+        .await
     }
 }
 
@@ -125,14 +136,11 @@ impl Decider<'_> {
             if replaced.party != instance.party {
                 return Err(Error::NotFound);
             }
-            if replaced.slots.is_split() && !replaced.is_waiting() {
-                return Err(Error::Conflict(PIECES_BEGUN));
-            }
         }
         let most = self.settings.negotiation.open_max;
         if self.plan.table.count(&instance.party) >= most {
             let binding = format!("a party may have {most} negotiations going on at a time");
-            return Err(Error::Refused(Box::new(exceeded(binding))));
+            return Err(exceeded(binding).into());
         }
         Ok(())
     }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::Time;
 use uuid::Uuid;
 
-use super::hold::Holds;
 use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferTerms, ProposalReason};
+use crate::planner::admission::per_minute::PerMinute;
+use crate::planner::offers::holds::Holds;
 
 /// Schedules know holds by numbers from here on, and agreements by smaller ones.
 const HOLDS: u64 = 1 << 63;
@@ -41,8 +42,8 @@ pub(in crate::planner) struct OpenNegotiations {
     pub(in crate::planner) holds: Holds,
     /// How many numbers have been given to holds.
     held: u64,
-    /// The last minute in which parties asked for quotes, and how often each party did in it.
-    probes: (i64, BTreeMap<String, u32>),
+    /// How often parties asked for quotes.
+    pub(in crate::planner) probes: PerMinute,
 }
 
 /// The negotiations that a party has opened.
@@ -292,18 +293,6 @@ impl OpenNegotiations {
         let held = |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
         let offers = talks.offers.values().filter(held).cloned().collect();
         Some((talks.instance.id, offers))
-    }
-
-    /// Counts that a party asks in a minute; how often it has done so by now.
-    pub(in crate::planner) fn count_probe(&mut self, party: &str, minute: i64) -> u32 {
-        let (last, counts) = &mut self.probes;
-        if *last != minute {
-            *last = minute;
-            counts.clear();
-        }
-        let count = counts.entry(party.to_owned()).or_default();
-        *count = count.saturating_add(1);
-        *count
     }
 }
 

@@ -5,21 +5,20 @@
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 use tokio::sync::broadcast;
 
-use super::change_end::coarse;
-use super::quote::{CandidatePlacement, ratio};
-use super::replace::Lifted;
 use crate::agreement::{
-    Agreement, AgreementState, Money, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason,
-    RunOutcome, part,
+    Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
 };
 use crate::clock::second_of;
-use crate::planner::decide::Decider;
-use crate::planner::placement::admit::Wanted;
-use crate::planner::{Ask, Bargain, Command, Error, Lost, Plan, Planner, Quote};
+use crate::planner::decider::Decider;
+use crate::planner::error::{Error, Lost};
+use crate::planner::handle::Planner;
+use crate::planner::offers::messages::{Ask, Candidate, Proposed, Quote};
+use crate::planner::offers::quote::{CandidatePlacement, OwnPrice, coarse, ratio};
+use crate::planner::offers::suggestion::{Suggestion, WAITING_MAX};
+use crate::planner::plan::Plan;
+use crate::planner::resources::need::Need;
 use crate::store::Change;
 
-/// Suggestions that wait to be made offers of: as many as agreements are likely to break at once; more are forgotten.
-pub(in crate::planner) const WAITING_MAX: usize = 1_024;
 /// Agreements that are tried elsewhere for a refused one, on this number of resources: each trial is a search of the
 /// plan.
 const TRIED_MAX: usize = 4;
@@ -31,79 +30,6 @@ const PROVIDER: &str = "";
 /// Why nothing is asked for in a negotiation that the provider has opened.
 const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
                                    else is asked for in another one";
-
-/// How much the provider proposes by itself. A place instead of an agreement that could not be kept is always proposed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Proposals {
-    /// Moves that would let others in, and that stand proposed at a time, all parties' together; none for no such proposals.
-    pub moves_max: usize,
-    /// The discount for such a move.
-    pub discount: Fraction,
-}
-
-impl Default for Proposals {
-    /// No moves; a tenth.
-    fn default() -> Self {
-        Self {
-            moves_max: 0,
-            discount: Fraction::percent(10),
-        }
-    }
-}
-
-/// Something to propose.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Suggestion {
-    /// The agreement that it would take the place of, as it stands.
-    pub agreement: Agreement,
-    /// Why.
-    pub reason: ProposalReason,
-    /// Where on its resource it would lie; none for wherever it can.
-    pub slot: Option<Interval>,
-}
-
-impl Suggestion {
-    /// Any place instead of an agreement that could not be kept and is over.
-    pub fn instead_of(agreement: Agreement) -> Self {
-        Self {
-            agreement,
-            reason: ProposalReason::Broken,
-            slot: None,
-        }
-    }
-}
-
-/// A proposal of the provider: a negotiation with its first offers.
-#[derive(Debug, Clone)]
-pub struct Proposed {
-    /// The negotiation, about an agreement and with the reason.
-    pub negotiation: NegotiationInstance,
-    /// The document with which a party would ask for it.
-    pub document: String,
-    /// The agreement as it stands, and the offer in its place.
-    pub offers: Bargain,
-}
-
-/// The provider's price for its own proposal: at most the agreed price of the agreement that it would replace, less a
-/// discount.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::planner) struct OwnPrice {
-    pub(in crate::planner) before: Option<Money>,
-    discount: Fraction,
-}
-
-impl OwnPrice {
-    pub(in crate::planner) fn of(&self, price: Money) -> Money {
-        let before = self.before.filter(|before| before.currency == price.currency);
-        let least = before.map_or(price.micros, |before| before.micros.min(price.micros));
-        let (off, whole) = (self.discount.numerator, self.discount.denominator);
-        let least = Money {
-            micros: least,
-            ..price
-        };
-        part(least, whole.saturating_sub(off).into(), whole.into())
-    }
-}
 
 impl Planner {
     /// The suggestions of the provider for proposals to parties. A suggestion without a listener is forgotten.
@@ -117,8 +43,7 @@ impl Planner {
     /// [`Error::NotFound`] where the agreement that is to be moved does not wait any more, [`Error::Stale`] where enough is
     /// proposed, or nothing could be held, [`Error::Unavailable`].
     pub async fn propose(&self, proposed: Proposed) -> Result<Vec<NegotiationOffer>, Error> {
-        self.ask(|reply| Command::Propose(Box::new(proposed), reply))
-            .await
+        self.ask(|of| of.propose(proposed)).await
     }
 }
 
@@ -150,21 +75,21 @@ impl Decider<'_> {
     }
 
     /// Looks for another party's agreement that would make room for the refused request if it lay outside its window.
-    pub(in crate::planner) fn suggest_a_move(&mut self, wanted: &Wanted<'_>, reason: Reason, now: Time) {
+    pub(in crate::planner) fn suggest_a_move(&mut self, need: &Need<'_>, reason: Reason, now: Time) {
         let minute = self.now.div_euclid(60_000_000);
         if reason != Reason::NoCapacityInWindow
             || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
-            || self.plan.table.count_probe(PROVIDER, minute) > TRIES_PER_MINUTE
+            || self.plan.table.probes.count(PROVIDER, minute) > TRIES_PER_MINUTE
         {
             return;
         }
-        for (at, request) in self.requests(wanted).into_iter().take(RESOURCES_MAX) {
+        for (at, request) in self.requests(need).into_iter().take(RESOURCES_MAX) {
             let numbers = self.plan.resources.in_the_way(at, now, &request);
             let others = numbers
                 .into_iter()
-                .filter_map(|number| self.plan.by_number(number));
+                .filter_map(|number| Some(self.plan.slot_of(number)?.0));
             let may_be_asked = |of: &&Agreement| {
-                of.party != wanted.payer.party
+                of.party != need.payer.party
                     && of.is_waiting()
                     // A move is proposed in one slot, which would be more than slots of differing sizes are.
                     && !of.slots.differ()
@@ -174,7 +99,7 @@ impl Decider<'_> {
             for agreement in others {
                 let slot = self.suppose(|this| {
                     this.lift(agreement.id).ok()?;
-                    this.slot_beside(at, &agreement, wanted, &request, now)
+                    this.slot_beside(at, &agreement, need, &request, now)
                 });
                 if slot.is_some() {
                     self.plan.suggest(Suggestion {
@@ -194,7 +119,7 @@ impl Decider<'_> {
         &mut self,
         at: usize,
         agreement: &Agreement,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         newcomer: &Request,
         now: Time,
     ) -> Option<Interval> {
@@ -203,7 +128,7 @@ impl Decider<'_> {
         let tree = of.schedule.tree();
         let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
         let fixed = newcomer.fixed_to(start);
-        if !self.could_pay(wanted.payer, &[(at, fixed)], now)
+        if !self.could_pay(need.payer, &[(at, fixed)], now)
             || !self.plan.resources.put(at, now, newcomer, start)
         {
             return None;
@@ -268,37 +193,29 @@ impl Decider<'_> {
             }
             return Ok(self.found(&search).unwrap_or_else(Quote::refused));
         };
-        let candidates = self.suppose(|this| {
-            let lifted = this.lift(agreement.id)?;
-            Ok::<_, Error>(this.quote_move(ask, &lifted, slot, own, until))
+        let candidate = self.suppose(|this| {
+            let agreement = this.lift(agreement.id)?;
+            Ok::<_, Error>(this.quote_move(ask, &agreement, slot, own, until))
         })?;
-        if candidates.is_empty() {
-            return Err(Error::Lost(Lost::Replaced));
-        }
-        Ok(Quote {
-            candidates,
-            refusal: None,
-        })
+        let candidate = candidate.ok_or(Error::Lost(Lost::Replaced))?;
+        Ok(Quote::of(vec![candidate]))
     }
 
     /// The same as it is in another slot of its resource.
     fn quote_move(
         &self,
         ask: &Ask,
-        lifted: &Lifted,
+        agreement: &Agreement,
         slot: Interval,
         own: OwnPrice,
         until: Time,
-    ) -> Vec<crate::planner::Candidate> {
-        let agreement = &lifted.agreement;
+    ) -> Option<Candidate> {
         let place = self.plan.resources.place(&agreement.resource);
-        let Some(at) = place.filter(|_| agreement.is_waiting()) else {
-            return Vec::new();
-        };
-        let mut search = self.search(ask, until, Some(lifted));
+        let at = place.filter(|_| agreement.is_waiting())?;
+        let mut search = self.search(ask, until, Some(agreement));
         search.own = Some(own);
         let candidate = self.candidate(&search, beside(at, agreement, slot));
-        candidate.filter(|of| search.allows(of)).into_iter().collect()
+        candidate.filter(|of| search.allows(of))
     }
 
     /// Opens a negotiation of the provider's own making.
@@ -356,28 +273,33 @@ impl Decider<'_> {
     pub(in crate::planner) fn lift_replaced(
         &mut self,
         instance: &NegotiationInstance,
-    ) -> Result<Option<Lifted>, Error> {
-        let lifted = self.replaced_in(instance)?;
-        if let Some(lifted) = &lifted {
-            self.take_out(lifted);
+    ) -> Result<Option<Agreement>, Error> {
+        let replaced = self.replaced_in(instance)?;
+        if let Some(agreement) = &replaced {
+            self.take_out(agreement);
         }
-        Ok(lifted)
+        Ok(replaced)
     }
 
     /// The same agreement, which stays in the plan.
+    ///
+    /// # Errors
+    /// [`Lost::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.
     pub(in crate::planner) fn replaced_in(
         &mut self,
         instance: &NegotiationInstance,
-    ) -> Result<Option<Lifted>, Error> {
-        match instance.agreement {
+    ) -> Result<Option<Agreement>, Error> {
+        let lifted = match instance.agreement {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
             // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
-            Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Conflict(
-                "about to stop what is left of its work that was lost",
-            )),
+            Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Lost(Lost::Replaced)),
             Some(id) => self.liftable(id).map(Some),
             None => Ok(None),
-        }
+        };
+        lifted.map_err(|why| match why {
+            Error::Unavailable => why,
+            _ => Error::Lost(Lost::Replaced),
+        })
     }
 }
 

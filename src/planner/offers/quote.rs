@@ -1,84 +1,29 @@
 //! The possible offers for a request: the request itself where it fits, and else the nearest ones that no other
 //! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
 
-use scheduler::refusal::{Bounds, Relaxation};
-use scheduler::{Interval, Reason, Request, Seconds, Time};
-use uuid::Uuid;
+use crate::agreement::part;
+use crate::planner::error::bare;
+use std::borrow::Cow;
 
-use super::change_end::with_fee;
-use super::propose::OwnPrice;
-use super::ranking::{as_number, micros, ranked};
-use super::replace::Lifted;
-use crate::agreement::{Money, NegotiationInstance, OfferKind, OfferTerms, Shape, Slots};
+use scheduler::refusal::{Bounds, Relaxation};
+use scheduler::{Fraction, Interval, Reason, Request, Seconds, Time};
+
+use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Slots, Stretch};
 use crate::clock::second_of;
-use crate::planner::admission::budget::Payer;
-use crate::planner::admission::pricing::Priced;
-use crate::planner::admission::refuse::bare;
-use crate::planner::decide::Decider;
-use crate::planner::placement::admit::Wanted;
-use crate::planner::{Error, Lost, Proposal, Refusal, Suggestion};
+use crate::planner::admission::payer::Payer;
+use crate::planner::admission::price_list::Priced;
+use crate::planner::decider::Decider;
+use crate::planner::error::{Error, Refusal};
+use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
+use crate::planner::offers::ranking::{as_number, micros, ranked};
+use crate::planner::request::Proposal;
+use crate::planner::resources::need::Need;
 
 /// A hold shorter than this cannot be used over a network.
 pub(in crate::planner) const HOLD_MIN: Seconds = 2;
 
 /// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
 pub(in crate::planner) const PHI_EPSILON: f64 = 1e-9;
-
-/// A request for offers.
-#[derive(Debug, Clone)]
-pub struct Ask {
-    /// Its party.
-    pub about: About,
-    /// The request.
-    pub proposal: Proposal,
-    /// Where the duration follows from the number of nodes: other sizes than the requested ones, each with its duration,
-    /// in the form of the proposal's sizes. `None` where one size is as it is.
-    pub others: Option<Vec<Shape>>,
-    /// The weights in the ranking of counter offers.
-    pub weights: Weights,
-}
-
-/// The party that asks for offers.
-#[derive(Debug, Clone)]
-pub enum About {
-    /// That of a party, in a negotiation that goes on.
-    Negotiation(Uuid),
-    /// That of a party, in a negotiation that is opened with the answer.
-    Opening(Box<NegotiationInstance>),
-    /// The provider itself, which looks for a proposal.
-    Proposal(Box<Suggestion>),
-}
-
-/// Weights of a requester's preferences, each from 0 on.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Weights {
-    /// Of an early start.
-    pub start: f64,
-    /// Of many nodes.
-    pub size: f64,
-    /// Of a short duration.
-    pub duration: f64,
-    /// Of a low price.
-    pub price: f64,
-}
-
-/// The possible offers, in no order; or the reason why there are none.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Quote {
-    /// The request itself, or places near it; some may dominate others ([`best_of`](crate::planner::best_of)).
-    pub candidates: Vec<Candidate>,
-    /// Where there are none.
-    pub refusal: Option<Refusal>,
-}
-
-/// Something that could be offered.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
-    /// Its terms.
-    pub terms: OfferTerms,
-    /// Until when it can be offered.
-    pub expires: Time,
-}
 
 /// The data for the search for candidates.
 pub(in crate::planner) struct QuoteContext<'a> {
@@ -89,7 +34,7 @@ pub(in crate::planner) struct QuoteContext<'a> {
     /// When an offer made now lapses at the latest.
     pub(in crate::planner) until: Time,
     pub(in crate::planner) phi_max: f64,
-    pub(in crate::planner) replaced: Option<&'a Lifted>,
+    pub(in crate::planner) replaced: Option<&'a Agreement>,
     /// The provider's price for its own proposal.
     pub(in crate::planner) own: Option<OwnPrice>,
 }
@@ -102,10 +47,10 @@ impl QuoteContext<'_> {
 }
 
 /// The price of a candidate, and the difference to the price of the agreement that it would replace.
-pub(in crate::planner) struct Charges {
-    pub(in crate::planner) price: Option<Money>,
-    pub(in crate::planner) difference: Option<Money>,
-    pub(in crate::planner) fee: Option<Money>,
+struct Charges {
+    price: Option<Money>,
+    difference: Option<Money>,
+    fee: Option<Money>,
 }
 
 /// Where and how a candidate would lie.
@@ -120,18 +65,22 @@ pub(in crate::planner) struct CandidatePlacement {
     pub(in crate::planner) deviation: f64,
 }
 
-impl Quote {
-    fn of(candidates: Vec<Candidate>) -> Self {
+impl CandidatePlacement {
+    /// A place inside the window that is asked for.
+    pub(in crate::planner) fn inside(
+        resource: usize,
+        (slot, nodes): Stretch,
+        window: Interval,
+        kind: OfferKind,
+    ) -> Self {
         Self {
-            candidates,
-            refusal: None,
-        }
-    }
-
-    pub(in crate::planner) fn refused(refusal: Refusal) -> Self {
-        Self {
-            candidates: Vec::new(),
-            refusal: Some(refusal),
+            resource,
+            nodes,
+            duration: slot.duration(),
+            window,
+            start: slot.start,
+            kind,
+            deviation: 0.0,
         }
     }
 }
@@ -155,14 +104,12 @@ impl Decider<'_> {
             return Ok(Quote::refused(refusal));
         }
         let quote = self.suppose(|this| {
-            let Ok(lifted) = this.lift_replaced(&instance) else {
-                return Err(Error::Lost(Lost::Replaced));
-            };
-            if let Some(lifted) = lifted.as_ref().filter(|of| of.has_begun()) {
-                return this.quote_begun(ask, instance.expires, lifted);
+            let replaced = this.lift_replaced(&instance)?;
+            if let Some(old) = replaced.as_ref().filter(|of| of.is_being_carried_out()) {
+                return this.quote_begun(ask, instance.expires, old);
             }
             let until = (second_of(this.now) + this.settings.negotiation.hold).min(instance.expires);
-            let search = this.search(ask, until, lifted.as_ref());
+            let search = this.search(ask, until, replaced.as_ref());
             Ok(this.found(&search))
         });
         Ok(quote?.unwrap_or_else(Quote::refused))
@@ -174,22 +121,24 @@ impl Decider<'_> {
         &self,
         ask: &'a Ask,
         until: Time,
-        replaced: Option<&'a Lifted>,
+        replaced: Option<&'a Agreement>,
     ) -> QuoteContext<'a> {
-        let provider = self.settings.refusals.alternatives_phi;
-        let most = ask
-            .proposal
-            .deviation_max
-            .map_or(provider, |own| own.min(provider));
         QuoteContext {
             ask,
             number: self.plan.next_number(),
             now: second_of(self.now),
             until,
-            phi_max: f64::from(most.numerator) / f64::from(most.denominator),
+            phi_max: self.phi_max(&ask.proposal),
             replaced,
             own: None,
         }
+    }
+
+    /// The greatest deviation of the answers to a request.
+    pub(in crate::planner) fn phi_max(&self, proposal: &Proposal) -> f64 {
+        let provider = self.settings.refusals.alternatives_phi;
+        let most = proposal.deviation_max.map_or(provider, |own| own.min(provider));
+        f64::from(most.numerator) / f64::from(most.denominator)
     }
 
     /// The possible offers for a request, or the reason why there are none.
@@ -200,19 +149,19 @@ impl Decider<'_> {
         let (mut found, why) = match &asked {
             Err(refusal) => (Vec::new(), Err(refusal.clone())),
             Ok((proposal, window)) => {
-                let wanted = Wanted::of(proposal, search.number, *window, now);
-                match self.exact(search, &wanted) {
+                let need = Need::of(proposal, search.number, *window, now);
+                match self.exact(search, &need) {
                     Ok(exact) if affordable(search, &exact) => return Ok(Quote::of(vec![exact])),
                     // A change costs its fee besides.
                     Ok(exact) => (Vec::new(), Err(self.beyond_budget(&exact))),
                     Err(why) => {
                         // A move is proposed to another party for a request that has no agreement yet.
                         if search.replaced.is_none() && search.own.is_none() {
-                            self.suggest_a_move(&wanted, why, now);
+                            self.suggest_a_move(&need, why, now);
                         }
-                        let mut near = self.nearby(search, &wanted, why);
-                        near.extend(self.quote_in_pieces(search, &wanted, why));
-                        (near, Ok((wanted, why)))
+                        let mut near = self.nearby(search, &need, why);
+                        near.extend(self.in_pieces(search, &need, why));
+                        (near, Ok((need, why)))
                     }
                 }
             }
@@ -221,14 +170,14 @@ impl Decider<'_> {
         found.retain(|candidate| search.allows(candidate));
         match why {
             _ if !found.is_empty() => Ok(Quote::of(found)),
-            Ok((wanted, why)) => Err(self.refused(&wanted, why, now)),
+            Ok((need, why)) => Err(self.refused(&need, why, now)),
             Err(refusal) => Err(refusal),
         }
     }
 
     /// The refusal of a request that would fit and that costs more than its budget, with its fee.
     fn beyond_budget(&self, exact: &Candidate) -> Refusal {
-        let binding = "it would cost more than its budget, with the fee for the change".to_owned();
+        let binding = "it would cost more than its budget, with the fee for the change";
         let costs = exact.terms.price.map(|price| with_fee(price, exact.terms.fee));
         Refusal {
             lowest_budget: costs.filter(|_| self.settings.refusals.relaxations),
@@ -248,13 +197,13 @@ impl Decider<'_> {
     }
 
     /// The sizes that are asked for at other times, and for less time in the window.
-    fn nearby(&mut self, search: &QuoteContext, wanted: &Wanted<'_>, why: Reason) -> Vec<Candidate> {
+    fn nearby(&mut self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Vec<Candidate> {
         if why != Reason::NoCapacityInWindow {
             return Vec::new();
         }
-        let requests = self.requests(wanted);
+        let requests = self.requests(need);
         self.plan.resources.share_work(requests.len());
-        let mut found = self.elsewhere(search, wanted, &requests);
+        let mut found = self.elsewhere(search, need, &requests);
         // A duration that follows from the size is not shortened, and nor is a promised one: the work would not be
         // finished.
         if search.ask.others.is_none() && search.own.is_none() {
@@ -266,29 +215,22 @@ impl Decider<'_> {
 
     /// The request itself, with the size and on the resource that are best as the plans stand, of several sizes the one
     /// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
-    fn exact(&mut self, search: &QuoteContext, wanted: &Wanted<'_>) -> Result<Candidate, Reason> {
-        let place = |resource, nodes, slot: Interval| CandidatePlacement {
-            resource,
-            nodes,
-            duration: slot.duration(),
-            window: wanted.window,
-            start: slot.start,
-            kind: OfferKind::Exact,
-            deviation: 0.0,
-        };
+    fn exact(&mut self, search: &QuoteContext, need: &Need<'_>) -> Result<Candidate, Reason> {
+        let place =
+            |at, nodes, slot| CandidatePlacement::inside(at, (slot, nodes), need.window, OfferKind::Exact);
         let preferred = search.ask.weights != Weights::default();
-        let sizes: Vec<Vec<Shape>> = if preferred {
-            wanted
-                .some_shapes()
-                .into_iter()
-                .map(|shape| vec![shape])
-                .collect()
+        let sizes = if preferred {
+            let one = |shape| Cow::Owned(vec![shape]);
+            need.some_shapes().into_iter().map(one).collect()
         } else {
-            vec![wanted.shapes.to_vec()]
+            vec![need.shapes.clone()]
         };
         let (mut found, mut why) = (Vec::new(), None);
-        for shapes in &sizes {
-            let of = Wanted { shapes, ..*wanted };
+        for shapes in sizes {
+            let of = Need {
+                shapes,
+                ..need.clone()
+            };
             match self.best_to_pay(&of) {
                 Ok((resource, shape, slot)) => {
                     found.extend(self.candidate(search, place(resource, shape.nodes, slot)));
@@ -302,28 +244,56 @@ impl Decider<'_> {
         if let Some(reason) = why.filter(|reason| *reason != Reason::NoCapacityInWindow) {
             return Err(reason);
         }
-        let requests = self.requests(wanted);
+        let requests = self.requests(need);
         self.plan.resources.share_work(requests.len());
         let found = requests.into_iter().find_map(|(resource, request)| {
-            let paying = self.paying(resource, wanted, &request)?;
-            let start = self.plan.resources.would_start(resource, search.now, &paying)?;
-            self.candidate(search, place(resource, request.nodes, request.slot(start)))
+            let slot = self.would_lie(resource, need, &request, search.now)?;
+            self.candidate(search, place(resource, request.nodes, slot))
         });
         self.plan.resources.share_work(1);
         found.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Where a request that its payer can pay would lie on a resource if others moved for it; nothing moves.
+    pub(in crate::planner) fn would_lie(
+        &mut self,
+        at: usize,
+        need: &Need<'_>,
+        request: &Request,
+        now: Time,
+    ) -> Option<Interval> {
+        let paying = self.paying(at, need, request)?;
+        let start = self.plan.resources.would_start(at, now, &paying)?;
+        Some(request.slot(start))
+    }
+
+    /// The possible offer in pieces for a request that has no place in one piece: where its last piece completes first, as the
+    /// plans stand. Its first piece begins when the offer has lapsed or later. So it stays as it was offered, at any time of its
+    /// acceptance.
+    fn in_pieces(&self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Option<Candidate> {
+        let preemption = search.ask.proposal.preemption.as_ref()?;
+        if why != Reason::NoCapacityInWindow || search.until - search.now < HOLD_MIN {
+            return None;
+        }
+        let window = Interval::new(need.window.start.max(search.until), need.window.end);
+        let (at, pieces) = self.best_in_pieces(need, preemption, window)?;
+        let first = pieces.first()?.stretch();
+        let place = CandidatePlacement::inside(at, first, need.window, OfferKind::InPieces);
+        let end = pieces.placement().end;
+        self.offer(search, &place, pieces, (end, search.until))
     }
 
     /// The same nodes for as long before or after the window: the slots that a refusal would name.
     fn elsewhere(
         &mut self,
         search: &QuoteContext,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         requests: &[(usize, Request)],
     ) -> Vec<Candidate> {
         let mut found = Vec::new();
         for (resource, request) in requests {
             let only = [(*resource, *request)];
-            for alternative in self.alternatives(wanted, &only, search.now) {
+            for alternative in self.alternatives(need, &only, search.now) {
                 let slot = alternative.slot;
                 let (before, after) = (request.ready - slot.start, slot.end - request.deadline);
                 let kind = if before >= after {
@@ -383,9 +353,7 @@ impl Decider<'_> {
                 kind: OfferKind::Shorter,
                 deviation: ratio(request.duration - duration, request.duration),
             };
-            let told = self.told_start(&place);
-            found
-                .extend(told.and_then(|start| self.candidate(search, CandidatePlacement { start, ..place })));
+            found.extend(self.told_candidate(search, place));
         }
         found
     }
@@ -400,26 +368,37 @@ impl Decider<'_> {
         if place.kind != OfferKind::Exact && !self.is_told(search, &place, (start, expires)) {
             return None;
         }
-        let request = Request {
-            id: search.number,
-            submitted: search.now,
-            duration: place.duration,
-            nodes: place.nodes,
-            ready: place.window.start,
-            deadline: place.window.end,
-            revenue: 0,
-        };
-        let of = self.plan.resources.get(place.resource)?;
-        let slot = Interval::of(start, place.duration);
-        let payer = Payer::of(&search.ask.proposal);
-        let priced = Priced::of(payer, &request, slot, place.window);
+        let slots = Slots::one((Interval::of(start, place.duration), place.nodes));
+        let kept_until = start.max(expires) + place.duration;
+        self.offer(search, &place, slots, (kept_until, expires))
+    }
+
+    /// The same where it may be told, from the first start on that may.
+    pub(in crate::planner) fn told_candidate(
+        &self,
+        search: &QuoteContext,
+        place: CandidatePlacement,
+    ) -> Option<Candidate> {
+        let start = self.told_start(&place)?;
+        self.candidate(search, CandidatePlacement { start, ..place })
+    }
+
+    /// The offer of slots at a place, which are kept until an instant where it is accepted before it expires: with its price.
+    fn offer(
+        &self,
+        search: &QuoteContext,
+        place: &CandidatePlacement,
+        slots: Slots,
+        (kept_until, expires): (Time, Time),
+    ) -> Option<Candidate> {
+        let priced = Priced::of_slots(Payer::of(&search.ask.proposal), &slots, place.window);
         let charges = self.charges(search, self.price(place.resource, priced));
         let terms = OfferTerms {
-            resource: of.resource.name.clone(),
-            slots: Slots::one((slot, place.nodes)),
+            resource: self.plan.resources.get(place.resource)?.resource.name.clone(),
+            slots,
             ready: place.window.start,
             deadline: place.window.end,
-            kept_until: start.max(expires) + place.duration,
+            kept_until,
             deviation: place.deviation,
             kind: place.kind,
             confidence: None,
@@ -432,9 +411,8 @@ impl Decider<'_> {
     }
 
     /// The price for its party of a candidate with this price by the list.
-    pub(in crate::planner) fn charges(&self, search: &QuoteContext, price: Option<Money>) -> Charges {
-        let replaced = search.replaced.map(|lifted| &lifted.agreement);
-        let (price, before, fee) = match (&search.own, replaced) {
+    fn charges(&self, search: &QuoteContext, price: Option<Money>) -> Charges {
+        let (price, before, fee) = match (&search.own, search.replaced) {
             // A change that its party has not asked for costs no fee.
             (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
             (None, Some(old)) => {
@@ -467,14 +445,7 @@ impl Decider<'_> {
     /// The first start from a free one on that may be told, where there is room.
     pub(in crate::planner) fn told_start(&self, place: &CandidatePlacement) -> Option<Time> {
         let step = self.settings.refusals.coarsen;
-        let start = Time(
-            place.start.seconds().div_euclid(step) * step
-                + if place.start.seconds().rem_euclid(step) > 0 {
-                    step
-                } else {
-                    0
-                },
-        );
+        let start = Time(-(-place.start.seconds()).div_euclid(step) * step);
         let slot = Interval::of(start, place.duration);
         let of = self.plan.resources.get(place.resource)?;
         let is_free = start == place.start
@@ -536,6 +507,41 @@ pub(in crate::planner) fn difference_of(price: Money, before: Money) -> Option<M
 
 pub(in crate::planner) fn ratio(part: Seconds, whole: Seconds) -> f64 {
     as_number(part) / as_number(whole)
+}
+
+/// The provider's price for its own proposal: at most the agreed price of the agreement that it would replace, less a
+/// discount.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct OwnPrice {
+    pub(in crate::planner) before: Option<Money>,
+    pub(in crate::planner) discount: Fraction,
+}
+
+impl OwnPrice {
+    pub(in crate::planner) fn of(&self, price: Money) -> Money {
+        let before = self.before.filter(|before| before.currency == price.currency);
+        let least = before.map_or(price.micros, |before| before.micros.min(price.micros));
+        let (off, whole) = (self.discount.numerator, self.discount.denominator);
+        let least = Money {
+            micros: least,
+            ..price
+        };
+        part(least, whole.saturating_sub(off).into(), whole.into())
+    }
+}
+
+/// A price with its fee.
+pub(in crate::planner) fn with_fee(price: Money, fee: Option<Money>) -> Money {
+    Money {
+        micros: price.micros.saturating_add(fee.map_or(0, |fee| fee.micros)),
+        ..price
+    }
+}
+
+/// The last step at or before an instant, with steps of a given number of seconds.
+pub(in crate::planner) fn coarse(at: Time, step: Seconds) -> Time {
+    let step = step.max(1);
+    Time(at.seconds().div_euclid(step) * step)
 }
 
 #[cfg(test)]

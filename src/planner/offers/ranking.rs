@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::quote::{Candidate, Weights};
 use crate::agreement::Money;
+use crate::planner::offers::messages::{Candidate, Weights};
 
 /// The most counter offers in one answer: a list that a person can choose from.
 const CANDIDATES_MAX: usize = 6;

@@ -5,52 +5,25 @@
 use scheduler::Request;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Event, EventKind, GuaranteeState, Job};
+use crate::agreement::{Agreement, Event, EventKind, GuaranteeState};
 use crate::clock::second_of;
-use crate::planner::decide::Decider;
-use crate::planner::plan::request_of;
-use crate::planner::{Error, Proposal};
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
+use crate::planner::requests::{request_of, request_of_slot};
 use crate::store::Change;
-
-/// The parts of work in pieces that cannot change any more.
-pub(in crate::planner) const PIECES_BEGUN: &str =
-    "being carried out in pieces, which are not changed any more";
-
-/// An agreement that is out of the plan for a while.
-pub(in crate::planner) struct Lifted {
-    pub(in crate::planner) agreement: Agreement,
-}
-
-impl Lifted {
-    /// Whether its slot has begun.
-    pub(in crate::planner) fn has_begun(&self) -> bool {
-        self.agreement.is_being_carried_out()
-    }
-
-    /// Whether a proposal keeps the parts that cannot change once the slot has begun: the job, the resource, the number
-    /// of nodes, and the start.
-    pub(in crate::planner) fn goes_on_in(&self, proposal: &Proposal) -> bool {
-        let old = &self.agreement;
-        proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
-            && proposal.filters == old.leeway.filters
-            && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes())
-            && proposal.ready.is_none_or(|ready| ready <= old.placement().start)
-    }
-}
 
 impl Decider<'_> {
     /// Takes an agreement out of its resource's schedule, or the rest of its slot if it has begun; all others stay
     /// where they are.
-    pub(in crate::planner) fn lift(&mut self, id: Uuid) -> Result<Lifted, Error> {
+    pub(in crate::planner) fn lift(&mut self, id: Uuid) -> Result<Agreement, Error> {
         let lifted = self.liftable(id)?;
         self.take_out(&lifted);
         Ok(lifted)
     }
 
     /// Takes an agreement out that is there yet.
-    pub(in crate::planner) fn take_out(&mut self, of: &Lifted) {
+    pub(in crate::planner) fn take_out(&mut self, agreement: &Agreement) {
         let now = second_of(self.now);
-        let agreement = &of.agreement;
         let taken = self.take_slots_out(agreement, 0, now);
         let all = agreement.slots.len() - agreement.slots_over();
         self.plan.resources.impossible.unless(taken.len() == all, || {
@@ -59,30 +32,29 @@ impl Decider<'_> {
     }
 
     /// An agreement that can be taken out, and is there yet.
-    pub(in crate::planner) fn liftable(&mut self, id: Uuid) -> Result<Lifted, Error> {
+    pub(in crate::planner) fn liftable(&mut self, id: Uuid) -> Result<Agreement, Error> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
         let now = second_of(self.now);
         // Within its last second there is nothing left to give up.
-        let goes_on = agreement.is_being_carried_out() && agreement.slot().end > now + 1;
+        let begun = agreement.is_being_carried_out();
+        let goes_on = begun && agreement.slot().end > now + 1;
+        // Until it is reported that a slot is over, it is not known where the next ones may lie.
+        if begun && !goes_on && agreement.has_more_slots() {
+            return Err(Error::Unavailable);
+        }
         if !agreement.is_waiting() && !goes_on {
             return Err(Error::Conflict("being ended, or at its end"));
         }
-        if agreement.slots.is_split() && goes_on {
-            return Err(Error::Conflict(PIECES_BEGUN));
-        }
         self.plan.planned_slot(&agreement, 0).ok_or(Error::Unavailable)?;
-        Ok(Lifted { agreement })
+        Ok(agreement)
     }
 
     /// The rest of the slot of an agreement that has begun, as its resource's schedule has it: it begins at this
     /// instant.
     pub(in crate::planner) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
         let now = second_of(self.now);
-        let now = self
-            .plan
-            .resources
-            .get(at)
-            .map_or(now, |of| of.schedule.now().max(now));
+        let of = self.plan.resources.get(at);
+        let now = of.map_or(now, |of| of.schedule.now().max(now));
         let end = agreement.slot().end;
         Request {
             ready: now,
@@ -93,13 +65,31 @@ impl Decider<'_> {
         }
     }
 
-    /// Continues the running work of an old agreement under a new one. Its nodes belong to the new one from the start,
-    /// and so does its job. Returns the new agreement after this.
-    pub(in crate::planner) fn take_over(&mut self, old: &Agreement, mut new: Agreement) -> Agreement {
-        self.hand_over_nodes(old, new.id, new.slot().end);
-        new.service = old.service;
-        new.has_started(old.started);
-        new.job.clone_from(&old.job);
+    /// Puts a slot of an agreement in progress where it lies: the one that has begun begins at this instant.
+    pub(in crate::planner) fn put_slot_back(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        index: usize,
+        number: u64,
+    ) {
+        let now = second_of(self.now);
+        let (request, start) = if index < agreement.slots_begun() {
+            let rest = self.running_of(at, agreement, number);
+            (rest, rest.ready)
+        } else {
+            let start = agreement.slots[index].placement.start;
+            (request_of_slot(agreement, number, index), start)
+        };
+        self.plan.resources.put_back(at, now, &request, start);
+    }
+
+    /// Continues the work of an old agreement under a new one. Its nodes, where it has any, belong to the new one from the
+    /// start. Returns the new agreement after this.
+    pub(in crate::planner) fn take_over(&mut self, old: &Agreement, new: Agreement) -> Agreement {
+        if old.has_nodes() {
+            self.hand_over_nodes(old, new.id, new.slot().end);
+        }
         let goes_on = self.event(EventKind::Begun, format!("goes on with what runs for {}", old.id));
         self.update(new, vec![goes_on])
     }

@@ -6,19 +6,19 @@
 //! windows. At last it tries another of the agreement's sizes. Before it is given up, the holds of offers give way: an
 //! agreement counts more.
 
+use crate::planner::requests::request_of;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use scheduler::{Interval, Move, Request, Seconds, Time};
 use uuid::Uuid;
 
-use super::admit::shape_of;
 use crate::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
-use crate::planner::decide::{Decider, piece_of};
-use crate::planner::lifecycle::pieces::{request_of_slot, request_of_stretch};
-use crate::planner::plan::request_of;
-use crate::planner::resources::Need;
-use crate::planner::resources::repair::by;
+use crate::planner::decider::Decider;
+use crate::planner::requests::{request_of_slot, request_of_stretch};
+use crate::planner::resources::need::{Need, may_take};
 use crate::planner::resources::resource::Resource;
+use crate::planner::words::{by, piece_of};
 
 /// Resources on which all slots of an agreement are tried, and others are asked to move.
 const CROWDED_MAX: usize = 4;
@@ -45,10 +45,7 @@ pub(in crate::planner) const RESTART: Policy = Policy {
 };
 
 /// An agreement with the place that was found for it, and the moves of others.
-pub(in crate::planner) struct Found {
-    pub(in crate::planner) placed: Agreement,
-    pub(in crate::planner) moves: Vec<Move>,
-}
+pub(in crate::planner) type Found = (Agreement, Vec<Move>);
 
 impl Decider<'_> {
     /// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
@@ -77,17 +74,16 @@ impl Decider<'_> {
         policy: Policy,
         now: Time,
     ) -> Option<Found> {
-        let free = self.free_place(agreement, index, policy, now);
-        let moves = Vec::new();
-        let mut found = free
-            .map(|placed| Found { placed, moves })
+        let alone = |placed: Agreement| (placed, Vec::new());
+        let free = self.free_place(agreement, index, policy, now).map(alone);
+        let (mut placed, moves) = free
             .or_else(|| self.crowded_place(agreement, index, now))
-            .or_else(|| self.place_of_another_size(agreement, now))?;
+            .or_else(|| self.place_of_another_size(agreement, now).map(alone))?;
         if !policy.stays {
             // It waits as it did before its slot began; a rest that was added stays where it lies.
-            found.placed.fixed &= agreement.slots.is_split();
+            placed.fixed &= agreement.slots.is_split();
         }
-        Some(found)
+        Some((placed, moves))
     }
 
     /// A place that is free as the plan stands.
@@ -249,40 +245,32 @@ impl Decider<'_> {
         if first > 0 {
             return None;
         }
-        let wish = Need {
+        let need = Need {
             except,
             is_new,
-            ..Need::of(agreement, window)
+            ..Need::of_agreement(agreement, window)
         };
         if agreement.slots.is_split() {
-            let mut others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
+            let mut others = self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX);
             others.retain(|to| self.may_go_to(*to, agreement));
             return others
                 .into_iter()
                 .find_map(|to| self.place_in_turn(to, agreement, first, window, now));
         }
-        let best = self.plan.resources.best(&wish, self.settings.objective).ok();
-        let (to, best) = best.filter(|(to, _)| self.may_go_to(*to, agreement))?;
-        self.put_one(to, agreement, (best.slot, agreement.nodes()), now)
+        self.put_best(agreement, &need, now)
     }
 
-    /// An agreement in one slot with that in a place that is free.
-    fn put_one(
-        &mut self,
-        to: usize,
-        agreement: &Agreement,
-        stretch: Stretch,
-        now: Time,
-    ) -> Option<Agreement> {
-        let (slot, nodes) = stretch;
+    /// An agreement in one slot with that in the best place that is free for one of the sizes of its need.
+    fn put_best(&mut self, agreement: &Agreement, need: &Need<'_>, now: Time) -> Option<Agreement> {
+        let (to, shape, slot) = self.best(need).ok()?;
         let (_, number) = self.plan.planned_slot(agreement, 0)?;
         let request = Request {
-            nodes,
+            nodes: shape.nodes,
             duration: slot.duration(),
             ..request_of(agreement, number)
         };
         let put = self.plan.resources.put(to, now, &request, slot.start);
-        put.then(|| self.with_slot(to, agreement, 0, stretch))
+        put.then(|| self.with_slot(to, agreement, 0, (slot, shape.nodes)))
     }
 
     /// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
@@ -292,21 +280,19 @@ impl Decider<'_> {
             return None;
         }
         let (at, number) = self.plan.planned_slot(agreement, index)?;
-        let (shape, scaling) = shape_of(agreement);
+        let need = Need {
+            except: Some(at),
+            ..Need::of_agreement(agreement, rest_of_window(agreement, now))
+        };
         let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
-        let mut others = Vec::new();
-        if slot.is_none() {
-            let wish = Need {
-                except: Some(at),
-                ..Need::of(agreement, rest_of_window(agreement, now))
-            };
-            others = self.plan.resources.hopeful(&wish, CROWDED_MAX);
-        }
+        let others = match slot {
+            Some(_) => Vec::new(),
+            None => self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX),
+        };
         for to in [at].into_iter().chain(others) {
             if !self.may_go_to(to, agreement) {
                 continue;
             }
-            let rate = self.plan.resources.get(to)?.resource.rate;
             let request = if let Some(slot) = slot {
                 let window = between_neighbours(agreement, index, now);
                 Request {
@@ -316,40 +302,28 @@ impl Decider<'_> {
                 }
             } else {
                 Request {
-                    duration: scaling.shape(shape, rate).duration,
+                    duration: self.request_on(to, &need, need.shapes[0])?.duration,
                     ..request_of(agreement, number)
                 }
             };
             if let Some((placement, moves)) = self.plan.resources.submit(to, now, &request) {
                 let placed = self.with_slot(to, agreement, index, (placement.slot, request.nodes));
-                return Some(Found { placed, moves });
+                return Some((placed, moves));
             }
         }
         None
     }
 
     /// A free place for another of its sizes, the one that completes first.
-    fn place_of_another_size(&mut self, agreement: &Agreement, now: Time) -> Option<Found> {
+    fn place_of_another_size(&mut self, agreement: &Agreement, now: Time) -> Option<Agreement> {
         if agreement.slots.is_split() {
             return None;
         }
-        let mut window = rest_of_window(agreement, now);
-        let mut found: Option<(usize, Stretch)> = None;
-        for shape in &agreement.leeway.shapes {
-            let wish = Need {
-                shape: *shape,
-                ..Need::of(agreement, window)
-            };
-            let best = self.plan.resources.best(&wish, self.settings.objective);
-            if let Some((to, best)) = best.ok().filter(|(to, _)| self.may_go_to(*to, agreement)) {
-                window.end = best.slot.end - 1;
-                found = Some((to, (best.slot, shape.nodes)));
-            }
-        }
-        let (to, stretch) = found?;
-        let placed = self.put_one(to, agreement, stretch, now)?;
-        let moves = Vec::new();
-        Some(Found { placed, moves })
+        let need = Need {
+            shapes: Cow::Borrowed(&agreement.leeway.shapes),
+            ..Need::of_agreement(agreement, rest_of_window(agreement, now))
+        };
+        self.put_best(agreement, &need, now)
     }
 
     /// An agreement with another place for one of its slots.
@@ -430,14 +404,11 @@ fn size_on(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Resource) -
 
 /// Whether a resource may take a size of an agreement.
 fn may_have(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
-    let leeway = &agreement.leeway;
-    let is_barred = leeway.barred.iter().any(|of| of.keeps(shape, &on.name));
-    let mut required = leeway.filters.iter().map(|of| of.requirement(shape.nodes));
-    !is_barred && required.all(|of| of.holds(&on.attributes))
+    may_take(on, shape, &agreement.leeway.filters, &agreement.leeway.barred)
 }
 
 /// A part of a whole in seconds, converted to another length of the whole, rounded up.
-fn part_of(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
+pub(in crate::planner) fn part_of(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
     let [seconds, there, whole] = [seconds, there, whole].map(|of| u128::try_from(of).ok());
     Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()
 }

@@ -4,6 +4,6 @@
 pub(super) mod admit;
 pub(super) mod find;
 pub(super) mod move_up;
-pub(super) mod sizes;
+pub(super) mod moved_up;
 pub(super) mod split;
 pub(super) mod transaction;

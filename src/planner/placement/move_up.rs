@@ -3,129 +3,20 @@
 //!
 //! A move has to be worth its line in the timeline: it gains a least time, and an agreement is moved so often in an hour at most.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-
-use scheduler::admission::LeastGain;
-use scheduler::{Fraction, Move, Seconds, Time};
-use uuid::Uuid;
+use scheduler::{Move, Time};
 
 use crate::clock::second_of;
-use crate::planner::Plan;
-use crate::planner::decide::Decider;
+use crate::planner::decider::Decider;
 use crate::planner::numbers::SlotOf;
+use crate::planner::plan::Plan;
 
 /// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.
 const SLICE_WORK: u64 = scheduler::admission::BUDGET / 4;
 /// The moves of a slice: storing them takes a few milliseconds.
 const SLICE_MOVES: usize = 64;
-/// Looking at a resource costs at least this,
+/// Looking at a resource costs at least this.
 const RESOURCE_WORK: u64 = 16;
-/// and at most this for each agreement that waits on it, until something changes there again. Else, in an order that changes
-/// with time, the same agreements would be looked at again every second.
-const LOOKS_WORK: u64 = 64;
-const HOUR: Seconds = 3_600;
-
-/// Which moves into free time are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Improving {
-    /// Whether agreements that could have started earlier before are moved too, and not only the ones that can start
-    /// earlier since time became free.
-    pub idle: bool,
-    /// The least gain of a move.
-    pub least_gain: LeastGain,
-    /// Moves of one agreement in an hour at most.
-    pub moves_per_hour: usize,
-}
-
-impl Improving {
-    /// Every move that gains a second.
-    pub const ANY: Self = Self {
-        idle: true,
-        least_gain: LeastGain::ANY,
-        moves_per_hour: usize::MAX,
-    };
-}
-
-impl Default for Improving {
-    /// Moves that gain a minute and a hundredth of the wait, four an hour.
-    fn default() -> Self {
-        Self {
-            idle: true,
-            least_gain: LeastGain {
-                seconds: 60,
-                of_wait: Fraction::percent(1),
-            },
-            moves_per_hour: 4,
-        }
-    }
-}
-
-/// Where something may be able to start earlier: resources by their places, each with the work that may be done to look for it.
-#[derive(Debug, Default)]
-pub(in crate::planner) struct ToLookAt {
-    work: BTreeMap<usize, u64>,
-    /// The place behind the one that was looked at last.
-    next: usize,
-}
-
-impl ToLookAt {
-    /// Notes a resource with its number of waiting agreements.
-    pub(in crate::planner) fn note(&mut self, at: usize, waiting: usize) {
-        let work = LOOKS_WORK.saturating_mul(waiting as u64 + 1);
-        self.work.insert(at, work);
-    }
-
-    /// The next resource in turn, and the work that may be done on it.
-    fn take(&mut self) -> Option<(usize, u64)> {
-        let after = self.work.range(self.next..).next();
-        let (at, _) = after.or_else(|| self.work.first_key_value())?;
-        let at = *at;
-        self.next = at + 1;
-        self.work.remove_entry(&at)
-    }
-
-    /// Has a resource looked at again, with the rest of the work.
-    fn go_on(&mut self, at: usize, work: u64) {
-        if work > 0 {
-            self.work.insert(at, work);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.work.is_empty()
-    }
-}
-
-/// Which agreements were moved of late, and when those are looked at again that were moved too often.
-#[derive(Debug, Default)]
-pub(in crate::planner) struct MovedUp {
-    /// The last moves of each, as many as are counted.
-    times: HashMap<Uuid, VecDeque<Time>>,
-    /// Resource and number.
-    again: BTreeSet<(Time, usize, u64)>,
-}
-
-impl MovedUp {
-    /// From when on an agreement may be moved that may be moved so often in an hour.
-    fn may_move_from(&self, agreement: Uuid, moves_per_hour: usize) -> Option<Time> {
-        let times = self.times.get(&agreement)?;
-        let oldest = times.len().checked_sub(moves_per_hour)?;
-        times.get(oldest).map(|at| *at + HOUR)
-    }
-
-    fn note(&mut self, agreement: Uuid, now: Time) {
-        let times = self.times.entry(agreement).or_default();
-        times.retain(|at| *at + HOUR > now);
-        times.push_back(now);
-    }
-
-    /// Forgets an agreement that is over.
-    pub(in crate::planner) fn forget(&mut self, agreement: Uuid) {
-        self.times.remove(&agreement);
-    }
-}
-
 impl Plan {
     /// Whether a slice at `now` has something to look at. O(1).
     pub(in crate::planner) fn may_move_up(&self, now: Time) -> bool {

@@ -5,7 +5,6 @@
 //! all or none, each with a number of nodes of its own where the requester has it so and there are sizes to choose from
 //! (`docs/design/planning.md`).
 
-use crate::planner::admission::budget;
 use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::domain::Objective;
@@ -13,12 +12,9 @@ use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
-use super::admit::{Admitted, Wanted, evenly};
-use crate::agreement::{OfferKind, OfferTerms, Shape, Slot, Slots, Stretch};
-use crate::planner::admission::pricing::Priced;
-use crate::planner::decide::Decider;
-use crate::planner::offers::quote::{Candidate, HOLD_MIN, QuoteContext};
-use crate::planner::plan::revenue;
+use crate::agreement::{Shape, Slot, Slots, Stretch};
+use crate::planner::decider::Decider;
+use crate::planner::resources::need::{Need, Placement, evenly, may_take};
 use crate::planner::resources::resource::Resource;
 
 /// Resources on which pieces are looked for.
@@ -38,19 +34,19 @@ impl Decider<'_> {
     /// Why it has no place; everything is as it was then.
     pub(in crate::planner) fn admit_cut_or_whole(
         &mut self,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         preemption: Option<&Preemption>,
         now: Time,
-    ) -> Result<Admitted, Reason> {
+    ) -> Result<Placement, Reason> {
         let Some(preemption) = preemption else {
-            return self.admit(wanted, now);
+            return self.admit(need, now);
         };
-        if let Some(admitted) = self.admit_in_pieces(wanted, preemption, now) {
+        if let Some(admitted) = self.admit_in_pieces(need, preemption, now) {
             return Ok(admitted);
         }
-        self.admit(wanted, now).or_else(|reason| {
+        self.admit(need, now).or_else(|reason| {
             let among = (reason == Reason::NoCapacityInWindow)
-                .then(|| self.admit_pieces_among(wanted, preemption, now))
+                .then(|| self.admit_pieces_among(need, preemption, now))
                 .flatten();
             among.ok_or(reason)
         })
@@ -58,15 +54,10 @@ impl Decider<'_> {
 
     /// Accepts a request in pieces, on the resource where its last piece completes first; none where it would not
     /// complete earlier than in one piece, or cannot pay.
-    fn admit_in_pieces(
-        &mut self,
-        wanted: &Wanted<'_>,
-        preemption: &Preemption,
-        now: Time,
-    ) -> Option<Admitted> {
-        let window = wanted.window;
+    fn admit_in_pieces(&mut self, need: &Need<'_>, preemption: &Preemption, now: Time) -> Option<Placement> {
+        let window = need.window;
         let mut end = window.end + 1;
-        if let Ok((_, _, slot)) = self.best(wanted) {
+        if let Ok((_, _, slot)) = self.best(need) {
             // A request that is not to complete early stays in one piece.
             if self.settings.objective != Objective::EarliestCompletion {
                 return None;
@@ -74,16 +65,16 @@ impl Decider<'_> {
             end = end.min(slot.end);
         }
         let mut best: Option<(usize, Slots)> = None;
-        for at in self.resources_for_pieces(wanted) {
+        for at in self.resources_for_pieces(need) {
             let rest = Interval::new(window.start, end - 1);
-            if let Some(pieces) = self.pieces_on(at, wanted, preemption, rest) {
+            if let Some(pieces) = self.pieces_on(at, need, preemption, rest) {
                 end = pieces.placement().end;
                 best = Some((at, pieces));
             }
         }
         let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
         let load = self.load(at, window);
-        self.put_pieces((at, load), wanted, pieces, now)
+        self.put((at, load), need, pieces, now)
     }
 
     /// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
@@ -91,21 +82,20 @@ impl Decider<'_> {
     /// Then the others are put where they were, or where there is room. Nothing has changed where one of them has no place.
     fn admit_pieces_among(
         &mut self,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         preemption: &Preemption,
         now: Time,
-    ) -> Option<Admitted> {
-        let least = *wanted.shapes.last()?;
-        for at in self.resources_for_pieces(wanted).into_iter().take(CROWDED_MAX) {
-            let rate = self.plan.resources.get(at)?.resource.rate;
-            let request = wanted.request(least, rate);
-            let load = self.load(at, wanted.window);
+    ) -> Option<Placement> {
+        let least = *need.shapes.last()?;
+        for at in self.resources_for_pieces(need).into_iter().take(CROWDED_MAX) {
+            let request = self.request_on(at, need, least)?;
+            let load = self.load(at, need.window);
             let mut movable = self.plan.resources.in_the_way(at, now, &request);
             movable.retain(|number| self.may_move(at, *number));
             let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
             for count in counts {
                 let some = &movable[..count.min(movable.len())];
-                let admitted = self.put_pieces_among((at, load), wanted, preemption, some, now);
+                let admitted = self.put_pieces_among((at, load), need, preemption, some, now);
                 if admitted.is_some() {
                     return admitted;
                 }
@@ -125,11 +115,11 @@ impl Decider<'_> {
     fn put_pieces_among(
         &mut self,
         (at, load): (usize, Fraction),
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         preemption: &Preemption,
         movable: &[u64],
         now: Time,
-    ) -> Option<Admitted> {
+    ) -> Option<Placement> {
         self.attempt(|this| {
             let resources = &mut this.plan.resources;
             let lifted = movable
@@ -138,11 +128,11 @@ impl Decider<'_> {
             let mut lifted: Vec<(Request, Time)> = lifted.collect();
             // As in the order of deadlines: the agreement with the least time goes first.
             lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
-            let pieces = this.pieces_on(at, wanted, preemption, wanted.window);
+            let pieces = this.pieces_on(at, need, preemption, need.window);
             let pieces = pieces.filter(Slots::is_split)?;
-            let admitted = this.put_pieces((at, load), wanted, pieces, now)?;
+            let admitted = this.put((at, load), need, pieces, now)?;
             let moved = this.put_again(at, &lifted, now)?;
-            Some(Admitted { moved, ..admitted })
+            Some(Placement { moved, ..admitted })
         })
     }
 
@@ -170,9 +160,9 @@ impl Decider<'_> {
     }
 
     /// The resources on which the pieces of a request are looked for, the most hopeful first.
-    fn resources_for_pieces(&self, wanted: &Wanted<'_>) -> Vec<usize> {
+    fn resources_for_pieces(&self, need: &Need<'_>) -> Vec<usize> {
         let mut seen = BTreeSet::new();
-        let candidates = self.crowded(wanted).into_iter().map(|(at, _)| at);
+        let candidates = self.crowded(need).into_iter().map(|(at, _)| at);
         candidates
             .filter(|at| seen.insert(*at))
             .take(RESOURCES_MAX)
@@ -183,7 +173,7 @@ impl Decider<'_> {
     fn pieces_on(
         &self,
         at: usize,
-        wanted: &Wanted<'_>,
+        need: &Need<'_>,
         preemption: &Preemption,
         window: Interval,
     ) -> Option<Slots> {
@@ -191,117 +181,37 @@ impl Decider<'_> {
         if window.duration() <= 0 {
             return None;
         }
-        let shapes = shapes_on(&of.resource, wanted, preemption)?;
+        let shapes = shapes_on(&of.resource, need, preemption)?;
         let found = preemption.place(of.schedule.tree(), &shapes, &[], window)?;
         joined(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
 
-    /// The possible offers in pieces for a request that has no place in one piece: where its last piece completes first, as the
-    /// plans stand. Its first piece begins when the offer has lapsed or later. So it stays as it was offered, at any time of its
-    /// acceptance.
-    pub(in crate::planner) fn quote_in_pieces(
+    /// The pieces in which work completes first inside a window, as the plans stand, and their resource; none where that would be
+    /// in one.
+    pub(in crate::planner) fn best_in_pieces(
         &self,
-        search: &QuoteContext,
-        wanted: &Wanted<'_>,
-        why: Reason,
-    ) -> Option<Candidate> {
-        let preemption = search.ask.proposal.preemption.as_ref()?;
-        if why != Reason::NoCapacityInWindow || search.until - search.now < HOLD_MIN {
-            return None;
-        }
-        let window = Interval::new(wanted.window.start.max(search.until), wanted.window.end);
-        let found = self.resources_for_pieces(wanted).into_iter().filter_map(|at| {
-            let pieces = self.pieces_on(at, wanted, preemption, window)?;
+        need: &Need<'_>,
+        preemption: &Preemption,
+        window: Interval,
+    ) -> Option<(usize, Slots)> {
+        let found = self.resources_for_pieces(need).into_iter().filter_map(|at| {
+            let pieces = self.pieces_on(at, need, preemption, window)?;
             pieces.is_split().then_some((at, pieces))
         });
-        let (at, pieces) = found.min_by_key(|(_, pieces)| pieces.placement().end)?;
-        let charges = self.charges(search, self.price(at, priced(wanted, &pieces)));
-        let terms = OfferTerms {
-            resource: self.plan.resources.get(at)?.resource.name.clone(),
-            ready: wanted.window.start,
-            deadline: wanted.window.end,
-            kept_until: pieces.placement().end,
-            deviation: 0.0,
-            kind: OfferKind::InPieces,
-            confidence: None,
-            price: charges.price,
-            difference: charges.difference,
-            fee: charges.fee,
-            slots: pieces,
-            promise: None,
-        };
-        let expires = search.until;
-        Some(Candidate { terms, expires })
-    }
-
-    /// Puts pieces where they were found to fit, all or none.
-    fn put_pieces(
-        &mut self,
-        (at, load): (usize, Fraction),
-        wanted: &Wanted<'_>,
-        pieces: Slots,
-        now: Time,
-    ) -> Option<Admitted> {
-        let price = self.price_under(load, at, priced(wanted, &pieces));
-        if self.settings.pricing.is_some() {
-            let budget = wanted.payer.budget;
-            price.filter(|price| budget.is_none_or(|budget| budget::within(*price, budget)))?;
-        }
-        let requests = pieces.iter().zip(wanted.number..).map(|(piece, number)| {
-            let (slot, nodes) = piece.stretch();
-            let request = Request {
-                id: number,
-                submitted: wanted.submitted,
-                ready: slot.start,
-                deadline: slot.end,
-                duration: slot.duration(),
-                nodes,
-                revenue: revenue(price),
-            };
-            (request, slot.start)
-        });
-        let requests: Vec<_> = requests.collect();
-        if !self.plan.resources.put_all(at, now, &requests) {
-            return None;
-        }
-        Some(Admitted {
-            resource: at,
-            slots: pieces,
-            moved: Vec::new(),
-            transferred: Vec::new(),
-            price,
-        })
-    }
-}
-
-/// The price of pieces: the same as in one piece that completes with the last of them.
-fn priced<'a>(wanted: &Wanted<'a>, pieces: &Slots) -> Priced<'a> {
-    let end = pieces.placement().end;
-    Priced {
-        payer: wanted.payer,
-        node_seconds: pieces.node_seconds(),
-        slot: Interval::new(end - pieces.seconds(), end),
-        window: wanted.window,
+        found.min_by_key(|(_, pieces)| pieces.placement().end)
     }
 }
 
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
 /// have none.
-fn shapes_on(resource: &Resource, wanted: &Wanted<'_>, preemption: &Preemption) -> Option<Shapes> {
+fn shapes_on(resource: &Resource, need: &Need<'_>, preemption: &Preemption) -> Option<Shapes> {
     let fits = |shape: &&Shape| {
-        let mut required = wanted
-            .filters
-            .iter()
-            .map(|filter| filter.requirement(shape.nodes));
-        let is_barred = wanted.barred.iter().any(|of| of.keeps(**shape, &resource.name));
-        shape.nodes <= resource.capacity && !is_barred && required.all(|of| of.holds(&resource.attributes))
+        shape.nodes <= resource.capacity && may_take(resource, **shape, need.filters, need.barred)
     };
-    let able: Vec<Shape> = wanted.shapes.iter().filter(fits).copied().collect();
+    let able: Vec<Shape> = need.shapes.iter().filter(fits).copied().collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
     let some = evenly(&able, usize::try_from(most).unwrap_or(usize::MAX));
-    let there = some
-        .iter()
-        .map(|shape| wanted.scaling.shape(*shape, resource.rate));
+    let there = some.iter().map(|shape| need.scaling.shape(*shape, resource.rate));
     let table: BTreeMap<u32, _> = there.map(|shape| (shape.nodes, shape.duration)).collect();
     let listed = Sizes::List(table.keys().copied().collect());
     Shapes::new(&Law::Table(table), 1..=resource.capacity, &listed).ok()

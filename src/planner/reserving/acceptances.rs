@@ -5,12 +5,12 @@
 use scheduler::{Reason, Time};
 use uuid::Uuid;
 
-use super::super::decide::Decider;
-use super::super::{Error, Lost};
-use super::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
-use crate::agreement::{Agreement, NegotiationOffer, Slots, kept};
+use crate::agreement::{Agreement, NegotiationOffer, Slot, Slots, kept};
 use crate::clock::second_of;
-use crate::planner::placement::admit::Admitted;
+use crate::planner::decider::Decider;
+use crate::planner::error::{Error, Lost};
+use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
+use crate::planner::resources::need::Placement;
 
 impl Decider<'_> {
     /// Whether the acceptance of an offer waits until the cluster holds the offered nodes, as far as the agreement that it
@@ -22,7 +22,7 @@ impl Decider<'_> {
         &mut self,
         offer: &NegotiationOffer,
         agreement: &Agreement,
-        admitted: &Admitted,
+        admitted: &Placement,
         replaced: Option<&Agreement>,
     ) -> Result<bool, Error> {
         let id = agreement.id;
@@ -70,7 +70,9 @@ impl Decider<'_> {
             });
             held.map(|(_, slot)| (slot.occupied(), slot.nodes)).collect()
         });
-        let needed = kept(&agreement.loads(), &base);
+        let to_come = agreement.slots.iter().filter(|slot| slot.ended.is_none());
+        let to_come: Vec<_> = to_come.map(Slot::stretch).collect();
+        let needed = kept(&to_come, &base);
         needed.iter().any(|(slot, _)| slot.start <= near)
     }
 

@@ -2,24 +2,24 @@
 
 use scheduler::{Interval, Time};
 
-use super::super::decide::Decider;
-use super::BEGINS_AFTER;
-use crate::planner::placement::admit::Wanted;
+use crate::planner::decider::Decider;
+use crate::planner::reserving::waiting::BEGINS_AFTER;
+use crate::planner::resources::need::Need;
 
 impl Decider<'_> {
     /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
     /// that time; without the time of slots that it has refused.
-    pub(in crate::planner) fn after_reserving(&self, wanted: &Wanted<'_>, now: Time) -> Interval {
-        let (window, within) = (wanted.window, &self.plan.reserving.within);
+    pub(in crate::planner) fn after_reserving(&self, need: &Need<'_>, now: Time) -> Interval {
+        let (window, within) = (need.window, &self.plan.reserving.within);
         if let Some(not_before) = self.plan.reserving.not_before {
             return Interval::new(window.start.max(not_before), window.end);
         }
         let later = Interval::new(window.start.max(now + BEGINS_AFTER), window.end);
-        let least = wanted.shapes.iter().map(|shape| shape.duration).min();
+        let least = need.shapes.iter().map(|shape| shape.duration).min();
         if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
             return window;
         }
-        let needs_time = match self.best_to_pay(wanted) {
+        let needs_time = match self.best_to_pay(need) {
             Ok((at, _, slot)) => {
                 let of = self.plan.resources.get(at);
                 slot.start < later.start && of.is_some_and(|of| within.contains_key(&of.resource.name))

@@ -7,243 +7,28 @@ pub(super) mod reserved_nodes;
 
 mod acceptances;
 mod begins;
+pub(super) mod waiting;
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::planner::reserving::waiting::WAITING_MAX;
+use std::collections::BTreeSet;
 
 use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
-use super::commands::answer;
-use super::decide::{Decider, begins_too_late};
-use super::{Command, Error, Plan, Planner, Proposal, Refusal, Reply};
 use crate::agreement::Agreement;
-use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
-use crate::planner::admission::refuse::bare;
-use crate::planner::batches::Answer;
-use crate::planner::lifecycle::pieces::requests_of;
-use crate::planner::placement::admit::{Admitted, Wanted};
-
-/// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
-const BEGINS_AFTER: Seconds = 3;
-/// For how long a command waits for its cluster.
-const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
-/// Commands that may wait: each holds a connection, and more are a flood.
-const WAITING_MAX: usize = 128;
-/// Slots that a cluster may refuse before its requester is told. The next one begins 3, 6, 12 and 24 seconds after the refused one.
-const TRIES_MAX: u32 = 5;
-
-/// How far the decision of a command has come.
-#[derive(Debug)]
-pub(super) enum Step<T, C> {
-    /// It is decided.
-    Done(T),
-    /// It is decided again when the cluster holds the nodes; the request comes back.
-    Wait(C),
-}
-
-#[cfg(test)]
-impl<T, C> Step<T, C> {
-    /// The decision.
-    pub(super) fn done(self) -> T {
-        match self {
-            Self::Done(done) => done,
-            Self::Wait(_) => panic!("it waits for its cluster"),
-        }
-    }
-}
-
-/// The state of the nodes of a waiting command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReservationState {
-    Unknown,
-    Reserved,
-    /// The cluster does not hold them, and its nodes were not reported since.
-    Refused,
-    /// They were reported: another slot may be found.
-    RefusedAndReported,
-}
-
-/// A command that waits until its cluster holds the nodes.
-struct Waiting {
-    /// There from when the writer hands it over.
-    command: Option<Command>,
-    /// The agreement that the command would make.
-    agreement: Agreement,
-    admitted: Admitted,
-    /// Agreements that have moved for it.
-    moved: Vec<Agreement>,
-    /// How they moved on its resource. Where the cluster refuses, they move back: it still holds their nodes there.
-    moves: Vec<Move>,
-    /// The numbers under which its slots are kept; none where an offer keeps them.
-    numbers: Vec<u64>,
-    /// The agreement on its resource that this one takes the place of, where it does.
-    replaces: Option<Replaced>,
-    tried: Tried,
-    outcome: ReservationState,
-}
-
-/// An agreement that stays as it is while the acceptance of its successor waits, which has its nodes then.
-#[derive(Debug, Clone, Copy)]
-struct Replaced {
-    work: Uuid,
-    /// Its successor goes on with the running work.
-    has_begun: bool,
-}
-
-/// The tries of a waiting command so far.
-#[derive(Debug, Clone, Copy)]
-struct Tried {
-    since: Micros,
-    /// How many slots its cluster has refused.
-    slots: u32,
-    /// When the next one begins at the earliest: the nodes that the plan counts as free may be others at each moment of a slot.
-    not_before: Option<Time>,
-}
-
-/// A slot with reserved nodes.
-pub(super) struct Reserved {
-    pub(super) admitted: Admitted,
-    pub(super) window: Interval,
-    pub(super) moved: Vec<Agreement>,
-}
-
-/// The answer of the cluster, with which a waiting command is decided again.
-enum Verdict {
-    Reserved(Box<Reserved>),
-    Refused(Tried),
-    NoAnswer,
-}
-
-/// The commands that wait for their clusters, by the ids of the agreements that they would make.
-#[derive(Default)]
-pub(super) struct Reserving {
-    waiting: BTreeMap<Uuid, Waiting>,
-    /// The answer of the cluster for the present command, where it has waited.
-    verdict: Option<(Uuid, Verdict)>,
-    /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
-    within: BTreeMap<String, Seconds>,
-    /// When the slot of the present command begins at the earliest, where others were refused.
-    not_before: Option<Time>,
-    /// Whether one has come or gone that executors have not been told of.
-    has_changed: bool,
-}
-
-impl Reserving {
-    /// Takes over the reports of executors from before the plan was rebuilt. Commands that waited are not decided.
-    pub(super) fn recall(&mut self, before: &Self) {
-        self.within.clone_from(&before.within);
-    }
-
-    /// The agreements on a resource that commands wait for.
-    pub(super) fn on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
-        let all = self.waiting.values().map(|of| &of.agreement);
-        all.filter(move |of| of.resource == resource)
-    }
-
-    /// The work on a resource that the agreements of waiting commands replace, by the ids of these agreements.
-    pub(super) fn replaced_on(&self, resource: &str) -> BTreeMap<Uuid, Uuid> {
-        let here = self
-            .waiting
-            .iter()
-            .filter(|(_, of)| of.agreement.resource == resource);
-        here.filter_map(|(id, of)| Some((*id, of.replaces?.work)))
-            .collect()
-    }
-
-    /// Up to which begin slots on a resource have to be reserved, where it reserves slots.
-    pub(super) fn near_until(&self, resource: &str, now: Time) -> Option<Time> {
-        let within = self.within.get(resource)?;
-        Some(Time(now.seconds().saturating_add(*within)))
-    }
-
-    /// The work of the agreements on a resource that have moved for commands.
-    pub(super) fn moved_on(&self, resource: &str) -> impl Iterator<Item = Uuid> {
-        let moved = self.waiting.values().flat_map(|of| &of.moved);
-        moved
-            .filter(move |of| of.resource == resource)
-            .map(Agreement::execution_id)
-    }
-
-    /// The numbers under which slots are kept on a resource.
-    pub(super) fn numbers_on(&self, resource: &str) -> impl Iterator<Item = u64> {
-        let here = self
-            .waiting
-            .values()
-            .filter(move |of| of.agreement.resource == resource);
-        here.flat_map(|of| of.numbers.iter().copied())
-    }
-
-    /// The node-seconds of a party's waiting commands, without acceptances: the offers count for those.
-    pub(super) fn node_seconds(&self, party: &str) -> u128 {
-        let own = self.waiting.values().filter(|of| of.agreement.party == party);
-        own.filter(|of| !of.numbers.is_empty())
-            .map(|of| of.agreement.node_seconds())
-            .sum()
-    }
-
-    /// Whether slots were refused for the present command.
-    pub(super) fn has_refused(&self) -> bool {
-        self.not_before.is_some()
-    }
-
-    /// Whether the commands that wait have changed since this was last asked.
-    pub(super) fn has_changed(&mut self) -> bool {
-        std::mem::take(&mut self.has_changed)
-    }
-
-    fn is_full(&self) -> bool {
-        self.waiting.len() >= WAITING_MAX
-    }
-
-    /// Whether a command waits.
-    pub(super) fn is_waited_for(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Forgets the commands that were taken to be decided again and are not; the numbers of their slots, by resource.
-    fn take_dropped(&mut self) -> Vec<(usize, u64)> {
-        let dropped = self.waiting.extract_if(.., |_, of| of.command.is_none());
-        let slots = dropped.flat_map(|(_, of)| {
-            of.numbers
-                .into_iter()
-                .map(move |number| (of.admitted.resource, number))
-        });
-        slots.collect()
-    }
-
-    fn is_needed(&self, agreement: &Agreement, now: Time) -> bool {
-        let near = self.near_until(&agreement.resource, now);
-        near.is_some_and(|until| agreement.slot().start <= until)
-    }
-
-    /// The slot that was reserved for an agreement, once.
-    fn take(&mut self, id: Uuid) -> Option<Reserved> {
-        match self.verdict.take() {
-            Some((of, Verdict::Reserved(reserved))) if of == id => Some(*reserved),
-            other => {
-                self.verdict = other;
-                None
-            }
-        }
-    }
-
-    /// The tries for an agreement, if there were any. The error says in words that its cluster has refused too often, or did not
-    /// answer.
-    fn tried(&mut self, id: Uuid, now: Micros) -> Result<Option<Tried>, String> {
-        let verdict = self.verdict.take().filter(|(of, _)| *of == id);
-        let seconds = PATIENCE / MICROS_PER_SECOND;
-        match verdict.map(|(_, verdict)| verdict) {
-            Some(Verdict::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
-                Ok(Some(tried))
-            }
-            Some(Verdict::Refused(tried)) => Err(refused_in_words(tried.slots)),
-            Some(Verdict::NoAnswer) => Err(format!(
-                "the cluster has not reserved the nodes within {seconds} seconds"
-            )),
-            Some(Verdict::Reserved(_)) | None => Ok(None),
-        }
-    }
-}
+use crate::clock::second_of;
+use crate::planner::decide::begins_too_late;
+use crate::planner::decider::Command;
+use crate::planner::decider::Decider;
+use crate::planner::error::{Error, Refusal, bare};
+use crate::planner::handle::Planner;
+use crate::planner::plan::Plan;
+use crate::planner::request::Proposal;
+use crate::planner::requests::requests_of;
+use crate::planner::reserving::waiting::{
+    BEGINS_AFTER, PATIENCE, ReservationState, Reserved, TRIES_MAX, Tried, Verdict, Waiting, refused_in_words,
+};
+use crate::planner::resources::need::{Need, Placement};
 
 impl Planner {
     /// Records which agreements a resource could not reserve nodes for, with the begins of their slots, and from how many seconds
@@ -257,8 +42,11 @@ impl Planner {
         refused: Vec<(Uuid, Time)>,
         within: Seconds,
     ) -> Result<(), Error> {
-        self.ask(|reply| Command::Reserving(resource, refused, within, reply))
-            .await
+        self.ask(move |of| {
+            of.note_reserving(&resource, &refused, within);
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -294,14 +82,12 @@ impl Decider<'_> {
         let missing: BTreeSet<u64> = moves
             .filter(|moved| near.is_some_and(|until| moved.to <= until))
             .filter(|moved| {
-                self.plan
-                    .slot_by_number(moved.id)
-                    .is_some_and(|(agreement, index)| {
-                        let slot = agreement.slots.get(index);
-                        slot.is_some_and(|slot| slot.placement.start == moved.to)
-                            && agreement.resource == resource
-                            && !of.holds_slot(agreement, index, now)
-                    })
+                self.plan.slot_of(moved.id).is_some_and(|(agreement, index)| {
+                    let slot = agreement.slots.get(index);
+                    slot.is_some_and(|slot| slot.placement.start == moved.to)
+                        && agreement.resource == resource
+                        && !of.holds_slot(agreement, index, now)
+                })
             })
             .map(|moved| moved.id)
             .collect();
@@ -328,8 +114,8 @@ impl Decider<'_> {
     pub(super) fn reserved_or(
         &mut self,
         proposal: &Proposal,
-        refused: impl FnOnce(&mut Self, &Wanted<'_>, Reason, Time) -> Refusal,
-    ) -> Result<Option<(Agreement, Admitted, u64)>, Refusal> {
+        refused: impl FnOnce(&mut Self, &Need<'_>, Reason, Time) -> Refusal,
+    ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         if let Some(reserved) = self.plan.reserving.take(proposal.id) {
             let number = self.plan.next_number();
             let agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
@@ -377,7 +163,7 @@ impl Decider<'_> {
     fn keep_until_reserved(
         &mut self,
         agreement: Agreement,
-        mut admitted: Admitted,
+        mut admitted: Placement,
         number: u64,
         tried: Option<Tried>,
     ) {
@@ -405,14 +191,14 @@ impl Decider<'_> {
         }
     }
 
-    fn wait(&mut self, agreement: Agreement, admitted: Admitted, numbers: Vec<u64>, tried: Option<Tried>) {
+    fn wait(&mut self, agreement: Agreement, admitted: Placement, numbers: Vec<u64>, tried: Option<Tried>) {
         let tried = tried.unwrap_or(Tried {
             since: self.now,
             slots: 0,
             not_before: None,
         });
         let waiting = Waiting {
-            command: None,
+            is_kept: false,
             admitted,
             moved: Vec::new(),
             moves: Vec::new(),
@@ -426,31 +212,6 @@ impl Decider<'_> {
         self.plan.reserving.waiting.insert(waiting.agreement.id, waiting);
     }
 
-    /// Decides a command about an agreement. Where it has to wait for its cluster, `again` makes the command that is decided later;
-    /// nothing is answered then, and `count` is not called.
-    pub(super) fn decide_or_wait<T: Send + 'static, C>(
-        &mut self,
-        id: Uuid,
-        reply: Reply<T>,
-        decide: impl FnOnce(&mut Self) -> Result<Step<T, C>, Error>,
-        again: impl FnOnce(C, Reply<T>) -> Command,
-        count: impl FnOnce(&mut Self, &Result<T, Error>),
-    ) -> Answer {
-        self.come_back(id);
-        let decided = match decide(self) {
-            Ok(Step::Done(decided)) => Ok(decided),
-            Ok(Step::Wait(asked)) => {
-                if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
-                    waiting.command = Some(again(asked, reply));
-                }
-                return Box::new(|_| {});
-            }
-            Err(why) => Err(why),
-        };
-        count(self, &decided);
-        answer(reply, decided)
-    }
-
     /// Agreements that have moved for an agreement while its command waited.
     pub(super) fn moved_before(&mut self, id: Uuid) -> Vec<Agreement> {
         match &mut self.plan.reserving.verdict {
@@ -462,20 +223,21 @@ impl Decider<'_> {
     /// Takes the commands that are to be decided again. Their slots are kept until then.
     pub(super) fn decidable(&mut self) -> Vec<Command> {
         let mut commands = Vec::new();
-        for waiting in self.plan.reserving.waiting.values_mut() {
+        for (id, waiting) in &mut self.plan.reserving.waiting {
             let is_settled = matches!(
                 waiting.outcome,
                 ReservationState::Reserved | ReservationState::RefusedAndReported
             );
             if is_settled || self.now - waiting.tried.since > PATIENCE {
-                commands.extend(waiting.command.take());
+                waiting.is_kept = false;
+                commands.extend(self.later.remove(id));
             }
         }
         commands
     }
 
     /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
-    fn come_back(&mut self, id: Uuid) {
+    pub(super) fn come_back(&mut self, id: Uuid) {
         let now = second_of(self.now);
         self.plan.reserving.verdict = None;
         let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
@@ -526,7 +288,7 @@ impl Decider<'_> {
                 let is_there = |start: Time| start == of.to && of.from > now;
                 let waits = this.plan.resources.waiting(at, of.id);
                 if waits.is_some_and(|(_, start)| is_there(start)) {
-                    let (agreement, _) = this.plan.slot_by_number(of.id)?;
+                    let (agreement, _) = this.plan.slot_of(of.id)?;
                     if agreement.fixed || this.plan.table.is_counted_on(agreement.id) {
                         return None;
                     }
@@ -573,12 +335,4 @@ fn is_about_time(reason: Reason) -> bool {
         reason,
         Reason::NoCapacityInWindow | Reason::WindowContradictory | Reason::WindowInThePast
     )
-}
-
-fn refused_in_words(slots: u32) -> String {
-    let slots = match slots {
-        1 => "a slot".to_owned(),
-        slots => format!("{slots} slots"),
-    };
-    format!("the cluster has refused to reserve the nodes of {slots} in the window, and no later one is left")
 }

@@ -10,11 +10,10 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
-use crate::planner::decide::Decider;
-use crate::planner::lifecycle::pieces::CLUSTER;
-use crate::planner::plan::is_undecided;
-use crate::planner::resources::nodes::NodeState;
-use crate::planner::{KeptNodes, Plan, Planned};
+use crate::planner::decider::Decider;
+use crate::planner::plan::{Plan, is_undecided};
+use crate::planner::resources::nodes::{KeptNodes, NodeState, Planned};
+use crate::planner::resources::resource::CLUSTER;
 use crate::store::Change;
 
 impl Decider<'_> {

@@ -4,15 +4,17 @@
 //! at few of ten thousand resources.
 
 pub(super) mod failures;
+pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
 pub(super) mod repair;
 pub(super) mod resource;
 pub(super) mod unchecked;
 
-mod need;
+mod looks;
 mod out_of_use;
-mod resource_plan;
+pub(super) mod resource_plan;
+pub(super) mod undo;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,15 +23,15 @@ use scheduler::admission::{Improved, TRIES};
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time};
 
-pub(super) use self::need::Need;
-use self::out_of_use::Looks;
-pub(super) use self::resource_plan::ResourcePlan;
-use super::{Resource, Scaling, Settings};
-use crate::agreement::Filter;
-use crate::planner::invariant::Impossible;
-use crate::planner::placement::move_up::ToLookAt;
-use crate::planner::placement::transaction::{Undo, UndoLog};
+use crate::agreement::{Filter, Shape};
+use crate::planner::impossible::Impossible;
+use crate::planner::resources::looks::{Looks, ToLookAt};
+use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{Nodes, ReportedState, Reporter};
+use crate::planner::resources::resource::{Resource, Scaling};
+use crate::planner::resources::resource_plan::ResourcePlan;
+use crate::planner::resources::undo::{Undo, UndoLog};
+use crate::planner::settings::Settings;
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
@@ -145,6 +147,11 @@ impl Resources {
         self.domain.get(id(at)).map(|(_, plan)| plan)
     }
 
+    /// The resource with this name.
+    pub(super) fn named(&self, name: &str) -> Option<&ResourcePlan> {
+        self.get(self.place(name)?)
+    }
+
     /// The place of the resource with this name.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
@@ -171,21 +178,35 @@ impl Resources {
         closed.map(|of| of.resource.name.as_str())
     }
 
-    /// The wish as a request to the domain.
-    fn task(&self, wish: &Need<'_>) -> Task {
-        let mut task = wish.task();
-        let refusing = wish.refusing().filter_map(|name| self.place(name));
-        task.except.extend(refusing.map(id));
-        if wish.is_new {
+    /// One size of a need as a request to the domain.
+    fn task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
+        let requires = need.filters.iter().map(|filter| filter.requirement(shape.nodes));
+        let mut task = Task {
+            nodes: shape.nodes,
+            work: shape.duration,
+            window,
+            requires: requires.collect(),
+            except: need.except.into_iter().map(id).collect(),
+        };
+        let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
+        task.except
+            .extend(refusing.filter_map(|of| self.place(&of.resource)).map(id));
+        if need.is_new {
             task.except.extend(self.closed.iter().copied().map(id));
         }
         task
     }
 
-    /// The best placement as the plans stand; ties go to the first configured.
-    pub(super) fn best(&self, wish: &Need<'_>, objective: Objective) -> Result<(usize, Candidate), Reason> {
-        let task = self.task(wish);
-        let found = match wish.scaling {
+    /// The best placement of one size of a need in a window as the plans stand; ties go to the first configured.
+    pub(super) fn best(
+        &self,
+        need: &Need<'_>,
+        shape: Shape,
+        window: Interval,
+        objective: Objective,
+    ) -> Result<(usize, Candidate), Reason> {
+        let task = self.task(need, shape, window);
+        let found = match need.scaling {
             Scaling::Contract => self.domain.decide_contract(&task, objective),
             Scaling::ReferenceRate => self.domain.decide(&task, objective),
         };
@@ -214,16 +235,16 @@ impl Resources {
         })
     }
 
-    /// At most `most` of the resources that could ever take a wish, the ones with most free time in its window first.
-    pub(super) fn hopeful(&self, wish: &Need<'_>, most: usize) -> Vec<usize> {
+    /// At most `most` of the resources that could ever take a size of a need, the ones with most free time in its window first.
+    pub(super) fn hopeful(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
+        let window = need.window;
         let free = |id: u64| {
             let (_, of) = self.domain.get(id)?;
             let tree = of.schedule.tree();
-            let whole =
-                u128::from(tree.capacity()) * u128::from(wish.window.duration().max(0).unsigned_abs());
-            Some(whole.saturating_sub(tree.busy_area(wish.window).into()))
+            let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
+            Some(whole.saturating_sub(tree.busy_area(window).into()))
         };
-        let mut able: Vec<_> = self.domain.able(&self.task(wish));
+        let mut able: Vec<_> = self.domain.able(&self.task(need, shape, window));
         if able.len() > 1 {
             able.sort_by_cached_key(|id| (Reverse(free(*id)), *id));
         }

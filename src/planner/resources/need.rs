@@ -1,61 +1,167 @@
-//! A wish: work or nodes to be placed on one of the resources.
+//! A need: work or nodes to be placed on one of the resources, for a request that is new or for an agreement that has lost its
+//! place.
 
-use scheduler::Interval;
-use scheduler::domain::Task;
+use std::borrow::Cow;
 
-use super::super::Scaling;
-use super::id;
-use crate::agreement::{Agreement, Barred, Filter, Shape};
-use crate::planner::placement::admit::shape_of;
+use scheduler::{Fraction, Interval, Move, Rate, Request, Time};
+
+use crate::agreement::{Agreement, Barred, Filter, Money, Shape, Slots};
+use crate::clock::second_of;
+use crate::planner::admission::payer::Payer;
+use crate::planner::request::Proposal;
+use crate::planner::resources::resource::{Resource, Scaling};
+
+/// Sizes of one need that are tried where others are to move.
+const SHAPES_MAX: usize = 4;
 
 /// Work or nodes to be placed on one of the resources.
+#[derive(Clone)]
 pub(in crate::planner) struct Need<'a> {
-    pub(in crate::planner) shape: Shape,
-    pub(in crate::planner) scaling: Scaling,
+    pub(in crate::planner) number: u64,
+    pub(in crate::planner) payer: Payer<'a>,
+    pub(in crate::planner) submitted: Time,
     pub(in crate::planner) window: Interval,
+    /// From most nodes to fewest.
+    pub(in crate::planner) shapes: Cow<'a, [Shape]>,
+    pub(in crate::planner) scaling: Scaling,
     pub(in crate::planner) filters: &'a [Filter],
     /// The resources where the cluster would refuse it.
     pub(in crate::planner) barred: &'a [Barred],
+    /// How far outside the window alternatives may lie, where the requester says.
+    pub(in crate::planner) deviation_max: Option<Fraction>,
     /// The resource that may not be taken.
     pub(in crate::planner) except: Option<usize>,
     /// Whether it would be a new promise, which closed resources do not make.
     pub(in crate::planner) is_new: bool,
+    /// The agreement that it is another place for.
+    pub(in crate::planner) of: Option<&'a Agreement>,
 }
 
 impl<'a> Need<'a> {
+    /// That of a proposal in a window, submitted now.
+    pub(in crate::planner) fn of(proposal: &'a Proposal, number: u64, window: Interval, now: Time) -> Self {
+        Self {
+            number,
+            payer: Payer::of(proposal),
+            submitted: now,
+            window,
+            shapes: Cow::Borrowed(&proposal.shapes),
+            scaling: proposal.scaling,
+            filters: &proposal.filters,
+            barred: &proposal.barred,
+            deviation_max: proposal.deviation_max,
+            except: None,
+            is_new: true,
+            of: None,
+        }
+    }
+
     /// That of an agreement for as much as it has, in a window.
-    pub(in crate::planner) fn of(agreement: &'a Agreement, window: Interval) -> Self {
+    pub(in crate::planner) fn of_agreement(agreement: &'a Agreement, window: Interval) -> Self {
         let (shape, scaling) = shape_of(agreement);
         Self {
-            shape,
-            scaling,
+            number: u64::MAX,
+            payer: Payer::of_agreement(agreement),
+            submitted: second_of(agreement.created),
             window,
+            shapes: Cow::Owned(vec![shape]),
+            scaling,
             filters: &agreement.leeway.filters,
             barred: &agreement.leeway.barred,
+            deviation_max: None,
             except: None,
             is_new: false,
+            of: Some(agreement),
+        }
+    }
+
+    /// A few of its sizes, from largest to smallest.
+    pub(in crate::planner) fn some_shapes(&self) -> Vec<Shape> {
+        evenly(&self.shapes, SHAPES_MAX)
+    }
+
+    /// The request of one size on a resource of that rate.
+    pub(in crate::planner) fn request(&self, shape: Shape, rate: Rate) -> Request {
+        let shape = self.scaling.shape(shape, rate);
+        Request {
+            id: self.number,
+            submitted: self.submitted,
+            ready: self.window.start,
+            deadline: self.window.end,
+            duration: shape.duration,
+            nodes: shape.nodes,
+            revenue: 0,
         }
     }
 }
 
-impl Need<'_> {
-    pub(super) fn task(&self) -> Task {
-        Task {
-            nodes: self.shape.nodes,
-            work: self.shape.duration,
-            window: self.window,
-            requires: self
-                .filters
-                .iter()
-                .map(|filter| filter.requirement(self.shape.nodes))
-                .collect(),
-            except: self.except.into_iter().map(id).collect(),
+/// A place of a request in the plan, and what others have done to make room for it.
+#[derive(Clone)]
+pub(in crate::planner) struct Placement {
+    pub(in crate::planner) resource: usize,
+    pub(in crate::planner) slots: Slots,
+    pub(in crate::planner) price: Option<Money>,
+    pub(in crate::planner) moved: Vec<Move>,
+    pub(in crate::planner) transferred: Vec<Transfer>,
+}
+
+impl Placement {
+    /// One for which others do nothing.
+    pub(in crate::planner) fn at(resource: usize, slots: Slots, price: Option<Money>) -> Self {
+        let (moved, transferred) = (Vec::new(), Vec::new());
+        Self {
+            resource,
+            slots,
+            price,
+            moved,
+            transferred,
         }
     }
+}
 
-    /// The names of the resources where the cluster would refuse it in this size.
-    pub(super) fn refusing(&self) -> impl Iterator<Item = &str> {
-        let refusing = self.barred.iter().filter(|of| of.keeps(self.shape, &of.resource));
-        refusing.map(|of| of.resource.as_str())
+/// A waiting agreement that went from one resource to another.
+#[derive(Clone)]
+pub(in crate::planner) struct Transfer {
+    /// As it is now.
+    pub(in crate::planner) placed: Agreement,
+    /// Its old resource, and its requests there with their starts.
+    pub(in crate::planner) from: usize,
+    pub(in crate::planner) was: Vec<(Request, Time)>,
+}
+
+/// The size that an agreement has, as other resources have to be asked for it.
+pub(in crate::planner) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
+    let in_one = !agreement.slots.is_split();
+    let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes();
+    match agreement.leeway.shapes.iter().find(granted) {
+        Some(shape) => (*shape, Scaling::ReferenceRate),
+        None => (
+            Shape {
+                nodes: agreement.nodes(),
+                duration: agreement.duration,
+            },
+            Scaling::Contract,
+        ),
     }
+}
+
+/// Whether a resource may take a size, by the conditions on its nodes and by its cluster.
+pub(in crate::planner) fn may_take(
+    on: &Resource,
+    shape: Shape,
+    filters: &[Filter],
+    barred: &[Barred],
+) -> bool {
+    let mut required = filters.iter().map(|filter| filter.requirement(shape.nodes));
+    !barred.iter().any(|of| of.keeps(shape, &on.name)) && required.all(|of| of.holds(&on.attributes))
+}
+
+/// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.
+pub(in crate::planner) fn evenly(shapes: &[Shape], most: usize) -> Vec<Shape> {
+    let most = most.max(1);
+    if shapes.len() <= most {
+        return shapes.to_vec();
+    }
+    let (last, steps) = (shapes.len() - 1, (most - 1).max(1));
+    (0..most).map(|step| shapes[last * step / steps]).collect()
 }

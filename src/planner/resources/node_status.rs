@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
-use super::nodes::{NodeState, ReportedState, Reporter};
 use crate::agreement::{Note, NoteKind};
-use crate::planner::decide::Decider;
-use crate::planner::{Command, Error, Planner, Repaired, Resource};
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
+use crate::planner::handle::Planner;
+use crate::planner::request::Repaired;
+use crate::planner::resources::nodes::{NodeCounts, NodeState, ReportedState, Reporter};
+use crate::planner::resources::resource::Resource;
 use crate::store::Change;
 
 /// How one node stands.
@@ -21,17 +24,6 @@ pub struct NodeStatus {
     pub state: NodeState,
     /// The reports that it is not up.
     pub said: Vec<(Reporter, ReportedState)>,
-}
-
-/// How many nodes of a resource stand how.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NodeCounts {
-    /// Up.
-    pub up: u32,
-    /// Drained.
-    pub drained: u32,
-    /// Down.
-    pub down: u32,
 }
 
 /// The word of an operator about nodes of a resource, from now on.
@@ -64,7 +56,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn node_counts(&self) -> Result<Vec<NodeCounts>, Error> {
-        self.ask(Command::NodeCounts).await
+        self.ask(|of| Ok(of.node_counts())).await
     }
 
     /// How the nodes of a resource stand, by their numbers.
@@ -72,7 +64,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
     pub async fn nodes(&self, resource: String) -> Result<Vec<NodeStatus>, Error> {
-        self.ask(|reply| Command::Nodes(resource, reply)).await
+        self.ask(move |of| of.nodes(&resource)).await
     }
 
     /// Takes the word of an operator about nodes and repairs the plan, as [`Planner::set_nodes`] does; nodes that are
@@ -81,7 +73,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
     pub async fn say_nodes(&self, saying: NodeOverride) -> Result<Repaired, Error> {
-        self.ask(|reply| Command::SayNodes(saying, reply)).await
+        self.ask(move |of| of.say_nodes(&saying)).await
     }
 }
 

@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
-use super::failures::Failures;
-use super::node_status::NodeCounts;
 use crate::agreement::{Agreement, Run};
 use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::planner::resources::failures::Failures;
 
 /// For how long failures of a node count towards how long it has to be up before it is trusted again.
 const REMEMBERED: Seconds = 3_600;
@@ -174,6 +173,17 @@ impl NodeReport {
             .retain(|node, _| !states.get(*node as usize).is_none_or(is_up));
         self
     }
+}
+
+/// How many nodes of a resource stand how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// Up.
+    pub up: u32,
+    /// Drained.
+    pub drained: u32,
+    /// Down.
+    pub down: u32,
 }
 
 /// A report on a node that is not up.

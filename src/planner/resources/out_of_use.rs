@@ -1,11 +1,12 @@
 //! Nodes out of use: they are taken out of a resource's plan, and some agreements leave it for that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use scheduler::{Interval, Placement, Schedule, Seconds, Time};
 
-use super::failures::Failures;
-use super::{ResourcePlan, Resources};
+use crate::planner::resources::Resources;
+use crate::planner::resources::failures::Failures;
+use crate::planner::resources::resource_plan::ResourcePlan;
 
 impl ResourcePlan {
     /// The nodes out of use, in the plan and by their states.
@@ -65,10 +66,10 @@ impl Resources {
             let mut blocks = Vec::new();
             for (interval, nodes) in next {
                 while let Some(lies) = in_excess(&of.schedule, (known, &begun), interval, nodes)
-                    && let Some(start) = take_out(&mut of.schedule, lies.id)
+                    && of.schedule.vacate(now, lies.id).is_some()
                 {
                     touched.push(lies.slot);
-                    left.push((lies.id, start));
+                    left.push((lies.id, lies.slot.start));
                 }
                 blocks.extend(block(&mut of.schedule, interval, nodes));
             }
@@ -84,27 +85,6 @@ impl Resources {
         self.looks.set(at, look);
         self.note_free_time(at);
         left
-    }
-}
-
-/// When resources are to be looked at again.
-#[derive(Default)]
-pub(super) struct Looks {
-    when: BTreeMap<usize, Time>,
-    pub(super) by_time: BTreeSet<(Time, usize)>,
-}
-
-impl Looks {
-    /// Sets when a resource is looked at, or that it is not.
-    pub(super) fn set(&mut self, at: usize, when: Option<Time>) {
-        let before = match when {
-            Some(when) => self.when.insert(at, when),
-            None => self.when.remove(&at),
-        };
-        if let Some(before) = before {
-            self.by_time.remove(&(before, at));
-        }
-        self.by_time.extend(when.map(|when| (when, at)));
     }
 }
 
@@ -164,14 +144,6 @@ fn most_flexible(
     found
         .max_by_key(|(slack, lies)| (*slack, lies.id))
         .map(|(_, lies)| lies)
-}
-
-/// Takes a request out, even if its slot has begun in the plan. Returns its start.
-fn take_out(schedule: &mut Schedule, number: u64) -> Option<Time> {
-    match schedule.withdraw(number) {
-        Some((_, start)) => Some(start),
-        None => schedule.recall(number),
-    }
 }
 
 /// Takes nodes out of use, as many as are free at each time. Returns the taken nodes.

@@ -6,19 +6,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::nodes::{NodeReport, Reporter};
 use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::clock::second_of;
-use crate::planner::admission::budget::Payer;
-use crate::planner::decide::{Decider, execution, piece_of};
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
 use crate::planner::lifecycle::retry::Why;
-use crate::planner::placement::admit::{Wanted, shape_of};
-use crate::planner::placement::find::{Found, REPAIR};
-use crate::planner::plan::request_of;
-use crate::planner::{Error, Repaired};
+use crate::planner::placement::find::REPAIR;
+use crate::planner::request::Repaired;
+use crate::planner::requests::request_of;
+use crate::planner::resources::need::Need;
+use crate::planner::resources::nodes::{NodeReport, Reporter};
+use crate::planner::resources::resource_plan::ResourcePlan;
+use crate::planner::words::{by, piece_of};
 use crate::store::{Change, NodeRow};
 
 /// Why offers are withdrawn, in words for their party.
@@ -35,7 +37,7 @@ impl Decider<'_> {
         let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
         let now = second_of(self.now);
         let settle = self.settings.failures.settle;
-        let hear = |of: &mut crate::planner::resources::ResourcePlan| {
+        let hear = |of: &mut ResourcePlan| {
             of.nodes
                 .apply_report(by, report, of.resource.capacity, now, settle)
         };
@@ -142,7 +144,7 @@ impl Decider<'_> {
                 continue;
             }
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
-            let Some(Found { placed, moves }) = found else {
+            let Some((placed, moves)) = found else {
                 let why = format!("nodes of {} are out of use", agreement.resource);
                 self.has_no_place(agreement, index, &why, now);
                 repaired.broken += 1;
@@ -173,9 +175,9 @@ impl Decider<'_> {
         let had_job = agreement.service == ServiceState::Processing;
         let end = self.lost_now(&agreement);
         let lost = self.lose_because(agreement, EventKind::Ended, detail)?;
-        let record = had_job.then(|| execution(&lost, &end)).flatten();
-        self.batch
-            .extend(record.map(|of| Change::RecordExecution(Box::new(of))));
+        if had_job {
+            self.record_execution(&lost, &end);
+        }
         Some(lost)
     }
 
@@ -205,22 +207,15 @@ impl Decider<'_> {
 
     /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
     fn broken(&mut self, agreement: &Agreement, lost: &str, now: Time) -> String {
-        let (shape, scaling) = shape_of(agreement);
-        let shapes = [shape];
-        let wanted = Wanted {
-            number: u64::MAX,
-            payer: Payer::of_agreement(agreement),
+        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
+        let need = Need {
             submitted: now,
-            window: Interval::new(agreement.ready.max(now), agreement.deadline),
-            shapes: &shapes,
-            scaling,
-            filters: &agreement.leeway.filters,
-            barred: &agreement.leeway.barred,
-            deviation_max: None,
+            is_new: true,
+            ..Need::of_agreement(agreement, window)
         };
-        let requests = self.requests(&wanted);
+        let requests = self.requests(&need);
         let slots: Vec<String> = self
-            .alternatives(&wanted, &requests, now)
+            .alternatives(&need, &requests, now)
             .iter()
             .map(|alternative| by(alternative.slot.start - agreement.placement().start))
             .collect();
@@ -230,12 +225,6 @@ impl Decider<'_> {
             format!("{lost}; there is room {}", slots.join(", "))
         }
     }
-}
-
-/// How much earlier or later, in words.
-pub(in crate::planner) fn by(seconds: Seconds) -> String {
-    let direction = if seconds < 0 { "earlier" } else { "later" };
-    format!("{} seconds {direction}", seconds.abs())
 }
 
 #[cfg(test)]

@@ -6,7 +6,11 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate};
 
 use crate::agreement::Shape;
-use crate::planner::Planner;
+
+/// The kind of resources that are all this machine.
+pub(in crate::planner) const LOCAL: &str = "local";
+/// The kind of resources that others use, too.
+pub(in crate::planner) const CLUSTER: &str = "slurm";
 
 /// A set of identical nodes that placements are made on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,14 +55,6 @@ impl Resource {
             named.cloned().unwrap_or_else(|| node.to_string())
         };
         nodes.iter().map(name).collect::<Vec<_>>().join(", ")
-    }
-}
-
-impl Planner {
-    /// A size as it would be on a resource, by the resource's name; `None` where there is no such resource, or it has too few nodes.
-    pub fn size_on(&self, resource: &str, scaling: Scaling, shape: Shape) -> Option<Shape> {
-        let found = self.resources.iter().find(|of| of.name == resource)?;
-        (shape.nodes <= found.capacity).then(|| scaling.shape(shape, found.rate))
     }
 }
 

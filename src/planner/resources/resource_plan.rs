@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use scheduler::domain::Planned;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
-use super::nodes::{NodeState, Nodes};
 use crate::agreement::{Agreement, Run};
-use crate::planner::{KeptNodes, Resource};
+use crate::planner::resources::nodes::{KeptNodes, NodeState, Nodes};
+use crate::planner::resources::resource::Resource;
 
 /// One resource's share of the plan.
 pub(in crate::planner) struct ResourcePlan {

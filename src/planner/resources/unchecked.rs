@@ -1,7 +1,8 @@
 //! Resources on which nothing new is promised, because they have not been checked yet. Earlier promises there stay.
 
-use crate::planner::decide::Decider;
-use crate::planner::{Command, Error, Planner};
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
+use crate::planner::handle::Planner;
 
 impl Planner {
     /// Opens a resource for new promises, where it was configured as closed.
@@ -9,7 +10,8 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
     pub async fn open(&self, resource: String) -> Result<(), Error> {
-        self.ask(|reply| Command::Open(resource, reply)).await
+        self.ask(move |of| of.open(&resource).ok_or(Error::NotFound))
+            .await
     }
 }
 

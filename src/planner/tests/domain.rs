@@ -6,8 +6,8 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
-use super::super::decide::{Decider, Remembered};
-use super::super::reserving::Step;
+use super::super::batches::Remembered;
+use super::super::decider::{Decider, Step};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Filter, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::MICROS_PER_SECOND;
@@ -62,6 +62,7 @@ impl Domain {
             now: self.now * MICROS_PER_SECOND,
             batch: &mut batch,
             remembered: Remembered::new(),
+            later: &mut BTreeMap::new(),
         };
         let result = verb(&mut decider);
         while self.moves_up && decider.plan.may_move_up(Time(self.now)) {

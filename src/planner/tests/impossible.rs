@@ -3,7 +3,7 @@
 
 use scheduler::Request;
 
-use super::super::plan::request_of;
+use super::super::requests::request_of;
 use super::*;
 
 impl Domain {

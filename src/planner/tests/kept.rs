@@ -2,7 +2,7 @@
 
 use super::trial::eur;
 use super::*;
-use crate::planner::lifecycle::pieces::CLUSTER;
+use crate::planner::resources::resource::CLUSTER;
 
 /// A domain with a priced cluster of four nodes.
 async fn cluster() -> Domain {

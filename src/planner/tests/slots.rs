@@ -100,25 +100,28 @@ async fn what_is_let_go_of_leaves_the_pieces_as_movable_as_they_were() {
     domain.assert_verified().await;
 }
 
+/// A held change stays while a piece gives back time that others get.
 #[tokio::test]
-async fn pieces_that_have_begun_are_not_changed() {
+async fn the_end_of_pieces_that_have_begun_is_changed_over_a_restart() {
     let (domain, old) = in_two(100..400).await;
     domain.turn(100);
     domain.planner.begin_due().await.unwrap();
-    let negotiation = crate::agreement::NegotiationInstance {
-        id: Uuid::now_v7(),
-        party: "physics".into(),
-        agreement: Some(old.id),
-        created: NOW * MICROS_PER_SECOND,
-        expires: Time(NOW + 3_600),
-        ended: None,
-        proposed: None,
-    };
-    let initiation = Initiation {
-        negotiation,
-        document: "<context/>".into(),
-        idempotency: None,
-    };
-    let opened = domain.planner.initiate(initiation).await;
-    assert!(matches!(opened, Err(Error::Conflict(_))), "{opened:?}");
+    let negotiation = domain.open(Some(old.id)).await;
+    let asked = cut(4, 36, 100..400);
+    let quote = domain.quote(negotiation, &asked).await;
+    let answers = domain.bargain(negotiation, &quote).await;
+    assert!(answers[0].is_held(), "{answers:?}");
+    domain.turn(104);
+    let saved = ended(RunOutcome::Checkpointed, 100, 104);
+    let first = Run::first(old.id);
+    domain.planner.report_ended(first, saved).await.unwrap();
+    domain.place(proposal(4, 4, 105..109)).await.unwrap();
+    domain.assert_verified().await;
+    let domain = domain.restart().await;
+    domain.assert_verified().await;
+    let new = domain.accept(&answers[0], asked).await.unwrap();
+    assert_eq!(slots(&new), [(100, 109), (130, 157)]);
+    assert_eq!(new.loads().len(), 1, "the first piece was had by the other");
+    domain.assert_verified().await;
+    domain.restart().await.assert_verified().await;
 }

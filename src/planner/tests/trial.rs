@@ -1,12 +1,14 @@
 //! A plan with a price list to decide on, without a store: for property tests.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
-use super::super::decide::{Decider, Remembered};
-use super::super::reserving::Step;
+use super::super::batches::Remembered;
+use super::super::decider::{Decider, Step};
 use super::super::{
     Accepted, Error, Plan, Pricing, Proposal, Refusal, Resource, Scaling, Settings, Termination,
 };
@@ -60,6 +62,7 @@ impl Domain {
             now: at * MICROS_PER_SECOND,
             batch: &mut batch,
             remembered: Remembered::new(),
+            later: &mut BTreeMap::new(),
         };
         let answer = what(&mut decider);
         assert_eq!(self.plan.impossible(), None);

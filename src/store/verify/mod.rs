@@ -31,12 +31,15 @@ use scheduler::{Interval, Time};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::engine::Dialect;
-use super::rows::Columns;
-use super::trail::Trail;
-use super::{Binding, Database, Error, Store, agreements, bindings, ledger, on, read_on, statements};
 use crate::agreement::{Agreement, AgreementState, Entry, ServiceState};
 use crate::clock::Micros;
+use crate::store::batch::trail::Trail;
+use crate::store::database::Store;
+use crate::store::engine::{Columns, Connection, Error, statements};
+use crate::store::records::agreements;
+use crate::store::records::bindings;
+use crate::store::records::bindings::Binding;
+use crate::store::records::ledger;
 use life::Life;
 pub(super) use sweep::{Capacity, Load, overbooked};
 
@@ -89,7 +92,7 @@ impl Store {
     /// # Errors
     /// Those of reading; a row that cannot be read is a finding.
     pub async fn verify(&self) -> Result<Vec<Finding>, Error> {
-        on!(self, database => Ok(verify(database).await?.0))
+        Ok(self.check_all().await?.0)
     }
 
     /// The same; where nothing is found it is remembered that the audit trail is whole so far.
@@ -97,11 +100,9 @@ impl Store {
     /// # Errors
     /// Those of reading and of writing.
     pub async fn verify_and_remember(&self) -> Result<Vec<Finding>, Error> {
-        on!(self, database => {
-            let (findings, trail) = verify(database).await?;
-            remember(database, &findings, &trail).await?;
-            Ok(findings)
-        })
+        let (findings, trail) = self.check_all().await?;
+        self.remember(&findings, &trail).await?;
+        Ok(findings)
     }
 
     /// Checks the same for open agreements and held offers, and the audit trail from the remembered line on. Remembers the last
@@ -110,7 +111,40 @@ impl Store {
     /// # Errors
     /// Those of reading and of writing; a row that cannot be read is a finding.
     pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>, Error> {
-        on!(self, database => verify_open(database, now).await)
+        let mut snapshot = self.snapshot().await?;
+        let connection: &mut Connection = &mut snapshot;
+        let mut check = Check {
+            capacities: capacities(connection).await?,
+            ..Check::default()
+        };
+        let trail = trail::check_new(connection, &mut check.findings).await?;
+        let mut after = Uuid::nil();
+        while let Some(page) = Page::read(connection, after, OPEN).await? {
+            let values = [after.into(), page.last.into()];
+            let mut lives = trail::lives_between(connection, values, &mut check.findings).await?;
+            after = page.last;
+            check.page(page, &mut lives);
+        }
+        offers::check(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
+        let values = [now.into()];
+        let bindings = connection
+            .read(statements::LIVE_BINDINGS, &values, bindings::read)
+            .await?;
+        for pair in bindings::in_order(bindings).windows(2) {
+            let [one, other] = pair else { continue };
+            let same = (&one.resource, one.node) == (&other.resource, other.node);
+            if same && other.interval.start < one.interval.end {
+                let from = other.interval.start;
+                let two = (one.agreement, other.agreement);
+                check
+                    .findings
+                    .push(two_owners(&one.resource, one.node.into(), from, two));
+            }
+        }
+        snapshot.rollback().await?;
+        let findings = check.finish();
+        self.remember(&findings, &trail).await?;
+        Ok(findings)
     }
 
     /// Checks the lines of the audit trail since the last that is remembered, and remembers the last of them where nothing is
@@ -119,90 +153,51 @@ impl Store {
     /// # Errors
     /// Those of reading and of writing.
     pub async fn verify_new_lines(&self) -> Result<Vec<Finding>, Error> {
-        on!(self, database => verify_new_lines(database).await)
+        let mut snapshot = self.snapshot().await?;
+        let mut findings = Vec::new();
+        let trail = trail::check_new(&mut snapshot, &mut findings).await?;
+        snapshot.rollback().await?;
+        self.remember(&findings, &trail).await?;
+        Ok(findings)
     }
-}
 
-async fn verify_new_lines<D: Dialect>(database: &Database<D>) -> Result<Vec<Finding>, Error> {
-    let mut snapshot = database.snapshot().await?;
-    let mut findings = Vec::new();
-    let trail = trail::check_new::<D>(&mut snapshot, &mut findings).await?;
-    snapshot.rollback().await?;
-    remember(database, &findings, &trail).await?;
-    Ok(findings)
-}
-
-async fn remember<D: Dialect>(
-    database: &Database<D>,
-    findings: &[Finding],
-    trail: &Trail,
-) -> Result<(), Error> {
-    if findings.is_empty() {
-        let values = [trail.number.into(), (&trail.hash).into()];
-        database.write(statements::TRAIL_CHECKED, &values).await?;
-    }
-    Ok(())
-}
-
-async fn verify_open<D: Dialect>(database: &Database<D>, now: Time) -> Result<Vec<Finding>, Error> {
-    let mut snapshot = database.snapshot().await?;
-    let connection: &mut D::Connection = &mut snapshot;
-    let mut check = Check {
-        capacities: capacities::<D>(connection).await?,
-        ..Check::default()
-    };
-    let trail = trail::check_new::<D>(connection, &mut check.findings).await?;
-    let mut after = Uuid::nil();
-    while let Some(page) = Page::read::<D>(connection, after, Of::Open).await? {
-        let values = [after.into(), page.last.into()];
-        let mut lives = trail::lives_between::<D>(connection, values, &mut check.findings).await?;
-        after = page.last;
-        check.page(page, &mut lives);
-    }
-    offers::check::<D>(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
-    let values = [now.into()];
-    let bindings = read_on::<D, _>(connection, statements::LIVE_BINDINGS, &values, bindings::read).await?;
-    for pair in bindings::in_order(bindings).windows(2) {
-        let [one, other] = pair else { continue };
-        let same = (&one.resource, one.node) == (&other.resource, other.node);
-        if same && other.interval.start < one.interval.end {
-            let from = other.interval.start;
-            let two = (one.agreement, other.agreement);
-            check
-                .findings
-                .push(two_owners(&one.resource, one.node.into(), from, two));
+    async fn check_all(&self) -> Result<(Vec<Finding>, Trail), Error> {
+        let mut snapshot = self.snapshot().await?;
+        let connection: &mut Connection = &mut snapshot;
+        let mut check = Check {
+            capacities: capacities(connection).await?,
+            ..Check::default()
+        };
+        let (mut lives, trail) = trail::check(connection, &mut check).await?;
+        let mut after = Uuid::nil();
+        while let Some(page) = Page::read(connection, after, ALL).await? {
+            after = page.last;
+            check.page(page, &mut lives);
+            if check.findings.len() > FINDINGS_MAX {
+                break;
+            }
         }
+        offers::check(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
+        let limit = [FINDINGS_MAX_ROWS.into()];
+        let shared = connection
+            .read(statements::DOUBLE_BINDINGS, &limit, double_binding)
+            .await?;
+        check.findings.extend(shared);
+        let unbalanced = connection
+            .read(statements::UNBALANCED, &limit, unbalanced)
+            .await?;
+        check.findings.extend(unbalanced);
+        snapshot.rollback().await?;
+        Ok((check.finish(), trail))
     }
-    snapshot.rollback().await?;
-    let findings = check.finish();
-    remember(database, &findings, &trail).await?;
-    Ok(findings)
-}
 
-async fn verify<D: Dialect>(database: &Database<D>) -> Result<(Vec<Finding>, Trail), Error> {
-    let mut snapshot = database.snapshot().await?;
-    let connection: &mut D::Connection = &mut snapshot;
-    let mut check = Check {
-        capacities: capacities::<D>(connection).await?,
-        ..Check::default()
-    };
-    let (mut lives, trail) = trail::check::<D>(connection, &mut check).await?;
-    let mut after = Uuid::nil();
-    while let Some(page) = Page::read::<D>(connection, after, Of::All).await? {
-        after = page.last;
-        check.page(page, &mut lives);
-        if check.findings.len() > FINDINGS_MAX {
-            break;
+    async fn remember(&self, findings: &[Finding], trail: &Trail) -> Result<(), Error> {
+        if findings.is_empty() {
+            let values = [trail.number.into(), (&trail.hash).into()];
+            self.write(statements::TRAIL_CHECKED, &values).await?;
         }
+        Ok(())
     }
-    offers::check::<D>(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
-    let limit = [FINDINGS_MAX_ROWS.into()];
-    let shared = read_on::<D, _>(connection, statements::DOUBLE_BINDINGS, &limit, double_binding).await?;
-    check.findings.extend(shared);
-    let unbalanced = read_on::<D, _>(connection, statements::UNBALANCED, &limit, unbalanced).await?;
-    check.findings.extend(unbalanced);
-    snapshot.rollback().await?;
-    Ok((check.finish(), trail))
 }
 
 /// The faults, and the data for the sweep at the end.
@@ -352,13 +347,18 @@ fn check_bindings(
     }
 }
 
-/// Which agreements are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    All,
-    /// The agreements that are not final.
-    Open,
-}
+/// The statements that read all agreements page by page, with their entries of the ledger and their bindings.
+const ALL: [&str; 3] = [
+    statements::AGREEMENTS_OLDEST,
+    statements::ENTRIES_BETWEEN,
+    statements::BINDINGS_BETWEEN,
+];
+/// The same for the agreements that are not final.
+const OPEN: [&str; 3] = [
+    statements::LIVE_OLDEST,
+    statements::LIVE_ENTRIES_BETWEEN,
+    statements::LIVE_BINDINGS_BETWEEN,
+];
 
 /// Some agreements, oldest first, with their bindings and entries of the ledger.
 struct Page {
@@ -370,27 +370,13 @@ struct Page {
 }
 
 impl Page {
-    async fn read<D: Dialect>(
-        connection: &mut D::Connection,
+    async fn read(
+        connection: &mut Connection,
         after: Uuid,
-        of: Of,
+        [oldest, entries_between, bindings_between]: [&'static str; 3],
     ) -> Result<Option<Self>, Error> {
-        let (oldest, entries_between, bindings_between) = match of {
-            Of::All => (
-                statements::AGREEMENTS_OLDEST,
-                statements::ENTRIES_BETWEEN,
-                statements::BINDINGS_BETWEEN,
-            ),
-            Of::Open => (
-                statements::LIVE_OLDEST,
-                statements::LIVE_ENTRIES_BETWEEN,
-                statements::LIVE_BINDINGS_BETWEEN,
-            ),
-        };
         let values = [after.into(), PAGE.into()];
-        let rows = read_on::<D, _>(connection, oldest, &values, |row| {
-            Ok((row.id("id")?, agreements::read(row)))
-        });
+        let rows = connection.read(oldest, &values, |row| Ok((row.id("id")?, agreements::read(row))));
         let rows = rows.await?;
         let Some(&(last, _)) = rows.last() else {
             return Ok(None);
@@ -408,7 +394,7 @@ impl Page {
             }
         }
         let between = [after.into(), last.into()];
-        let entries = read_on::<D, _>(connection, entries_between, &between, |row| {
+        let entries = connection.read(entries_between, &between, |row| {
             Ok((row.id("agreement")?, ledger::read(row)))
         });
         for (id, entry) in entries.await? {
@@ -416,7 +402,7 @@ impl Page {
                 page.entries.entry(id).or_default().push(entry);
             }
         }
-        let bindings = read_on::<D, _>(connection, bindings_between, &between, bindings::read);
+        let bindings = connection.read(bindings_between, &between, bindings::read);
         for binding in bindings.await? {
             page.bindings.entry(binding.agreement).or_default().push(binding);
         }
@@ -440,7 +426,7 @@ impl Page {
     }
 }
 
-fn double_binding<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
+fn double_binding(row: &Columns<'_>) -> Result<Finding, Error> {
     let (resource, node) = (row.text("resource")?, row.integer("node")?);
     let (one, other) = (row.id("agreement")?, row.id("other")?);
     let from = Time(row.integer("next_s")?);
@@ -456,7 +442,7 @@ fn two_owners(resource: &str, node: i64, from: Time, (one, other): (Uuid, Uuid))
     }
 }
 
-fn unbalanced<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
+fn unbalanced(row: &Columns<'_>) -> Result<Finding, Error> {
     Ok(Finding {
         invariant: Invariant::I9,
         subject: "ledger".to_owned(),
@@ -465,10 +451,10 @@ fn unbalanced<D: Dialect>(row: &Columns<'_, D>) -> Result<Finding, Error> {
 }
 
 /// The capacities of each resource with their starts, in order of time.
-pub(super) async fn capacities<D: Dialect>(
-    connection: &mut D::Connection,
+pub(super) async fn capacities(
+    connection: &mut Connection,
 ) -> Result<BTreeMap<String, Vec<Capacity>>, Error> {
-    let rows = read_on::<D, _>(connection, statements::CAPACITIES, &[], |row| {
+    let rows = connection.read(statements::CAPACITIES, &[], |row| {
         Ok((
             row.text("resource")?,
             row.integer("since_us")?,

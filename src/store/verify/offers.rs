@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::{Check, Error, Finding, Invariant, Load, PAGE};
+use super::Invariant::{self, I4, I5};
+use super::{Check, Finding, Load, PAGE};
 use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, kept};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::store::engine::Dialect;
-use crate::store::rows::Columns;
-use crate::store::{negotiations, read_on};
+use crate::store::engine::{Columns, Connection, Error};
+use crate::store::records::negotiations;
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
 struct Row {
@@ -32,8 +32,8 @@ struct Answer {
 }
 
 /// Checks the offers of a statement that have been held or accepted, and adds the held nodes to the loads of its resource.
-pub(super) async fn check<D: Dialect>(
-    connection: &mut D::Connection,
+pub(super) async fn check(
+    connection: &mut Connection,
     check: &mut Check,
     which: &'static str,
 ) -> Result<(), Error> {
@@ -41,7 +41,7 @@ pub(super) async fn check<D: Dialect>(
     let mut after = Uuid::nil();
     loop {
         let values = [after.into(), PAGE.into()];
-        let rows = read_on::<D, _>(connection, which, &values, |row| Ok((row.id("id")?, read(row))));
+        let rows = connection.read(which, &values, |row| Ok((row.id("id")?, read(row))));
         let rows = rows.await?;
         let Some(&(last, _)) = rows.last() else { break };
         after = last;
@@ -81,58 +81,41 @@ fn collect(row: Row, answers: &mut BTreeMap<(Uuid, String), Answer>) {
 
 fn check_offer(row: &Row, findings: &mut Vec<Finding>) {
     let offer = &row.offer;
-    let mut must = |holds: bool, invariant, what: &str| {
-        if !holds {
-            findings.push(finding(offer.id, invariant, what.to_owned()));
-        }
-    };
     let lapses = offer.expires.map(|at| at.seconds() * MICROS_PER_SECOND);
-    if offer.is_held() {
-        must(
-            offer.terms.is_some() && offer.parent.is_some() && offer.expires.is_some(),
-            Invariant::I5,
+    let (held, accepted) = (offer.is_held(), row.accepted.as_ref());
+    let known = offer.terms.is_some() && offer.parent.is_some() && offer.expires.is_some();
+    let acceptable = offer.state == OfferState::Acceptable;
+    let too_long = (offer.released.zip(lapses)).is_some_and(|(released, lapses)| released > lapses);
+    let too_late = (accepted.zip(lapses)).is_some_and(|((_, at), lapses)| *at >= lapses);
+    let foreign = accepted.is_some_and(|(party, _)| *party != row.party);
+    let faults = [
+        (
+            held && !known,
+            I5,
             "it is held and says not what, or for how long",
-        );
-        must(
-            offer.state == OfferState::Acceptable,
-            Invariant::I5,
-            "it is held and not Acceptable",
-        );
-        must(
-            row.ended.is_none(),
-            Invariant::I5,
+        ),
+        (held && !acceptable, I5, "it is held and not Acceptable"),
+        (
+            held && row.ended.is_some(),
+            I5,
             "it is held in a negotiation that has ended",
-        );
-        must(
-            offer.agreement.is_none(),
-            Invariant::I5,
+        ),
+        (
+            held && offer.agreement.is_some(),
+            I5,
             "it is held beside the agreement that was made from it",
-        );
-    }
-    if let (Some(released), Some(lapses)) = (offer.released, lapses) {
-        must(
-            released <= lapses,
-            Invariant::I5,
-            "it was held for longer than it stood",
-        );
-    }
-    if let Some((party, at)) = &row.accepted {
-        must(
-            *party == row.party,
-            Invariant::I4,
-            "it was accepted by another party than its own",
-        );
-        must(
-            lapses.is_none_or(|lapses| *at < lapses),
-            Invariant::I4,
-            "it was accepted after it had expired",
-        );
-        must(
-            offer.state == OfferState::Acceptable,
-            Invariant::I4,
+        ),
+        (too_long, I5, "it was held for longer than it stood"),
+        (foreign, I4, "it was accepted by another party than its own"),
+        (too_late, I4, "it was accepted after it had expired"),
+        (
+            accepted.is_some() && !acceptable,
+            I4,
             "it was accepted and is not Acceptable",
-        );
-    }
+        ),
+    ];
+    let found = faults.into_iter().filter(|(is_fault, ..)| *is_fault);
+    findings.extend(found.map(|(_, invariant, what)| finding(offer.id, invariant, what.to_owned())));
 }
 
 fn finding(offer: Uuid, invariant: Invariant, what: String) -> Finding {
@@ -143,7 +126,7 @@ fn finding(offer: Uuid, invariant: Invariant, what: String) -> Finding {
     }
 }
 
-fn read<D: Dialect>(row: &Columns<'_, D>) -> Result<Row, Error> {
+fn read(row: &Columns<'_>) -> Result<Row, Error> {
     let accepted = row.maybe_text("accepting_party")?;
     let replaced = row.maybe_text("replaced_resource")?;
     Ok(Row {

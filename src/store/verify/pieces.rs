@@ -5,7 +5,7 @@ use super::Findings;
 use super::Invariant::{I5, I6};
 use super::life::Life;
 use crate::agreement::{Agreement, ServiceState};
-use crate::store::Binding;
+use crate::store::records::bindings::Binding;
 
 pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
     let pieces = agreement.slots.pieces();

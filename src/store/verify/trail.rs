@@ -10,57 +10,44 @@ use uuid::Uuid;
 use super::life::{Life, Step};
 use super::{Check, FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE};
 use crate::agreement::{AgreementState, EventKind, ServiceState};
-use crate::store::engine::{Dialect, Value};
-use crate::store::rows::Columns;
-use crate::store::trail::{Line, NoteLine, Trail};
-use crate::store::{Error, read_on, statements};
+use crate::store::batch::trail::{Line, NoteLine, Trail};
+use crate::store::engine::{Columns, Connection, Error, Value, statements};
+use crate::store::records::notes::{self, TrailLine};
 
 /// A stored line, with its place in the chain as its columns say.
 struct Stored {
-    number: i64,
-    hash: Option<String>,
-    subject: Uuid,
-    at: i64,
-    kind: String,
-    detail: String,
-    of: Of,
+    line: TrailLine,
+    /// The change that it tells of, where it is an agreement's.
+    change: Option<Change>,
 }
 
-/// The subject of a line.
-enum Of {
-    Agreement {
-        version: i64,
-        state: String,
-        service: String,
-        step: Result<Step, Error>,
-    },
-    Note {
-        negotiation: Option<Uuid>,
-        party: Option<String>,
-    },
+struct Change {
+    version: i64,
+    state: String,
+    service: String,
+    step: Result<Step, Error>,
 }
 
 /// Follows the chain, and answers with the timelines of the agreements and the chain's end. Finds the first place where the chain
 /// breaks; nothing after it can be checked.
-pub(super) async fn check<D: Dialect>(
-    connection: &mut D::Connection,
+pub(super) async fn check(
+    connection: &mut Connection,
     check: &mut Check,
 ) -> Result<(BTreeMap<Uuid, Life>, Trail), Error> {
     let mut lives = BTreeMap::new();
-    let end = end_of::<D>(connection, statements::TRAIL).await?;
-    let outside = read_on::<D, _>(connection, statements::OUTSIDE_TRAIL, &[], |row| {
-        row.id("agreement")
-    })
-    .await?;
+    let end = end_of(connection, statements::TRAIL).await?;
+    let outside = connection
+        .read(statements::OUTSIDE_TRAIL, &[], |row| row.id("agreement"))
+        .await?;
     let mut broken = outside
         .first()
         .map(|agreement| format!("a line of agreement {agreement} is not in it"));
     let (mut trail, mut read) = (Trail::empty(), 0);
     loop {
         let values = [read.into(), PAGE.into()];
-        let page = read_on::<D, _>(connection, statements::TRAIL_LINES, &values, stored).await?;
+        let page = connection.read(statements::TRAIL_LINES, &values, stored).await?;
         let Some(last) = page.last() else { break };
-        read = last.number;
+        read = last.line.number;
         if check.findings.len() > FINDINGS_MAX {
             break;
         }
@@ -68,8 +55,8 @@ pub(super) async fn check<D: Dialect>(
             if broken.is_none() {
                 broken = follow(&mut trail, &line);
             }
-            if let Of::Agreement { step, .. } = line.of {
-                live(&mut lives, line.subject, step, &mut check.findings)?;
+            if let Some(change) = line.change {
+                live(&mut lives, line.line.subject, change.step, &mut check.findings)?;
             }
         }
     }
@@ -83,7 +70,7 @@ pub(super) async fn check<D: Dialect>(
         ("negotiation", statements::UNTOLD_NEGOTIATIONS),
         ("key", statements::UNTOLD_KEYS),
     ] {
-        let untold = read_on::<D, _>(connection, sql, &limit, |row| row.id("id")).await?;
+        let untold = connection.read(sql, &limit, |row| row.id("id")).await?;
         let untold = untold
             .into_iter()
             .map(|id| finding(format!("what has become of {what} {id} is not in it")));
@@ -93,16 +80,16 @@ pub(super) async fn check<D: Dialect>(
 }
 
 /// Follows the chain from the last line that is remembered, and answers with its end.
-pub(super) async fn check_new<D: Dialect>(
-    connection: &mut D::Connection,
+pub(super) async fn check_new(
+    connection: &mut Connection,
     findings: &mut Vec<Finding>,
 ) -> Result<Trail, Error> {
-    let end = end_of::<D>(connection, statements::TRAIL).await?;
-    let mut trail = end_of::<D>(connection, statements::CHECKED_TRAIL).await?;
+    let end = end_of(connection, statements::TRAIL).await?;
+    let mut trail = end_of(connection, statements::CHECKED_TRAIL).await?;
     let mut broken = None;
     while broken.is_none() {
         let values = [trail.number.into(), PAGE.into()];
-        let page = read_on::<D, _>(connection, statements::TRAIL_LINES, &values, stored).await?;
+        let page = connection.read(statements::TRAIL_LINES, &values, stored).await?;
         if page.is_empty() {
             break;
         }
@@ -116,13 +103,13 @@ pub(super) async fn check_new<D: Dialect>(
 }
 
 /// The timelines of the open agreements after one, up to another.
-pub(super) async fn lives_between<D: Dialect>(
-    connection: &mut D::Connection,
+pub(super) async fn lives_between(
+    connection: &mut Connection,
     between: [Value<'_>; 2],
     findings: &mut Vec<Finding>,
 ) -> Result<BTreeMap<Uuid, Life>, Error> {
     let mut lives = BTreeMap::new();
-    let steps = read_on::<D, _>(connection, statements::LIVE_STEPS, &between, |row| {
+    let steps = connection.read(statements::LIVE_STEPS, &between, |row| {
         Ok((row.id("subject")?, step(row, row.integer("version")?)))
     });
     for (agreement, step) in steps.await? {
@@ -132,8 +119,8 @@ pub(super) async fn lives_between<D: Dialect>(
 }
 
 /// An end of the chain that the lease's row knows.
-async fn end_of<D: Dialect>(connection: &mut D::Connection, which: &'static str) -> Result<Trail, Error> {
-    let ends = read_on::<D, _>(connection, which, &[], Trail::of).await?;
+async fn end_of(connection: &mut Connection, which: &'static str) -> Result<Trail, Error> {
+    let ends = connection.read(which, &[], Trail::of).await?;
     Ok(ends.into_iter().next().unwrap_or_else(Trail::empty))
 }
 
@@ -143,43 +130,35 @@ fn ends_early(trail: &Trail, end: &Trail) -> String {
 }
 
 /// Goes on by a line. Answers with its fault, if it has one.
-fn follow(trail: &mut Trail, line: &Stored) -> Option<String> {
+fn follow(trail: &mut Trail, Stored { line, change }: &Stored) -> Option<String> {
     let subject = line.subject;
-    let whose = match &line.of {
-        Of::Agreement {
-            version,
-            state,
-            service,
-            ..
-        } => {
-            trail.append(&Line {
-                agreement: subject,
-                at: line.at,
-                kind: &line.kind,
-                detail: &line.detail,
-                version: *version,
-                state,
-                service,
-            });
-            "agreement"
-        }
-        Of::Note { negotiation, party } => {
-            trail.append_note(&NoteLine {
-                subject,
-                negotiation: *negotiation,
-                at: line.at,
-                kind: &line.kind,
-                party: party.as_deref(),
-                detail: &line.detail,
-            });
-            "what has the id"
-        }
+    let whose = if let Some(change) = change {
+        trail.append(&Line {
+            agreement: subject,
+            at: line.at,
+            kind: &line.kind,
+            detail: &line.detail,
+            version: change.version,
+            state: &change.state,
+            service: &change.service,
+        });
+        "agreement"
+    } else {
+        trail.append_note(&NoteLine {
+            subject,
+            negotiation: line.negotiation,
+            at: line.at,
+            kind: &line.kind,
+            party: line.party.as_deref(),
+            detail: &line.detail,
+        });
+        "what has the id"
     };
     let number = trail.number;
     if line.number != number {
         return Some(format!("line {number} is missing"));
     }
-    (line.hash.as_deref() != Some(trail.hash.as_str())).then(|| {
+    (line.hash != trail.hash).then(|| {
         format!(
             "line {number} ({} of {whose} {subject}) is not what was written",
             line.kind
@@ -219,31 +198,21 @@ fn finding(what: String) -> Finding {
     }
 }
 
-fn stored<D: Dialect>(row: &Columns<'_, D>) -> Result<Stored, Error> {
-    let of = match row.maybe_integer("version")? {
-        Some(version) => Of::Agreement {
+fn stored(row: &Columns<'_>) -> Result<Stored, Error> {
+    let change = match row.maybe_integer("version")? {
+        Some(version) => Some(Change {
             version,
             state: row.text("state")?,
             service: row.text("service")?,
             step: step(row, version),
-        },
-        None => Of::Note {
-            negotiation: row.maybe_id("negotiation")?,
-            party: row.maybe_text("party")?,
-        },
+        }),
+        None => None,
     };
-    Ok(Stored {
-        number: row.integer("number")?,
-        hash: row.maybe_text("hash")?,
-        subject: row.id("subject")?,
-        at: row.integer("at_us")?,
-        kind: row.text("kind")?,
-        detail: row.text("detail")?,
-        of,
-    })
+    let line = notes::read(row)?;
+    Ok(Stored { line, change })
 }
 
-fn step<D: Dialect>(row: &Columns<'_, D>, version: i64) -> Result<Step, Error> {
+fn step(row: &Columns<'_>, version: i64) -> Result<Step, Error> {
     Ok(Step {
         seq: row.integer("seq")?,
         kind: row.word("kind", EventKind::from_word)?,

@@ -20,6 +20,8 @@ pub(super) struct NamedPath {
     pub(super) segments: Vec<String>,
     /// How many inline modules it stands in: `super` climbs out of these first.
     pub(super) inline_depth: usize,
+    /// Whether its module hands on what it names (`pub use`).
+    pub(super) is_handed_on: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,13 +101,18 @@ impl Source {
                 && (at == 0 || !matches!(self.tokens[at - 1].text.as_str(), "::" | "." | "mod" | "fn"));
             if starts || (used && token.text == "::") {
                 let inline_depth = blocks.iter().filter(|is_module| **is_module).count();
+                let is_handed_on = used && at > 1 && matches!(self.tokens[at - 2].text.as_str(), "pub" | ")");
                 let mut named = Vec::new();
                 at = self.path_at(at, &[], &mut named);
                 found.extend(
                     named
                         .into_iter()
                         .filter(|path| used || path.segments.len() > 1)
-                        .map(|path| NamedPath { inline_depth, ..path }),
+                        .map(|path| NamedPath {
+                            inline_depth,
+                            is_handed_on,
+                            ..path
+                        }),
                 );
             } else {
                 at += 1;
@@ -147,6 +154,7 @@ impl Source {
                 line,
                 segments,
                 inline_depth: 0,
+                is_handed_on: false,
             });
             return at;
         }

@@ -2,9 +2,8 @@
 //! published evaluation.
 
 use advisor::command;
+use advisor::fault::Fault;
 use clap::Args;
-
-use super::Failure;
 
 const EXAMPLES: &str = "\
 Prices are those of a published evaluation: one a node and hour, 60 % off at the deadline, every fifth request pays
@@ -24,7 +23,7 @@ pub(super) struct Options {
     advise: command::Question,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Fault> {
     say!("{}", options.advise.advise(None)?);
     Ok(())
 }

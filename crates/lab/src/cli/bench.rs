@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use advisor::fault::Fault;
 use advisor::table::csv_of;
 use clap::{Args, Subcommand};
 use lab::request_list::{self, is_heading};
@@ -11,8 +12,6 @@ use scheduler::measure::{Clocks, Extent, Replay, Row, replay};
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Seconds, SlotTree};
 use serde_json::json;
-
-use super::Failure;
 
 /// The longest horizon: 10,000 years.
 const HORIZON_MAX_SECONDS: Seconds = 10_000 * 366 * 86_400;
@@ -55,13 +54,13 @@ struct PlannerOptions {
     budget: Option<u32>,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Fault> {
     match &options.what {
         What::Planner(options) => planner(options),
     }
 }
 
-fn planner(options: &PlannerOptions) -> Result<(), Failure> {
+fn planner(options: &PlannerOptions) -> Result<(), Fault> {
     let requests = rows(&options.requests, false)?;
     let queries = rows(&options.queries, true)?;
     let extent = Extent {
@@ -83,10 +82,9 @@ fn planner(options: &PlannerOptions) -> Result<(), Failure> {
 }
 
 /// Reads a request or a query file. A first line that does not start with a number is a heading.
-fn rows(path: &Path, with_victim: bool) -> Result<Vec<Row>, Failure> {
-    let fault = |line: usize, what: &str| Failure(format!("{}:{line}: {what}", path.display()));
-    let text =
-        std::fs::read_to_string(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+fn rows(path: &Path, with_victim: bool) -> Result<Vec<Row>, Fault> {
+    let fault = |line: usize, what: &str| Fault(format!("{}:{line}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|why| Fault::of(path, why))?;
     let mut rows = Vec::new();
     for row in request_list::rows(&text) {
         let (line, row) = row.map_err(|error| fault(error.line, &error.reason))?;
@@ -115,13 +113,13 @@ fn read(row: &csv::StringRecord) -> Option<Row> {
     })
 }
 
-fn write_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result<(), Failure> {
+fn write_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result<(), Fault> {
     let rows = requests.iter().zip(&outcome.starts).map(|(request, start)| {
         let start = start.map_or(-1, |start| start.0);
         [request.id.to_string(), start.to_string()]
     });
     let text = csv_of(std::iter::once(["id", "start"].map(str::to_owned)).chain(rows));
-    std::fs::write(path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))
+    std::fs::write(path, text).map_err(|why| Fault::of(path, why))
 }
 
 /// One JSON object: the measured plan, and the time of each phase.
@@ -158,9 +156,9 @@ fn nanoseconds(clock: ClockId) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, rows};
+    use super::{Fault, rows};
 
-    fn read(text: &str, with_victim: bool) -> Result<usize, Failure> {
+    fn read(text: &str, with_victim: bool) -> Result<usize, Fault> {
         let folder = tempfile::tempdir().expect("a folder for a file");
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, text).expect("the file can be written");
@@ -187,7 +185,7 @@ mod tests {
             "1,2,3,0\n",
             "1,2,3,-4\n",
         ] {
-            let Err(Failure(message)) = read(text, false) else {
+            let Err(Fault(message)) = read(text, false) else {
                 panic!("{text:?} was read")
             };
             assert!(message.contains("rows.csv:1:"), "{message}");

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
+use advisor::fault::Fault;
 use advisor::swf::Trace;
 use advisor::workload::Workload;
 use clap::Args;
 use lab::experiment::prediction::reliability;
-
-use super::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,9 +32,9 @@ pub(super) struct Options {
     csv: bool,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let path = &options.trace;
-    let trace = Trace::open(path).map_err(|error| Failure(error.to_string()))?;
+    let trace = Trace::open(path)?;
     let workload = Workload::from_trace(&path.display().to_string(), &trace);
     // The terms of a log ask that its notice is shown with results made from it.
     for line in &workload.notice {

@@ -51,17 +51,6 @@ enum Command {
     Bench(bench::Options),
 }
 
-/// Wrong usage, or a file that cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Failure(String);
-
-impl From<advisor::command::Fault> for Failure {
-    fn from(fault: advisor::command::Fault) -> Self {
-        Self(fault.to_string())
-    }
-}
-
 /// Reads the command line and carries it out.
 pub(crate) fn run() -> ExitCode {
     let result = match Cli::parse().command {

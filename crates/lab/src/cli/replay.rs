@@ -7,6 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use advisor::fault::Fault;
 use advisor::progress::ProgressLine;
 use advisor::replay::{Alternatives, Ask, Outcome, Policy, replay_watched};
 use advisor::table::csv_of;
@@ -14,9 +15,7 @@ use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse};
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Fraction, Interval, Order, Request, Time};
-use serde_json::{Value, json};
-
-use super::Failure;
+use serde_json::json;
 
 /// The longest list in bytes: as many requests as may be, of columns of the greatest width.
 const LIST_BYTES_MAX: u64 = REQUESTS_MAX as u64 * 128;
@@ -105,7 +104,7 @@ enum OrderName {
 #[derive(Debug, Clone, Copy)]
 struct Fixing(Option<Fraction>);
 
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let (requests, ids) = requests(&options.requests)?;
     // Before the long work: whether its result can be kept.
     let out = options
@@ -131,24 +130,19 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     };
     let outcome = replay_watched(options.capacity, options.policy(), &asks, &mut progress);
     ProgressLine::clear();
-    let summary = Summary::of(options.capacity, &requests, &outcome);
-    let summary = if options.json {
-        format!("{:#}\n", summary.json())
-    } else {
-        summary.text()
-    };
+    let summary = options.summary(&requests, &outcome);
     match out {
         Some(Sink::Stdout) => {
             say!("{}", decisions(&ids, &outcome).trim_end());
-            eprintln!("{}", summary.trim_end());
+            eprintln!("{summary}");
             return Ok(());
         }
         Some(Sink::File(path, mut file)) => file
             .write_all(decisions(&ids, &outcome).as_bytes())
-            .map_err(|error| Failure(format!("{}: {error}", path.display())))?,
+            .map_err(|why| Fault::of(&path, why))?,
         None => {}
     }
-    say!("{}", summary.trim_end());
+    say!("{summary}");
     Ok(())
 }
 
@@ -172,12 +166,60 @@ impl Options {
             }),
         }
     }
+
+    /// The whole in a few numbers.
+    fn summary(&self, requests: &[Request], outcome: &Outcome) -> String {
+        let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
+        for reason in outcome.refused.values() {
+            *refused.entry(reason.word()).or_default() += 1;
+        }
+        // Of the list alone, so that two policies can be compared.
+        let start = requests.iter().map(|r| r.submitted).min().unwrap_or(Time::MIN);
+        let end = requests.iter().map(|r| r.deadline).max().unwrap_or(Time::MIN);
+        let span = Interval::new(start, end);
+        let capacity = self.capacity;
+        let utilisation = (!span.is_empty()).then(|| 100.0 * outcome.utilisation(capacity, span));
+        let alternative = outcome.taken.len();
+        let (accepted, moves) = (outcome.ran.len() - alternative, outcome.moves);
+        if self.json {
+            let summary = json!({
+                "requests": requests.len(),
+                "accepted": accepted,
+                "alternative": alternative,
+                "refused": refused,
+                "moves": moves,
+                "capacity": capacity,
+                "from": start.0,
+                "to": end.0,
+                "utilisation_percent": utilisation,
+            });
+            return format!("{summary:#}");
+        }
+        let reasons: Vec<String> = (refused.iter())
+            .map(|(word, count)| format!("{count} {word}"))
+            .collect();
+        let reasons = if reasons.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", reasons.join(", "))
+        };
+        let utilisation = utilisation.map_or("none".to_owned(), |percent| {
+            format!(
+                "{percent:.2} % of {capacity} nodes from {start} (first submission) to {end} (last deadline)"
+            )
+        });
+        format!(
+            "requests     {}\naccepted     {accepted}\nalternative  {alternative}\nrefused      {}{reasons}\nmoves        {moves}\nutilisation  {utilisation}",
+            requests.len(),
+            outcome.refused.len()
+        )
+    }
 }
 
 /// The requests in order of submission, numbered in that order, and the ids that they have in the file: the core takes the
 /// number of a request for its place among the submissions.
-fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Failure> {
-    let failure = |why: &dyn std::fmt::Display| Failure(format!("{}: {why}", path.display()));
+fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
+    let failure = |why: &dyn std::fmt::Display| Fault::of(path, why);
     let input: Box<dyn io::Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
@@ -192,7 +234,7 @@ fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Failure> {
         return Err(failure(&format!("longer than {LIST_BYTES_MAX} bytes")));
     }
     let mut requests = parse(&text)
-        .map_err(|error| Failure(format!("{}:{}: {}", path.display(), error.line, error.reason)))?;
+        .map_err(|error| Fault(format!("{}:{}: {}", path.display(), error.line, error.reason)))?;
     if requests.is_empty() {
         return Err(failure(&"no request"));
     }
@@ -211,7 +253,7 @@ enum Sink {
 }
 
 impl Sink {
-    fn open(path: &Path, requests: &Path) -> Result<Self, Failure> {
+    fn open(path: &Path, requests: &Path) -> Result<Self, Fault> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
@@ -219,12 +261,10 @@ impl Sink {
             .canonicalize()
             .is_ok_and(|path| requests.canonicalize().is_ok_and(|list| list == path))
         {
-            return Err(Failure(format!(
-                "{}: the decisions would take the place of the requests",
-                path.display()
-            )));
+            let why = "the decisions would take the place of the requests";
+            return Err(Fault::of(path, why));
         }
-        let file = File::create(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+        let file = File::create(path).map_err(|why| Fault::of(path, why))?;
         Ok(Self::File(path.to_owned(), file))
     }
 }
@@ -249,82 +289,6 @@ fn decisions(ids: &[u64], outcome: &Outcome) -> String {
     });
     let heading = ["id", "decision", "start", "end", "phi", "reason"].map(str::to_owned);
     csv_of(std::iter::once(heading).chain(rows))
-}
-
-/// The whole in a few numbers.
-struct Summary {
-    requests: usize,
-    in_window: usize,
-    by_alternative: usize,
-    refused: BTreeMap<&'static str, usize>,
-    moves: usize,
-    capacity: u32,
-    /// From the first submission to the last deadline; of the list alone, so that two policies can be compared.
-    span: Interval,
-    /// `None` where the span holds no second.
-    utilisation_percent: Option<f64>,
-}
-
-impl Summary {
-    fn of(capacity: u32, requests: &[Request], outcome: &Outcome) -> Self {
-        let mut refused = BTreeMap::new();
-        for reason in outcome.refused.values() {
-            *refused.entry(reason.word()).or_default() += 1;
-        }
-        let span = Interval::new(
-            requests.iter().map(|r| r.submitted).min().unwrap_or(Time::MIN),
-            requests.iter().map(|r| r.deadline).max().unwrap_or(Time::MIN),
-        );
-        Self {
-            requests: requests.len(),
-            in_window: outcome.ran.len() - outcome.taken.len(),
-            by_alternative: outcome.taken.len(),
-            refused,
-            moves: outcome.moves,
-            capacity,
-            span,
-            utilisation_percent: (!span.is_empty()).then(|| 100.0 * outcome.utilisation(capacity, span)),
-        }
-    }
-
-    fn text(&self) -> String {
-        let Interval { start, end } = self.span;
-        let refused = self.refused.values().sum::<usize>();
-        let reasons: Vec<String> = self
-            .refused
-            .iter()
-            .map(|(word, count)| format!("{count} {word}"))
-            .collect();
-        let reasons = if reasons.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", reasons.join(", "))
-        };
-        let utilisation = self.utilisation_percent.map_or("none".to_owned(), |percent| {
-            format!(
-                "{percent:.2} % of {} nodes from {start} (first submission) to {end} (last deadline)",
-                self.capacity
-            )
-        });
-        format!(
-            "requests     {}\naccepted     {}\nalternative  {}\nrefused      {refused}{reasons}\nmoves        {}\nutilisation  {utilisation}\n",
-            self.requests, self.in_window, self.by_alternative, self.moves
-        )
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "requests": self.requests,
-            "accepted": self.in_window,
-            "alternative": self.by_alternative,
-            "refused": self.refused,
-            "moves": self.moves,
-            "capacity": self.capacity,
-            "from": self.span.start.0,
-            "to": self.span.end.0,
-            "utilisation_percent": self.utilisation_percent,
-        })
-    }
 }
 
 fn fixing(text: &str) -> Result<Fixing, String> {

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use advisor::command::{Source, all_cores};
+use advisor::fault::Fault;
 use advisor::progress::ProgressLine;
 use clap::Args;
 use lab::experiment::{ServerRuns, Setup, named, names};
 use lab::run::run as run_all;
-
-use super::Failure;
 
 /// The most jobs of a run of paper 003's experiments, and runs: ten times the paper's.
 const JOBS_MAX: i64 = 10_000_000;
@@ -42,17 +41,16 @@ pub(super) struct Options {
     runs: u32,
 }
 
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let experiments = named(&options.name);
     if experiments.is_empty() {
-        return Err(Failure(format!(
+        return Err(Fault(format!(
             "no experiment is called {:?}; there are all, {}",
             options.name,
             names().join(", ")
         )));
     }
     let (workload, windows) = options.source.open()?;
-    let filter = options.source.filter();
     let line = ProgressLine::default();
     let progress = |done, total| line.show(done, total);
     let workers = all_cores(&progress);
@@ -62,8 +60,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     };
     let setup = Setup::new(&workload, &windows, options.source.seed, workers, servers);
     let starts = |name: &str| line.starts(name);
-    let reports = run_all(&experiments, &setup, filter, &options.out, &starts)
-        .map_err(|error| Failure(error.to_string()))?;
+    let reports = run_all(&experiments, &setup, options.source.filter, &options.out, &starts)?;
     ProgressLine::clear();
     for report in &reports {
         for finding in &report.findings {

@@ -7,24 +7,16 @@ use advisor::prices::Prices;
 use advisor::statistics::Summary;
 use scheduler::{Fraction, Order};
 
-use super::{Experiment, Setup};
-use crate::figure::{Figure, Plot, Point, Series};
+use super::setup::Setup;
+use crate::figure::{Figure, Series};
 use crate::report::{Finding, Report, Verdict};
-
-/// The experiments of this module.
-pub(super) const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "advisor",
-    title: "Which policy earns, uses or serves most",
-    aliases: &[],
-    run: advise,
-}];
 
 const USERS: Users = Users {
     load_percent: 125,
     takers_percent: 50,
 };
 
-fn advise(setup: &Setup) -> Report {
+pub(super) fn advise(setup: &Setup) -> Report {
     let policies = compared();
     let prices = Prices::published();
     let capacity = setup.workload.capacity;
@@ -43,24 +35,24 @@ fn advise(setup: &Setup) -> Report {
         .collect();
     let findings = advice
         .iter()
-        .map(|advice| Finding {
-            what: format!("the policy to {} most", advice.goal.name()),
-            paper: "–".to_owned(),
-            seen: format!(
-                "{}: {}; {} of {} others cannot be told from it",
-                Named(&scores[advice.best].policy),
-                scores[advice.best].summary(advice.goal),
-                advice.as_good().count(),
-                scores.len() - 1
-            ),
-            verdict: Verdict::Measured,
-            why: String::new(),
+        .map(|advice| {
+            let best = &scores[advice.best];
+            Finding::own(
+                format!("the policy to {} most", advice.goal.name()),
+                format!(
+                    "{}: {}; {} of {} others cannot be told from it",
+                    Named(&best.policy),
+                    best.summary(advice.goal),
+                    advice.as_good().count(),
+                    scores.len() - 1
+                ),
+                Verdict::Measured,
+            )
         })
         .collect();
-    Report {
-        name: "",
-        title: "",
-        about: format!(
+    Report::new(
+        "Which policy earns, uses or serves most",
+        format!(
             "Load ×1.25, half of the requests flexible by φ 100 %, half of those refused take the nearest alternative. Prices of \
              paper 002: one for a node and an hour, 60 % off at the deadline, every fifth request pays threefold. To earn is \
              measured in that currency a window, to use in percent of the node-seconds, to serve in percent of the requests. All \
@@ -69,9 +61,9 @@ fn advise(setup: &Setup) -> Report {
              trace of one's own."
         ),
         findings,
-        table: table(&scores, &advice),
-        figures: vec![figure(&scores)],
-    }
+        table(&scores, &advice),
+        vec![figure(&scores)],
+    )
 }
 
 /// The earnings of each policy that fixes nothing over those of first come, first served, without alternatives.
@@ -97,31 +89,21 @@ fn figure(scores: &[Score]) -> Figure {
             Summary::of_differences(&scaled(score), &scaled(base))
         })
     };
-    Figure {
-        name: "advisor".to_owned(),
-        title: "Revenue by order and alternatives, nothing fixed, load ×1.25".to_owned(),
-        x_label: "how far alternatives may lie (φ)".to_owned(),
-        y_label: "revenue, gain over FIFO without alternatives (%)".to_owned(),
-        plot: Plot::Bars {
-            groups: THRESHOLDS
-                .map(|threshold| threshold.map_or("none".to_owned(), |phi| format!("{} %", phi.numerator)))
-                .to_vec(),
-        },
-        series: ORDERS
-            .map(|order| Series {
-                label: order_name(order).to_uppercase(),
-                points: (0..)
-                    .zip(THRESHOLDS)
-                    .map(|(x, threshold)| {
-                        let gain = gain(order, threshold);
-                        Point {
-                            x: f64::from(x),
-                            y: gain.mean,
-                            error: gain.confidence,
-                        }
-                    })
-                    .collect(),
-            })
-            .to_vec(),
-    }
+    let group = |threshold: Option<Fraction>| {
+        threshold.map_or("none".to_owned(), |phi| format!("{} %", phi.numerator))
+    };
+    let series = |order| {
+        let gains = THRESHOLDS.map(|threshold| gain(order, threshold));
+        Series::bars(order_name(order).to_uppercase(), gains)
+    };
+    Figure::bars(
+        "advisor",
+        "Revenue by order and alternatives, nothing fixed, load ×1.25",
+        [
+            "how far alternatives may lie (φ)",
+            "revenue, gain over FIFO without alternatives (%)",
+        ],
+        THRESHOLDS.map(group),
+        ORDERS.map(series),
+    )
 }

@@ -2,21 +2,13 @@
 
 use scheduler::Seconds;
 
-use super::{Experiment, Setup};
+use super::setup::Setup;
 use crate::beside::{BatchJob, Choice, Cluster, Demand, Outcome, Promise, Scale, run};
-use crate::figure::{Figure, Plot, Point, Series};
-use crate::report::{Finding, Report, Verdict};
+use crate::figure::{Figure, Point, Series};
+use crate::report::{Finding, Report, Verdict, cells as numbers};
 use advisor::statistics::Summary;
 use advisor::table::Table;
 use advisor::workload::Workload;
-
-/// The experiments of this module.
-pub(super) const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "beside-batch",
-    title: "What promised slots cost beside a batch queue",
-    aliases: &[],
-    run: compare,
-}];
 
 /// A month. The first month of a log begins at its time 0.
 const MONTH_SECONDS: Seconds = 30 * 86_400;
@@ -245,7 +237,7 @@ struct Cell {
     costs: Vec<Cost>,
 }
 
-fn compare(setup: &Setup) -> Report {
+pub(super) fn compare(setup: &Setup) -> Report {
     let months = Month::median_and_busiest(setup.workload);
     let without: Vec<Cost> = setup
         .workers
@@ -279,14 +271,13 @@ fn compare(setup: &Setup) -> Report {
             costs: run.iter().map(|costs| costs[at]).collect(),
         }));
     }
-    Report {
-        name: "",
-        title: "",
-        about: about(&months, &without),
-        findings: findings(&cells, &without),
-        table: table(&months, &without, &cells),
-        figures: vec![figure(&cells, &without)],
-    }
+    Report::new(
+        "What promised slots cost beside a batch queue",
+        about(&months, &without),
+        findings(&cells, &without),
+        table(&months, &without, &cells),
+        vec![figure(&cells, &without)],
+    )
 }
 
 fn about(months: &[(&str, Month)], without: &[Cost]) -> String {
@@ -338,35 +329,25 @@ fn findings(cells: &[Cell], without: &[Cost]) -> Vec<Finding> {
     let less = fits.iter().filter(|difference| **difference <= 0.0).count();
     let broken = (rows.iter()).map(|row| mean(&row[LEADS.len() - 1].costs, |cost| cost.broken_percent).mean);
     let kept = broken.filter(|percent| *percent < 0.1).count();
-    let own = |what: &str, seen: String, holding, parts| Finding {
-        what: what.to_owned(),
-        paper: "–".to_owned(),
-        seen,
-        verdict: Verdict::of_own(holding, parts),
-        why: String::new(),
-    };
     vec![
-        own(
+        Finding::own(
             "more idles with the longest lead than with the shortest",
             format!("in {longer} of {} cases", rows.len()),
-            longer,
-            rows.len(),
+            Verdict::of_own(longer, rows.len()),
         ),
-        own(
+        Finding::own(
             "no more idles by best fit than on the lowest numbers",
             format!(
                 "in {less} of {} cases; {:+.2} node-hours in the mean for each held",
                 fits.len(),
                 Summary::of(&fits).mean
             ),
-            less,
-            fits.len(),
+            Verdict::of_own(less, fits.len()),
         ),
-        own(
+        Finding::own(
             "fewer than one promise in a thousand is broken with the longest lead",
             format!("in {kept} of {} cases", rows.len()),
-            kept,
-            rows.len(),
+            Verdict::of_own(kept, rows.len()),
         ),
     ]
 }
@@ -405,7 +386,7 @@ fn table(months: &[(&str, Month)], without: &[Cost], cells: &[Cell]) -> Table {
             lead,
             nodes,
         ];
-        let numbers = [
+        row.extend(numbers([
             idled.mean,
             idled.deviation,
             of(Cost::reserved_idle),
@@ -419,8 +400,7 @@ fn table(months: &[(&str, Month)], without: &[Cost], cells: &[Cell]) -> Table {
             of(|cost| cost.slowdown),
             base.slowdown,
             of(|cost| cost.too_large_percent),
-        ];
-        row.extend(numbers.map(|number| format!("{number:.2}")));
+        ]));
         table.rows.push(row);
     }
     table
@@ -429,30 +409,24 @@ fn table(months: &[(&str, Month)], without: &[Cost], cells: &[Cell]) -> Table {
 /// Of the median month, with slots as long as jobs.
 fn figure(cells: &[Cell], without: &[Cost]) -> Figure {
     let shown = |cell: &&Cell| cell.month == 0 && cell.demand.scale == Scale::Jobs;
-    let ways = Way::all();
-    let series = SHARES.map(|share| Series {
-        label: format!("{share} % promised"),
-        points: (cells.iter().filter(shown))
-            .filter(|cell| cell.demand.share == share)
-            .zip(0_u32..)
-            .map(|(cell, at)| {
-                let idled = mean(&cell.costs, |cost| cost.idled(&without[cell.month]));
-                Point {
-                    x: f64::from(at),
-                    y: idled.mean,
-                    error: idled.deviation,
-                }
-            })
-            .collect(),
+    let series = SHARES.map(|share| {
+        let cells = (cells.iter().filter(shown)).filter(|cell| cell.demand.share == share);
+        let points = (0..).zip(cells).map(|(at, cell)| {
+            let idled = mean(&cell.costs, |cost| cost.idled(&without[cell.month]));
+            Point {
+                x: f64::from(at),
+                y: idled.mean,
+                error: idled.deviation,
+            }
+        });
+        Series::new(format!("{share} % promised"), points)
     });
-    Figure {
-        name: "beside-batch".to_owned(),
-        title: "Node-hours idled for each held, by lead and choice of nodes, median month".to_owned(),
-        x_label: "lead and nodes".to_owned(),
-        y_label: "node-hours idled for each held".to_owned(),
-        plot: Plot::Bars {
-            groups: ways.into_iter().map(|way| way.names().join(" ")).collect(),
-        },
-        series: series.to_vec(),
-    }
+    let groups = Way::all().into_iter().map(|way| way.names().join(" "));
+    Figure::bars(
+        "beside-batch",
+        "Node-hours idled for each held, by lead and choice of nodes, median month",
+        ["lead and nodes", "node-hours idled for each held"],
+        groups.collect::<Vec<_>>(),
+        series,
+    )
 }

@@ -6,32 +6,24 @@
 
 use scheduler::{Interval, Order, Request, Time};
 
-use super::{Experiment, Setup};
-use crate::figure::{Figure, Plot, Point, Series};
+use super::setup::Setup;
+use crate::figure::{Figure, Series};
 use crate::optimum;
-use crate::report::{Finding, Report, Verdict, cells};
+use crate::report::{Finding, Report, Verdict, joined, load_name, spread};
 use advisor::flexible::{LOADS, Run, asks, draws, play, utilisation_percent};
 use advisor::statistics::Summary;
 use advisor::table::Table;
 use advisor::workload::WINDOW_SECONDS;
 
-/// The experiments of this module.
-pub(super) const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "bound",
-    title: "How far the policies are from a bound on the best possible",
-    aliases: &[],
-    run: bound,
-}];
-
 /// The index of φ 100 %.
 const PHI: usize = 2;
 
-fn bound(setup: &Setup) -> Report {
+pub(super) fn bound(setup: &Setup) -> Report {
     const NAMES: [&str; 4] = ["FIFO", "EDF", "MDF", "bound"];
     let capacity = setup.workload.capacity;
-    let of_window = setup.workers.map(setup.windows, |window| {
+    let played = setup.play(|window| {
         let draws = draws(setup.seed, window);
-        LOADS.map(|load| {
+        let of_load = |load| {
             let run = |order| Run::flexible(load, PHI, order);
             let of =
                 |order| utilisation_percent(capacity, &play(capacity, window, &draws, &run(order)), load);
@@ -46,7 +38,8 @@ fn bound(setup: &Setup) -> Report {
                 of(Order::Mdf),
                 100.0 * used as f64 / all,
             ]
-        })
+        };
+        LOADS.map(of_load).concat()
     });
     let mut table = Table::new(&[
         "load",
@@ -55,74 +48,62 @@ fn bound(setup: &Setup) -> Report {
         "± 95 %",
         "standard deviation",
     ]);
-    let mut series = NAMES.map(|name| Series {
-        label: name.to_owned(),
-        points: Vec::new(),
-    });
     let (mut texts, mut gains) = (Vec::new(), Vec::new());
-    for (at, load) in LOADS.into_iter().enumerate() {
-        let values = [0, 1, 2, 3]
-            .map(|policy: usize| -> Vec<f64> { of_window.iter().map(|window| window[at][policy]).collect() });
+    let seen: Vec<Summary> = played.iter().map(|values| Summary::of(values)).collect();
+    for ((load, values), seen) in (LOADS.into_iter())
+        .zip(played.chunks(NAMES.len()))
+        .zip(seen.chunks(NAMES.len()))
+    {
         gains.push(Summary::of_differences(&values[2], &values[1]));
-        let seen = values.map(|values| Summary::of(&values));
-        for ((summary, name), series) in seen.iter().zip(NAMES).zip(&mut series) {
-            let mut row = vec![format!("×{}", f64::from(load) / 100.0), name.to_owned()];
-            row.extend(cells(summary));
+        for (summary, name) in seen.iter().zip(NAMES) {
+            let mut row = vec![load_name(load), name.to_owned()];
+            row.extend(spread(summary));
             table.rows.push(row);
-            series.points.push(Point {
-                x: at as f64,
-                y: summary.mean,
-                error: summary.confidence,
-            });
         }
-        let [fifo, edf, mdf, most] = seen.map(|summary| summary.mean);
+        let [fifo, edf, mdf, most] = [0, 1, 2, 3].map(|policy: usize| seen[policy].mean);
         let closed = |of: f64| 100.0 * (of - fifo) / (most - fifo).max(f64::MIN_POSITIVE);
         texts.push(format!(
-            "{:.0} / {:.0} % and {:.0} / {:.0} % (×{})",
+            "{:.0} / {:.0} % and {:.0} / {:.0} % ({})",
             100.0 * edf / most,
             100.0 * mdf / most,
             closed(edf),
             closed(mdf),
-            f64::from(load) / 100.0
+            load_name(load)
         ));
     }
-    let by: Vec<String> = gains.iter().map(ToString::to_string).collect();
+    let by = joined(gains.iter().map(ToString::to_string));
     let surely = gains.iter().filter(|gain| gain.is_positive()).count();
-    Report {
-        name: "",
-        title: "",
-        about: "Half of the requests flexible, φ 100 %. The bound is a maximum flow: it knows all submissions in advance, may cut \
-            requests anywhere and accept parts of them, so no policy reaches it."
-            .to_owned(),
-        findings: vec![
-            Finding {
-                what: "what EDF / MDF have of the bound, and of the way from FIFO to it".to_owned(),
-                paper: "–".to_owned(),
-                seen: texts.join(", "),
-                verdict: Verdict::Measured,
-                why: "the experiment `optimum` says how far such a bound is from what is possible".to_owned(),
-            },
-            Finding {
-                what: "MDF uses more than EDF".to_owned(),
-                paper: "–".to_owned(),
-                seen: format!(
-                    "surely (95 %) at {surely} of 3 loads, by {} points",
-                    by.join(" / ")
-                ),
-                verdict: Verdict::of_own(surely, LOADS.len()),
-                why: "paper 000 compares EDF with other orders than MDF".to_owned(),
-            },
-        ],
+    let findings = vec![
+        Finding::own(
+            "what EDF / MDF have of the bound, and of the way from FIFO to it",
+            texts.join(", "),
+            Verdict::Measured,
+        )
+        .because("the experiment `optimum` says how far such a bound is from what is possible"),
+        Finding::own(
+            "MDF uses more than EDF",
+            format!("surely (95 %) at {surely} of 3 loads, by {by} points"),
+            Verdict::of_own(surely, LOADS.len()),
+        )
+        .because("paper 000 compares EDF with other orders than MDF"),
+    ];
+    let series = (0..).zip(NAMES).map(|(policy, name)| {
+        let of_policy = seen.iter().skip(policy).step_by(NAMES.len());
+        Series::bars(name, of_policy.copied())
+    });
+    let figure = Figure::bars(
+        "bound",
+        "Utilisation against a bound on the best possible",
+        ["load", "utilisation (%)"],
+        LOADS.map(load_name),
+        series.collect::<Vec<_>>(),
+    );
+    Report::new(
+        "How far the policies are from a bound on the best possible",
+        "Half of the requests flexible, φ 100 %. The bound is a maximum flow: it knows all submissions in advance, may cut \
+         requests anywhere and accept parts of them, so no policy reaches it.",
+        findings,
         table,
-        figures: vec![Figure {
-            name: "bound".to_owned(),
-            title: "Utilisation against a bound on the best possible".to_owned(),
-            x_label: "load".to_owned(),
-            y_label: "utilisation (%)".to_owned(),
-            plot: Plot::Bars {
-                groups: LOADS.map(|load| format!("×{}", f64::from(load) / 100.0)).to_vec(),
-            },
-            series: series.to_vec(),
-        }],
-    }
+        vec![figure],
+    )
 }

@@ -8,23 +8,15 @@
 
 use scheduler::{Interval, Order, Request, Seconds, Time};
 
-use super::{Experiment, Setup};
-use crate::figure::{Figure, Plot, Point, Series};
+use super::setup::Setup;
+use crate::figure::{Figure, Series};
 use crate::optimum::{Slot, bound, optimum, plan};
-use crate::report::{Finding, Report, Verdict, cells};
+use crate::report::{Finding, Report, Verdict, joined, spread};
 use advisor::flexible::{Run, asks, draws, play};
 use advisor::random::Random;
 use advisor::statistics::Summary;
 use advisor::table::Table;
 use advisor::workload::{Job, Window};
-
-/// The experiments of this module.
-pub(super) const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "optimum",
-    title: "How far the policies are from the optimum of small instances",
-    aliases: &[],
-    run: distances,
-}];
 
 /// Nodes and requests of an instance: as many as are always solved in far less than the solver's limit.
 const NODES: u32 = 16;
@@ -184,107 +176,84 @@ impl Cell {
     }
 }
 
-fn distances(setup: &Setup) -> Report {
-    let tasks: Vec<(&Window, u32)> = (setup.windows.iter())
-        .flat_map(|window| OFFERED.map(|offered| (window, offered)))
-        .collect();
-    let capacity = setup.workload.capacity;
-    let solved: Vec<Vec<Solved>> = setup.workers.map(&tasks, |(window, offered)| {
-        (0..INSTANCES)
-            .map(|number| {
-                solve(
-                    setup.seed,
-                    &instance(setup.seed, window, capacity, number, *offered),
-                )
-            })
-            .collect()
+pub(super) fn distances(setup: &Setup) -> Report {
+    let (seed, capacity) = (setup.seed, setup.workload.capacity);
+    // By load and window: the instances.
+    let solved: Vec<Vec<Vec<Solved>>> = setup.play(|window| {
+        let of_load = |offered| {
+            let solve = |number| solve(seed, &instance(seed, window, capacity, number, offered));
+            (0..INSTANCES).map(solve).collect()
+        };
+        OFFERED.map(of_load).to_vec()
     });
-    let instances: usize = solved.iter().map(Vec::len).sum();
-    let unsolved = solved
-        .iter()
-        .flatten()
-        .filter(|instance| instance.is_none())
-        .count();
-    let above = solved
-        .iter()
-        .flatten()
-        .flatten()
-        .filter(|runs| {
-            let exceeds = |run: &f64, most: f64| *run > most + 1e-9;
-            exceeds(&runs[RIGID], runs[RIGID_OPTIMUM])
-                || runs[FIFO..OPTIMUM].iter().any(|run| exceeds(run, runs[OPTIMUM]))
-                || exceeds(&runs[OPTIMUM], runs[BOUND])
-        })
-        .count();
-    let cell = |at: usize| {
-        let of_window = |window: &[Vec<Solved>], run: usize| {
-            let values: Vec<f64> = window[at].iter().flatten().map(|runs| runs[run]).collect();
+    let instances: Vec<&Solved> = solved.iter().flatten().flatten().collect();
+    let unsolved = instances.iter().filter(|instance| instance.is_none()).count();
+    let is_above = |runs: &&[f64; NAMES.len()]| {
+        let exceeds = |run: &f64, most: f64| *run > most + 1e-9;
+        exceeds(&runs[RIGID], runs[RIGID_OPTIMUM])
+            || runs[FIFO..OPTIMUM].iter().any(|run| exceeds(run, runs[OPTIMUM]))
+            || exceeds(&runs[OPTIMUM], runs[BOUND])
+    };
+    let above = instances.iter().filter_map(|of| of.as_ref()).filter(is_above);
+    let above = above.count();
+    let cell = |windows: &Vec<Vec<Solved>>| {
+        let of_window = |window: &Vec<Solved>, run: usize| {
+            let values: Vec<f64> = window.iter().flatten().map(|runs| runs[run]).collect();
             Summary::of(&values).mean
         };
-        let windows = || solved.chunks(OFFERED.len());
-        let summary = |run| Summary::of(&windows().map(|window| of_window(window, run)).collect::<Vec<_>>());
+        let summary = |run| {
+            let means: Vec<f64> = windows.iter().map(|window| of_window(window, run)).collect();
+            Summary::of(&means)
+        };
         Cell {
             runs: (0..NAMES.len()).map(summary).collect(),
         }
     };
-    let cells: Vec<Cell> = (0..OFFERED.len()).map(cell).collect();
-    Report {
-        name: "",
-        title: "",
-        about: format!(
+    let cells: Vec<Cell> = solved.iter().map(cell).collect();
+    Report::new(
+        "How far the policies are from the optimum of small instances",
+        format!(
             "{INSTANCES} instances from each window and load: {REQUESTS} of its jobs at random on {NODES} nodes, which they ask \
              for in proportion, submitted so that they offer ρ times the node-seconds that there are meanwhile; deadlines and \
              flexible intervals (half, φ 100 %) as in paper 000. Utilisation of the time to the last deadline. The optimum \
              knows all requests in advance. \"Every plan found\" knows no more than the orders but refuses a request only if \
              an exact search finds no plan for it beside what was accepted."
         ),
-        findings: findings(&cells, instances, unsolved, above),
-        table: table(&cells),
-        figures: vec![figure(&cells)],
-    }
+        findings(&cells, instances.len(), unsolved, above),
+        table(&cells),
+        vec![figure(&cells)],
+    )
 }
 
 fn findings(cells: &[Cell], instances: usize, unsolved: usize, above: usize) -> Vec<Finding> {
-    let by_load = |of: &dyn Fn(&Cell) -> f64| {
-        let texts: Vec<String> = cells.iter().map(|cell| format!("{:.0}", of(cell))).collect();
-        texts.join(" / ")
-    };
-    let finding = |what: &str, seen: String, verdict: Verdict, why: &str| Finding {
-        what: what.to_owned(),
-        paper: "–".to_owned(),
-        seen,
-        verdict,
-        why: why.to_owned(),
-    };
+    let by_load = |of: &dyn Fn(&Cell) -> f64| joined(cells.iter().map(|cell| format!("{:.0}", of(cell))));
     let halves = cells
         .iter()
         .flat_map(|cell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run)))
         .filter(|closed| *closed >= 50.0)
         .count();
     vec![
-        finding(
+        Finding::own(
             "every instance is solved, no policy is above its optimum, and no optimum above the bound",
             format!("{unsolved} of {instances} unsolved, {above} out of order"),
             Verdict::of_own(usize::from(unsolved + above == 0), 1),
-            "a check of the solver",
-        ),
-        finding(
+        )
+        .because("a check of the solver"),
+        Finding::own(
             "what FIFO, EDF and MDF have of the optimum, at ρ = 1 / 1.5 / 2",
             [FIFO, EDF, MDF]
                 .map(|run| format!("{} %", by_load(&|cell| cell.share(run, OPTIMUM))))
                 .join(", "),
             Verdict::Measured,
-            "",
         ),
-        finding(
+        Finding::own(
             "how much of the way from FIFO to the optimum EDF and MDF go",
             [EDF, MDF]
                 .map(|run| format!("{} %", by_load(&|cell| cell.closed(FIFO, run))))
                 .join(", "),
             Verdict::Measured,
-            "",
         ),
-        finding(
+        Finding::own(
             "half of what EDF leaves is closed, by MDF or by finding every plan",
             format!(
                 "MDF closes {} %, finding every plan {} %",
@@ -292,21 +261,21 @@ fn findings(cells: &[Cell], instances: usize, unsolved: usize, above: usize) -> 
                 by_load(&|cell| cell.closed(EDF, EVERY_PLAN))
             ),
             Verdict::of_own(halves, 2 * cells.len()),
-            "what is left is which to refuse, and which plan to choose, for what is still to come",
-        ),
-        finding(
+        )
+        .because("what is left is which to refuse, and which plan to choose, for what is still to come"),
+        Finding::own(
             "how far the bound is above the optimum",
             format!(
                 "by {} % of it",
                 by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0)
             ),
             Verdict::Measured,
-            "it accepts parts of requests and cuts them",
-        ),
+        )
+        .because("it accepts parts of requests and cuts them"),
     ]
 }
 
-fn table(cells_of_loads: &[Cell]) -> Table {
+fn table(cells: &[Cell]) -> Table {
     let mut table = Table::new(&[
         "offered load ρ",
         "run",
@@ -317,24 +286,21 @@ fn table(cells_of_loads: &[Cell]) -> Table {
         "of the way from FIFO to the optimum (%)",
         "of what EDF leaves (%)",
     ]);
-    for (offered, cell) in OFFERED.iter().zip(cells_of_loads) {
+    for (offered, cell) in OFFERED.iter().zip(cells) {
         for (run, name) in NAMES.iter().enumerate() {
             let mut row = vec![f64_text(*offered), (*name).to_owned()];
-            row.extend(cells(&cell.runs[run]));
+            row.extend(spread(&cell.runs[run]));
             let optimum = if run <= RIGID_OPTIMUM {
                 RIGID_OPTIMUM
             } else {
                 OPTIMUM
             };
             row.push(format!("{:.1}", cell.share(run, optimum)));
-            let way = |from: usize, runs: std::ops::Range<usize>| {
-                if runs.contains(&run) {
-                    format!("{:.0}", cell.closed(from, run))
-                } else {
-                    String::new()
-                }
+            let way = |from: usize| {
+                let on_the_way = (from..BOUND).contains(&run);
+                on_the_way.then(|| format!("{:.0}", cell.closed(from, run)))
             };
-            row.extend([way(FIFO, FIFO..BOUND), way(EDF, EDF..BOUND)]);
+            row.extend([FIFO, EDF].map(|from| way(from).unwrap_or_default()));
             table.rows.push(row);
         }
     }
@@ -347,26 +313,14 @@ fn f64_text(percent: u32) -> String {
 
 fn figure(cells: &[Cell]) -> Figure {
     let shown = [FIFO, EDF, MDF, EVERY_PLAN, OPTIMUM, BOUND];
-    Figure {
-        name: "optimum".to_owned(),
-        title: format!("Utilisation against the optimum, {REQUESTS} requests on {NODES} nodes"),
-        x_label: "offered load ρ".to_owned(),
-        y_label: "utilisation (%)".to_owned(),
-        plot: Plot::Bars {
-            groups: OFFERED.map(f64_text).to_vec(),
-        },
-        series: shown
-            .map(|run| Series {
-                label: NAMES[run].trim_start_matches("flexible, ").to_owned(),
-                points: (0..)
-                    .zip(cells)
-                    .map(|(x, cell)| Point {
-                        x: f64::from(x),
-                        y: cell.runs[run].mean,
-                        error: cell.runs[run].confidence,
-                    })
-                    .collect(),
-            })
-            .to_vec(),
-    }
+    Figure::bars(
+        "optimum",
+        format!("Utilisation against the optimum, {REQUESTS} requests on {NODES} nodes"),
+        ["offered load ρ", "utilisation (%)"],
+        OFFERED.map(f64_text),
+        shown.map(|run| {
+            let name = NAMES[run].trim_start_matches("flexible, ");
+            Series::bars(name, cells.iter().map(|cell| cell.runs[run]))
+        }),
+    )
 }

@@ -170,11 +170,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
                 "{mode}: {utilisation} against {clipped}"
             );
             if let Some(phis) = expected["phi_of_alternatives"].as_array() {
-                let seen: Vec<f64> = outcome
-                    .taken
-                    .values()
-                    .map(|taken| taken.phi_percent() / 100.0)
-                    .collect();
+                let seen: Vec<f64> = outcome.taken.values().map(advisor::replay::Taken::phi).collect();
                 assert_eq!(seen.len(), phis.len());
                 for (seen, expected) in seen.iter().zip(phis) {
                     assert!(

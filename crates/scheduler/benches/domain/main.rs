@@ -9,9 +9,9 @@
 #[path = "../shared/mod.rs"]
 mod shared;
 
-use scheduler::domain::{Domain, Objective, Resource, Task};
+use scheduler::domain::{Candidate, Domain, Objective, Resource, Task};
 use scheduler::measure::{Bar, verdict};
-use scheduler::{Interval, Rate, Seconds, SlotTree, Time};
+use scheduler::{Interval, Rate, Seconds, SlotError, SlotTree, Time};
 use shared::{Mix, cpu_ns};
 
 const NODES: u32 = 128;
@@ -52,9 +52,8 @@ fn booked(live: i64, resources: i64) -> (Domain<SlotTree>, Seconds) {
     let begin = cpu_ns();
     let domain = Domain::new(Interval::new(Time(0), Time(horizon)), plans);
     println!(
-        "{resources} resources, {each} reservations each: index built in {} ms, {} MB",
-        (cpu_ns() - begin) / 1_000_000,
-        domain.index_bytes() >> 20
+        "{resources} resources, {each} reservations each: index built in {} ms",
+        (cpu_ns() - begin) / 1_000_000
     );
     (domain, horizon)
 }
@@ -125,6 +124,16 @@ fn scan(domain: &Domain<SlotTree>, task: &Task) -> Option<Time> {
         .map(|(completion, _)| completion)
 }
 
+/// Whether a change of the plan of a candidate's resource succeeds.
+fn change(
+    domain: &mut Domain<SlotTree>,
+    of: &Candidate,
+    change: impl FnOnce(&mut SlotTree) -> Result<(), SlotError>,
+) -> bool {
+    let changed = domain.change(of.resource, |plan| (change(plan).is_ok(), vec![of.slot]));
+    changed.unwrap_or(false)
+}
+
 #[expect(clippy::disallowed_methods, reason = "a benchmark is told how much to do")]
 fn main() {
     let numbers: Vec<i64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
@@ -161,12 +170,12 @@ fn main() {
         let mut live = Vec::new();
         measure("decide and reserve", &tasks("usual", count, horizon), |task| {
             let best = domain.decide(task, Objective::EarliestCompletion);
-            let placed = best.is_ok_and(|c| domain.reserve(c.resource, c.slot, task.nodes).is_ok());
+            let placed = best.is_ok_and(|c| change(&mut domain, &c, |plan| plan.reserve(c.slot, task.nodes)));
             live.extend(best.ok().filter(|_| placed).map(|c| (c, task.nodes)));
             placed
         });
         measure("release", &live, |(c, nodes)| {
-            domain.release(c.resource, c.slot, *nodes).is_ok()
+            change(&mut domain, c, |plan| plan.release(c.slot, *nodes))
         });
         means.push(of_size);
     }

@@ -40,9 +40,8 @@ impl Schedule {
     /// The key behind which algorithm 1 tries `request` last, as far as it comes with the work that may be done; `None` where it
     /// lets it in. Changes nothing.
     pub(crate) fn refused_behind(&mut self, request: &Request, work: &mut Work) -> Option<Key> {
-        let mut behind = self.waiting.order().key(request, self.now);
-        let standing = self.attempt(work).standing_fit(request);
-        let newcomer = Newcomer::new(request, standing, self.now);
+        let mut behind = self.key(request);
+        let newcomer = self.newcomer(request, work);
         match self.admit_by_order(&newcomer, &mut behind, work) {
             Ok(admitted) => {
                 self.take_back(admitted);
@@ -61,7 +60,7 @@ impl Schedule {
             return true;
         }
         let newcomer = Newcomer::new(request, None, self.now);
-        let mut behind = self.waiting.order().key(request, self.now);
+        let mut behind = self.key(request);
         let admitted = self.admit_by_order(&newcomer, &mut behind, work);
         admitted.map(|admitted| self.take_back(admitted)).is_ok()
     }
@@ -96,9 +95,8 @@ impl Schedule {
     /// # Errors
     /// Where it has no place, or none was found with the work that may be done.
     pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<Admitted, NoPlace> {
-        let mut behind = self.waiting.order().key(request, self.now);
-        let standing = self.attempt(work).standing_fit(request);
-        let newcomer = Newcomer::new(request, standing, self.now);
+        let mut behind = self.key(request);
+        let newcomer = self.newcomer(request, work);
         let found = self.admit_by_order(&newcomer, &mut behind, work);
         let found = match found {
             Err(Obstacle::Spent) => {
@@ -130,17 +128,6 @@ impl Schedule {
         })
     }
 
-    /// All waiting requests placed again, in order, from nothing; `freed` is an interval that they may not know of yet.
-    pub(super) fn replace_all(&mut self, freed: Option<Interval>) -> Result<Trial, Obstacle> {
-        self.replace_behind(
-            None,
-            &mut Key::FIRST.clone(),
-            freed,
-            &mut None,
-            &mut Work::unbounded(),
-        )
-    }
-
     /// A newcomer and everything behind a key placed again: first only the requests that changes can reach, and where that is too
     /// much all of them.
     pub(super) fn replace_behind(
@@ -157,8 +144,7 @@ impl Schedule {
             if work.is_spent() {
                 return Err(Obstacle::Spent);
             }
-            self.waiting.freshen(self.now);
-            self.memory.clear();
+            self.freshen();
         }
         let mut newcomer = newcomer.copied();
         let given = work.part(OVERLAY + OVERLAY_EACH * waiting);
@@ -186,6 +172,25 @@ impl Schedule {
             *work = Work::of(0);
         }
         found
+    }
+
+    /// The place of a request in the queue.
+    pub(super) fn key(&self, request: &Request) -> Key {
+        self.waiting.order().key(request, self.now)
+    }
+
+    /// A request that is to be accepted, with the place where it fits as the plan stands.
+    pub(super) fn newcomer(&mut self, request: &Request, work: &mut Work) -> Newcomer {
+        let standing = self.attempt(work).standing_fit(request);
+        Newcomer::new(request, standing, self.now)
+    }
+
+    /// Puts the queue in order as of now, if its keys are of an earlier time.
+    pub(super) fn freshen(&mut self) {
+        if self.waiting.is_stale() {
+            self.waiting.freshen(self.now);
+            self.memory.clear();
+        }
     }
 
     pub(super) fn attempt<'a>(&'a mut self, work: &'a mut Work) -> Attempt<'a> {
@@ -252,7 +257,9 @@ impl Schedule {
         if freed.is_empty() {
             return Vec::new();
         }
-        match self.replace_all(Some(freed)) {
+        // In order, from nothing.
+        let (mut behind, mut work) = (Key::FIRST, Work::unbounded());
+        match self.replace_behind(None, &mut behind, Some(freed), &mut None, &mut work) {
             Ok(trial) => self.apply(&trial, Some(Key::FIRST)),
             Err(_) => self.move_up_one_by_one(),
         }

@@ -1,7 +1,7 @@
 //! A part of the plan is exchanged for another: a hold for the agreement that takes it over, an agreement for the one that
 //! replaces it.
 
-use super::{Place, Schedule};
+use super::Schedule;
 use crate::request::Request;
 use crate::time::{Interval, Time};
 
@@ -22,15 +22,13 @@ impl Schedule {
     /// no such request waits or runs. O(k log n) for k waiting requests that could use the room that is free then.
     pub fn vacate(&mut self, now: Time, id: u64) -> Option<Interval> {
         self.advance(now);
-        let Place::Running(end) = *self.by_id.get(&id)? else {
-            let (request, start) = self.withdraw(id)?;
-            return Some(request.slot(start));
-        };
-        self.by_id.remove(&id);
-        let placement = self.take_running(end, id)?;
-        let rest = Interval::new(self.now, end);
+        self.leave(id)
+    }
+
+    /// The same without letting time pass.
+    pub(super) fn leave(&mut self, id: u64) -> Option<Interval> {
+        let rest = self.take_out(id)?;
         if !rest.is_empty() {
-            self.free(rest, placement.nodes);
             // These could start earlier now, and have not been tried yet.
             self.waiting.loosen_around(rest);
         }
@@ -93,7 +91,9 @@ mod tests {
             .expect("there is the room that was given up");
         // And the requests that were behind it go on to be planned as always: up, when there is room.
         schedule.vacate(Time(0), 2);
-        let moves = schedule.improve(Time(0));
+        let moves = schedule
+            .improve_some(Time(0), u64::MAX, usize::MAX, |_| true)
+            .moved;
         assert_eq!((moves.len(), moves[0].to), (1, Time(100)));
     }
 

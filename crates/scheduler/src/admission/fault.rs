@@ -252,9 +252,6 @@ mod tests {
             |schedule: &mut Schedule| {
                 schedule.vacate(Time(150), 0);
             },
-            |schedule: &mut Schedule| {
-                schedule.recall(0);
-            },
         ] {
             let mut schedule = Schedule::new(4, Order::Edf);
             schedule.submit(Time(0), &request(0, (100, 200), 1));

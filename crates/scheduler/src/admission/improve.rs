@@ -1,6 +1,5 @@
 //! Moving up: waiting requests are placed where they can start earlier, while no caller waits.
 
-use super::trial::Trial;
 use super::work::{LOOK, SEARCH, Work};
 use super::{Move, Schedule, Waiting};
 use crate::queue::Key;
@@ -19,22 +18,8 @@ pub struct Improved {
 }
 
 impl Schedule {
-    /// Places all waiting requests again, in order, where they can start earlier. None is moved to a later start; where placing
-    /// all of them from nothing would do that, each is moved up by itself.
-    pub fn improve(&mut self, now: Time) -> Vec<Move> {
-        self.advance(now);
-        match self.replace_all(None) {
-            Ok(trial) if !self.delays(&trial) => self.apply(&trial, Some(Key::FIRST)),
-            Ok(trial) => {
-                trial.take_back(&mut self.tree);
-                self.move_up_one_by_one()
-            }
-            Err(_) => self.move_up_one_by_one(),
-        }
-    }
-
-    /// Moves some waiting requests up that may be able to start earlier, in order, each by itself as the plan stands. This is a
-    /// slice of [`Schedule::improve`]: it does at most `work`, counted as for [`Schedule::budgeted`], and makes at most
+    /// Moves some waiting requests up that may be able to start earlier, in order, each by itself as the plan stands. It
+    /// does at most `work`, counted as for [`Schedule::budgeted`], and makes at most
     /// `moves_max` moves. `may_move` says whether a request may move now. A request that was looked at is not looked at again
     /// until something near it is freed.
     pub fn improve_some(
@@ -47,10 +32,7 @@ impl Schedule {
         self.advance(now);
         let mut done = false;
         let mut moved: BTreeMap<u64, Move> = BTreeMap::new();
-        if self.waiting.is_stale() {
-            self.waiting.freshen(self.now);
-            self.memory.clear();
-        }
+        self.freshen();
         let given = Work::of(work);
         let mut work = given;
         while !work.is_spent() && moved.len() < moves_max {
@@ -142,12 +124,5 @@ impl Schedule {
         let to = to.unwrap_or(start);
         self.tree.lay(request.slot(to), -nodes);
         (to != start).then(|| self.shift(h, to))?
-    }
-
-    /// Whether a trial moves any request to a later start.
-    fn delays(&self, trial: &Trial) -> bool {
-        let starts_later =
-            |(h, to): &(u32, Time)| self.waiting.get(*h).is_some_and(|waiting| waiting.start < *to);
-        trial.moved.iter().any(starts_later)
     }
 }

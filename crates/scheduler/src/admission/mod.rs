@@ -101,11 +101,6 @@ impl Fraction {
             other
         }
     }
-
-    /// Whether `part` is more than this fraction of `whole`.
-    pub fn exceeded(self, part: Seconds, whole: Seconds) -> bool {
-        i128::from(part) * i128::from(self.denominator) > i128::from(self.numerator) * i128::from(whole)
-    }
 }
 
 /// An accepted request got a new place inside its window.
@@ -276,11 +271,7 @@ impl Schedule {
         match self.admit_in_any_order(request, &mut self.work()) {
             Ok(admitted) => {
                 let (start, moved) = self.commit(&admitted, request);
-                let placement = Placement {
-                    id: request.id,
-                    slot: request.slot(start),
-                    nodes: request.nodes,
-                };
+                let placement = request.placed(start);
                 Decision::Accepted { placement, moved }
             }
             Err(NoPlace { cut_short }) => Decision::Refused {
@@ -321,13 +312,8 @@ impl Schedule {
             self.waiting.loosen(h);
         } else {
             self.memory.changed(slot);
-            let placement = Placement {
-                id: request.id,
-                slot,
-                nodes: request.nodes,
-            };
             self.known_as(request.id, Place::Running(slot.end));
-            self.running.insert((slot.end, request.id), placement);
+            self.running.insert((slot.end, request.id), request.placed(start));
         }
         Ok(())
     }
@@ -337,22 +323,22 @@ impl Schedule {
     /// if no such request waits or runs.
     pub fn end(&mut self, now: Time, id: u64) -> Option<Vec<Move>> {
         self.advance(now);
-        let rest = match self.by_id.remove(&id)? {
-            Place::Waiting(h) => {
-                let waiting = self.take(h)?;
-                self.free(waiting.slot(), waiting.request.nodes);
-                waiting.slot()
-            }
-            Place::Running(end) => {
-                let placement = self.take_running(end, id)?;
-                let rest = Interval::new(self.now, end);
-                if !rest.is_empty() {
-                    self.free(rest, placement.nodes);
-                }
-                rest
-            }
-        };
+        let rest = self.take_out(id)?;
         Some(self.move_up(rest))
+    }
+
+    /// Takes out a request that waits or runs, and frees the rest of its slot, which is the answer.
+    fn take_out(&mut self, id: u64) -> Option<Interval> {
+        let placement = match self.by_id.remove(&id)? {
+            Place::Waiting(h) => self.take(h)?.placement(),
+            Place::Running(end) => self.take_running(end, id)?,
+        };
+        let Interval { start, end } = placement.slot;
+        let rest = Interval::new(start.max(self.now), end);
+        if !rest.is_empty() {
+            self.free(rest, placement.nodes);
+        }
+        Some(rest)
     }
 
     /// Fixes a waiting request to its current slot, as its requester or the provider may ask; whether it waits.
@@ -375,25 +361,14 @@ impl Schedule {
     /// Where an accepted request lies; `None` once it has completed.
     pub fn placement(&self, id: u64) -> Option<Placement> {
         match self.by_id.get(&id)? {
-            Place::Waiting(h) => {
-                let waiting = self.waiting.get(*h)?;
-                Some(Placement {
-                    id,
-                    slot: waiting.slot(),
-                    nodes: waiting.request.nodes,
-                })
-            }
+            Place::Waiting(h) => self.waiting.get(*h).map(Waiting::placement),
             Place::Running(end) => self.running.get(&(*end, id)).copied(),
         }
     }
 
     /// All placements that have not completed: the running ones by completion, then the waiting ones by start. O(n log n).
     pub fn placements(&self) -> impl Iterator<Item = Placement> + '_ {
-        let waiting = self.waiting.by_start().into_iter().map(|w| Placement {
-            id: w.request.id,
-            slot: w.slot(),
-            nodes: w.request.nodes,
-        });
+        let waiting = self.waiting.by_start().into_iter().map(Waiting::placement);
         self.running.values().copied().chain(waiting)
     }
 
@@ -443,14 +418,10 @@ impl Schedule {
                 break;
             }
             let Some(waiting) = self.take(h) else { break };
-            let id = waiting.request.id;
-            let placement = Placement {
-                id,
-                slot: waiting.slot(),
-                nodes: waiting.request.nodes,
-            };
-            self.by_id.insert(id, Place::Running(placement.slot.end));
-            self.running.insert((placement.slot.end, id), placement);
+            let placement = waiting.placement();
+            let (id, end) = (placement.id, placement.slot.end);
+            self.by_id.insert(id, Place::Running(end));
+            self.running.insert((end, id), placement);
         }
         while let Some(entry) = self.running.first_entry() {
             let (end, id) = *entry.key();

@@ -6,7 +6,7 @@ use super::marks::Marks;
 use super::work::{LOOK, STRAY, Work};
 use super::{Fraction, Move};
 use crate::queue::{Key, Order};
-use crate::request::Request;
+use crate::request::{Placement, Request};
 use crate::time::{Interval, Seconds, Time};
 use std::collections::BTreeSet;
 
@@ -32,6 +32,18 @@ pub(super) struct Waiting {
 impl Waiting {
     pub(super) fn slot(&self) -> Interval {
         self.request.slot(self.start)
+    }
+
+    pub(super) fn placement(&self) -> Placement {
+        self.request.placed(self.start)
+    }
+
+    fn moved_to(&self, to: Time) -> Move {
+        Move {
+            id: self.request.id,
+            from: self.start,
+            to,
+        }
     }
 
     /// Where it could lie if it moved up; none where it starts at its ready time.
@@ -105,10 +117,7 @@ impl WaitingList {
     /// Fixes requests from now on after this fraction of their wait.
     pub(super) fn set_fixing(&mut self, fixing: Option<Fraction>) {
         self.fixing = fixing;
-        let all = (0_u32..).zip(&self.entries);
-        self.fixings = all
-            .filter_map(|(handle, entry)| Some((fixed_from(fixing, entry.as_ref()?)?, handle)))
-            .collect();
+        self.fixings = fixings(fixing, &self.entries);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -131,8 +140,7 @@ impl WaitingList {
 
     /// All of them with their handles, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Waiting)> {
-        let numbered = (0_u32..).zip(&self.entries);
-        numbered.filter_map(|(handle, entry)| Some((handle, entry.as_ref()?)))
+        numbered(&self.entries)
     }
 
     /// All of them by start.
@@ -208,17 +216,11 @@ impl WaitingList {
                 waiting.start = *to;
             }
         }
-        let entries = &self.entries;
-        let all = || {
-            let numbered = (0_u32..).zip(entries);
-            numbered.filter_map(|(handle, entry)| Some((handle, entry.as_ref()?)))
-        };
+        let all = || numbered(&self.entries);
         self.slots.replace(all().map(|(handle, of)| (of.slot(), handle)));
         self.spans
             .replace(all().filter_map(|(handle, of)| Some((of.span()?, handle))));
-        self.fixings = all()
-            .filter_map(|(handle, of)| Some((fixed_from(self.fixing, of)?, handle)))
-            .collect();
+        self.fixings = fixings(self.fixing, &self.entries);
         moved
     }
 
@@ -426,14 +428,16 @@ impl WaitingList {
     }
 }
 
-impl Waiting {
-    fn moved_to(&self, to: Time) -> Move {
-        Move {
-            id: self.request.id,
-            from: self.start,
-            to,
-        }
-    }
+/// The requests of a list with their handles, in no order.
+fn numbered(entries: &[Option<Waiting>]) -> impl Iterator<Item = (u32, &Waiting)> {
+    let numbered = (0_u32..).zip(entries);
+    numbered.filter_map(|(handle, entry)| Some((handle, entry.as_ref()?)))
+}
+
+/// When each of them is fixed.
+fn fixings(fixing: Option<Fraction>, entries: &[Option<Waiting>]) -> BTreeSet<(Time, u32)> {
+    let at = |(handle, of)| Some((fixed_from(fixing, of)?, handle));
+    numbered(entries).filter_map(at).collect()
 }
 
 /// When a request is fixed: after `fixing` of its wait from submission to start.

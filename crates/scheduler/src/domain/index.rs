@@ -237,11 +237,6 @@ impl Index {
         usize::from(self.stretches[stretch].levels[class * self.resources + number])
     }
 
-    pub(super) fn memory_bytes(&self) -> usize {
-        let of = |s: &Stretch| s.sets.capacity() * 8 + s.levels.capacity();
-        self.stretches.iter().map(of).sum()
-    }
-
     /// Whether it is equal to a new one.
     #[cfg(test)]
     pub(super) fn check<P: Planned>(&self, plans: &[P]) {

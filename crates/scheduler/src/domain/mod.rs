@@ -8,8 +8,7 @@
 //! * an *index* over time (`index`) knows in which stretches of time a resource could start a request of about that size and
 //!   duration, so that the others are passed over 64 at a time.
 //!
-//! The answer is the one that a scan of all resources would give; ties go to the lower id. Durations are estimated only where
-//! there is a gap (paper 004).
+//! The answer is the one that a scan of all resources would give; ties go to the lower id.
 
 mod attributes;
 mod bits;
@@ -20,9 +19,8 @@ mod tests;
 
 pub use attributes::{Attribute, Requirement};
 
-use crate::admission::Schedule;
 use crate::rate::Rate;
-use crate::slot_tree::{SlotError, SlotTree};
+use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use attributes::Catalogue;
 use index::Index;
@@ -54,19 +52,12 @@ impl Planned for SlotTree {
     }
 }
 
-impl Planned for Schedule {
-    fn plan(&self) -> &SlotTree {
-        self.tree()
-    }
-}
-
 /// A request to a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// Nodes, at least 1.
     pub nodes: u32,
-    /// Seconds of work of each node at the reference rate, at least 1. An estimate may say that it takes longer, never that
-    /// it takes less.
+    /// Seconds of work of each node at the reference rate, at least 1.
     pub work: Seconds,
     /// From the ready time to the deadline.
     pub window: Interval,
@@ -120,26 +111,6 @@ struct Kind {
     members: Range<usize>,
 }
 
-/// Why a resource's plan could not be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DomainError {
-    /// There is no such resource.
-    Unknown,
-    /// Its plan refused; see there.
-    Slot(SlotError),
-}
-
-impl std::fmt::Display for DomainError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("there is no such resource"),
-            Self::Slot(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DomainError {}
-
 /// Resources with their plans, and the data to choose among them.
 ///
 /// ```
@@ -157,7 +128,7 @@ impl std::error::Error for DomainError {}
 /// assert_eq!((best.resource, best.slot.end, best.cost), (2, Time(300), 6_000));
 /// let best = domain.decide(&task, Objective::Cheapest).map_err(|reason| reason.word())?;
 /// assert_eq!((best.resource, best.slot.end, best.cost), (1, Time(600), 2_400));
-/// domain.reserve(best.resource, best.slot, task.nodes).map_err(|_| "taken")?;
+/// domain.change(best.resource, |plan| (plan.reserve(best.slot, task.nodes), vec![best.slot]));
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -247,32 +218,5 @@ impl<P: Planned> Domain<P> {
     /// the old end. Costs nothing until a stretch of the index has passed, then some searches of each plan.
     pub fn advance(&mut self, now: Time) {
         self.index.advance(now, &self.plans);
-    }
-
-    /// The bytes that the index has allocated, plans apart.
-    pub fn index_bytes(&self) -> usize {
-        self.index.memory_bytes()
-    }
-}
-
-impl Domain<SlotTree> {
-    /// Takes nodes of a resource; see [`SlotTree::reserve`] and [`Domain::change`].
-    ///
-    /// # Errors
-    /// If the resource is unknown, or its plan refuses; nothing was changed then.
-    pub fn reserve(&mut self, resource: u64, slot: Interval, nodes: u32) -> Result<(), DomainError> {
-        self.change(resource, |plan| (plan.reserve(slot, nodes), vec![slot]))
-            .ok_or(DomainError::Unknown)?
-            .map_err(DomainError::Slot)
-    }
-
-    /// Gives nodes of a resource back; see [`SlotTree::release`] and [`Domain::change`].
-    ///
-    /// # Errors
-    /// If the resource is unknown, or its plan refuses; nothing was changed then.
-    pub fn release(&mut self, resource: u64, slot: Interval, nodes: u32) -> Result<(), DomainError> {
-        self.change(resource, |plan| (plan.release(slot, nodes), vec![slot]))
-            .ok_or(DomainError::Unknown)?
-            .map_err(DomainError::Slot)
     }
 }

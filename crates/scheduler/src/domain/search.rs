@@ -16,11 +16,10 @@ enum Meaning {
 }
 
 /// A decision on its way.
-struct Decision<'a, E> {
+struct Decision<'a> {
     task: &'a Task,
     meaning: Meaning,
     objective: Objective,
-    estimate: E,
     /// Where it may lie: the task's window, not before now.
     window: Interval,
     /// Resources that match and were not asked yet.
@@ -29,17 +28,8 @@ struct Decision<'a, E> {
 }
 
 impl<P: Planned> Domain<P> {
-    /// The best placement of all that are free, by rate alone.
-    ///
-    /// # Errors
-    /// As [`Domain::decide_with`].
-    pub fn decide(&self, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
-        self.decide_with(task, objective, |_| Some(0))
-    }
-
-    /// The best placement of all that are free. `estimate` tells how many seconds the task takes on a resource, if it may run
-    /// there at all. It is asked only about resources that have a gap. Less than the rate allows counts as the least that the
-    /// rate allows. The answer is that of a scan of all resources; ties go to the lower id.
+    /// The best placement of all that are free, by the rate of each resource. The answer is that of a scan of all resources; ties
+    /// go to the lower id.
     ///
     /// O((v + s) log n) for v plans searched, plus a pass over the bits of the s stretches of the index that the window meets up
     /// to the answer. v is little more than one where much is free.
@@ -47,22 +37,17 @@ impl<P: Planned> Domain<P> {
     /// # Errors
     /// Why there is none: `ResourceNotOffered`, `SizeExceedsCapacity`, `WindowInThePast`, `WindowContradictory` if the window is
     /// too short for all that match, else `NoCapacityInWindow`.
-    pub fn decide_with(
-        &self,
-        task: &Task,
-        objective: Objective,
-        estimate: impl FnMut(&Resource) -> Option<Seconds>,
-    ) -> Result<Candidate, Reason> {
-        self.best(task, Meaning::Work, objective, estimate)
+    pub fn decide(&self, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
+        self.best(task, Meaning::Work, objective)
     }
 
     /// The best placement of all that are free, for a task with `work` as the time that it holds its nodes on every resource, at
     /// any rate. Otherwise as [`Domain::decide`].
     ///
     /// # Errors
-    /// As [`Domain::decide_with`].
+    /// As [`Domain::decide`].
     pub fn decide_contract(&self, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
-        self.best(task, Meaning::Contract, objective, |_| Some(0))
+        self.best(task, Meaning::Contract, objective)
     }
 
     /// The resources that a task could ever run on: they meet its requirements, are not excepted and have the nodes. By
@@ -91,19 +76,12 @@ impl<P: Planned> Domain<P> {
         open
     }
 
-    fn best(
-        &self,
-        task: &Task,
-        meaning: Meaning,
-        objective: Objective,
-        estimate: impl FnMut(&Resource) -> Option<Seconds>,
-    ) -> Result<Candidate, Reason> {
+    fn best(&self, task: &Task, meaning: Meaning, objective: Objective) -> Result<Candidate, Reason> {
         let open = self.open(task);
         let mut decision = Decision {
             task,
             meaning,
             objective,
-            estimate,
             window: Interval::new(task.window.start.max(self.index.now()), task.window.end),
             open,
             best: None,
@@ -128,7 +106,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The reason why the task is impossible in every plan. A look at each matching resource until one could take it.
-    fn impossible<E>(&self, decision: &Decision<'_, E>) -> Option<Reason> {
+    fn impossible(&self, decision: &Decision<'_>) -> Option<Reason> {
         let task = decision.task;
         if task.nodes < 1 || task.work < 1 || task.window.is_empty() {
             return Some(Reason::WindowContradictory);
@@ -157,10 +135,7 @@ impl<P: Planned> Domain<P> {
 
     /// Asks the resources that may start in a stretch, fastest first, which is the order of the best that they could offer there.
     /// Answers whether a stretch further on may still offer something better.
-    fn pass<E>(&self, decision: &mut Decision<'_, E>, stretch: usize) -> bool
-    where
-        E: FnMut(&Resource) -> Option<Seconds>,
-    {
+    fn pass(&self, decision: &mut Decision<'_>, stretch: usize) -> bool {
         let mut hopeful = decision.best.is_none();
         for kind in &self.kinds {
             let Some(bound) = decision.bound(kind, self.index.seconds(stretch)) else {
@@ -176,10 +151,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Asks the kinds in the order of their cost of work, each from the first stretch on.
-    fn by_cost<E>(&self, decision: &mut Decision<'_, E>, stretches: RangeInclusive<usize>)
-    where
-        E: FnMut(&Resource) -> Option<Seconds>,
-    {
+    fn by_cost(&self, decision: &mut Decision<'_>, stretches: RangeInclusive<usize>) {
         for kind in self.cheapest.iter().map(|kind| &self.kinds[*kind]) {
             let least = decision.least_cost(kind);
             if decision.best.is_some_and(|best| best.rank.objective < least) {
@@ -202,10 +174,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Asks the members of one kind that may start in a stretch, in order of their ids.
-    fn ask<E>(&self, decision: &mut Decision<'_, E>, kind: &Kind, bound: Rank, stretch: usize)
-    where
-        E: FnMut(&Resource) -> Option<Seconds>,
-    {
+    fn ask(&self, decision: &mut Decision<'_>, kind: &Kind, bound: Rank, stretch: usize) {
         let duration = decision.duration(kind);
         let set = self.index.set(stretch, decision.task.nodes, duration);
         let mut next = kind.members.start;
@@ -227,37 +196,21 @@ impl<P: Planned> Domain<P> {
 
     /// Searches one plan for something better than the best so far. By the index nothing starts there on the near side of the
     /// stretch where it is asked.
-    fn search<E>(&self, decision: &mut Decision<'_, E>, number: usize, least: Seconds, stretch: usize)
-    where
-        E: FnMut(&Resource) -> Option<Seconds>,
-    {
+    fn search(&self, decision: &mut Decision<'_>, number: usize, duration: Seconds, stretch: usize) {
         let (resource, plan) = (&self.resources[number], self.plans[number].plan());
         let starts = self.index.seconds(stretch);
-        let Interval { start, end } = decision.better(resource, least);
+        let Interval { start, end } = decision.better(resource, duration);
         let nodes = decision.task.nodes;
-        let fit = |duration| match decision.objective {
+        let fit = || match decision.objective {
             Objective::LatestStart => {
                 let last = starts.end + (duration - 1);
                 plan.latest_fit(nodes, duration, Interval::new(start, end.min(last)))
             }
             _ => plan.earliest_fit(nodes, duration, Interval::new(start.max(starts.start), end)),
         };
-        let Some(start) = fit(least) else { return };
-        let Some(estimate) = (decision.estimate)(resource) else {
-            return;
-        };
-        let (start, duration) = if estimate <= least {
-            (Some(start), least)
-        } else {
-            (fit(estimate), estimate)
-        };
-        let Some(start) = start else { return };
-        let candidate = candidate(
-            decision.objective,
-            decision.task,
-            resource,
-            Interval::of(start, duration),
-        );
+        let Some(start) = fit() else { return };
+        let slot = Interval::of(start, duration);
+        let candidate = candidate(decision.objective, decision.task, resource, slot);
         if decision.best.is_none_or(|best| candidate.rank < best.rank) {
             decision.best = Some(candidate);
         }
@@ -289,7 +242,7 @@ fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
     i128::from(price) * i128::from(nodes) * i128::from(duration)
 }
 
-impl<E> Decision<'_, E> {
+impl Decision<'_> {
     /// How long the task takes on a kind at least.
     fn duration(&self, kind: &Kind) -> Seconds {
         match self.meaning {
@@ -342,13 +295,13 @@ impl<E> Decision<'_, E> {
     }
 
     /// The part of the window in which a placement on `resource` could beat the best so far.
-    fn better(&self, resource: &Resource, least: Seconds) -> Interval {
+    fn better(&self, resource: &Resource, duration: Seconds) -> Interval {
         let Interval { start, end } = self.window;
         let Some(best) = self.best else {
             return self.window;
         };
         let sooner = end.min(best.slot.end - i64::from(resource.id > best.resource));
-        let cheaper = cost(resource.price, self.task.nodes, least) < best.rank.objective;
+        let cheaper = cost(resource.price, self.task.nodes, duration) < best.rank.objective;
         match self.objective {
             Objective::LatestStart => Interval::new(start.max(best.slot.start), end),
             Objective::Cheapest if cheaper => self.window,

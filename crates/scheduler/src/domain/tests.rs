@@ -1,7 +1,7 @@
 //! Facts about decisions, against a scan of all resources.
 
 use super::search::candidate;
-use super::{Attribute, Candidate, Domain, DomainError, Objective, Planned, Requirement, Resource, Task};
+use super::{Attribute, Candidate, Domain, Objective, Planned, Requirement, Resource, Task};
 use crate::rate::Rate;
 use crate::refusal::Reason;
 use crate::slot_tree::SlotTree;
@@ -47,6 +47,13 @@ impl<P: Planned> Domain<P> {
 
     fn check(&self) {
         self.index.check(&self.plans);
+    }
+}
+
+impl Domain<SlotTree> {
+    /// Takes nodes of a resource, if it is known and they are free.
+    fn reserve(&mut self, resource: u64, slot: Interval, nodes: u32) -> Option<bool> {
+        self.change(resource, |plan| (plan.reserve(slot, nodes).is_ok(), vec![slot]))
     }
 }
 
@@ -126,11 +133,6 @@ fn case(
     (all, steps(resources, horizon, most))
 }
 
-/// Seconds of an execution on a resource beyond those of its rate, or that it may not run there.
-fn estimate(resource: &Resource) -> Option<Seconds> {
-    (!resource.id.is_multiple_of(5)).then_some(i64::try_from(resource.id % 3).unwrap() * 9)
-}
-
 fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
     let planned = Interval::new(Time(0), Time(horizon));
     let plans = resources
@@ -154,27 +156,20 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
                         expected,
                         "{task:?} for {objective:?} at {now} by contract"
                     );
-                    let found = domain.decide_with(&task, objective, estimate);
-                    let by_estimate = |of: &Resource| Some(by_rate(of)?.max(estimate(of)?));
-                    let expected = domain.scan(&task, objective, now, by_estimate);
-                    assert_eq!(
-                        found.ok(),
-                        expected,
-                        "{task:?} for {objective:?} at {now} by estimate"
-                    );
                 }
                 if let Ok(best) = domain.decide(&task, OBJECTIVES[chosen]) {
-                    assert_eq!(domain.reserve(best.resource, best.slot, task.nodes), Ok(()));
+                    assert_eq!(domain.reserve(best.resource, best.slot, task.nodes), Some(true));
                     live.push((best.resource, best.slot, task.nodes));
                 }
             }
             Step::Release(number) if !live.is_empty() => {
                 let (id, slot, nodes) = live.swap_remove(number % live.len());
-                assert_eq!(domain.release(id, slot, nodes), Ok(()));
+                let released = domain.change(id, |plan| (plan.release(slot, nodes), vec![slot]));
+                assert_eq!(released, Some(Ok(())));
             }
             Step::Release(_) => {}
             Step::Reserve(id, slot, nodes) => {
-                if domain.reserve(id, slot, nodes).is_ok() {
+                if domain.reserve(id, slot, nodes) == Some(true) {
                     live.push((id, slot, nodes));
                 }
             }
@@ -272,9 +267,12 @@ fn a_refusal_says_why() {
     for (task, reason) in cases {
         assert_eq!(decide(&domain, &task), Err(reason), "{task:?}");
     }
-    assert_eq!(domain.reserve(2, Interval::new(Time(205), Time(255)), 1), Ok(()));
+    assert_eq!(
+        domain.reserve(2, Interval::new(Time(205), Time(255)), 1),
+        Some(true)
+    );
     assert_eq!(decide(&domain, &task), Err(Reason::NoCapacityInWindow));
-    assert_eq!(domain.reserve(7, planned, 1), Err(DomainError::Unknown));
+    assert_eq!(domain.reserve(7, planned, 1), None);
 }
 
 #[test]

@@ -11,13 +11,6 @@ pub struct FirstFitUnaware {
     list: Vec<(usize, IdlePeriod)>,
 }
 
-impl FirstFitUnaware {
-    /// No idle periods.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
 impl Search for FirstFitUnaware {
     fn open(&mut self, _classes: usize) {}
 
@@ -52,13 +45,6 @@ impl Search for FirstFitUnaware {
 #[derive(Debug, Clone, Default)]
 pub struct FirstFitAware {
     lists: Vec<Vec<IdlePeriod>>,
-}
-
-impl FirstFitAware {
-    /// No idle periods.
-    pub fn new() -> Self {
-        Self::default()
-    }
 }
 
 impl Search for FirstFitAware {

@@ -4,10 +4,10 @@
 //! Heterogeneous Grids". A job has a known size, is ready at one time and due at another. It takes one server whole and may not
 //! be interrupted. Servers of the same rate form a class; the same job lasts longer in a slower one.
 //!
-//! Five searches answer the same question, so that an evaluation can compare them. They may choose differently, but each finds an
+//! Four searches answer the same question, so that an evaluation can compare them. They may choose differently, but each finds an
 //! idle period if and only if one exists:
 //! * [`FirstFitUnaware`], [`FirstFitAware`] and [`TwoDimensional`] are the paper's FF-HU, FF-HA and FF-HA+;
-//! * [`SingleTree`] asks one tree a class in O(log n), by one of several [`Choice`]s among the feasible periods.
+//! * [`SingleTree`] asks one tree a class in O(log n).
 //!
 //! [`Servers`] keeps the idle periods in step with the allocations and is the same for all of them. A plan of resources with many
 //! identical nodes is another matter: see [`SlotTree`](crate::SlotTree).
@@ -21,8 +21,8 @@ mod tests;
 mod two_dimensional;
 
 pub use lists::{FirstFitAware, FirstFitUnaware};
-pub use servers::{ServerError, Servers};
-pub use single_tree::{Choice, SingleTree};
+pub use servers::Servers;
+pub use single_tree::SingleTree;
 pub use two_dimensional::TwoDimensional;
 
 use crate::rate::Rate;

@@ -4,42 +4,15 @@ use super::{IdlePeriod, Job, Operations, Placement, Search};
 use crate::rate::Rate;
 use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
-use std::fmt;
-
-/// Why an allocation could not be made or given back. Nothing was changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerError {
-    /// There is no such server.
-    Unknown,
-    /// The interval holds no second, or reaches beyond the planned time.
-    Interval,
-    /// The server is to work at some second of the interval.
-    NotIdle,
-    /// The server is idle at some second of the interval.
-    NotAllocated,
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unknown => "there is no such server",
-            Self::Interval => "the interval holds no second of the plan",
-            Self::NotIdle => "the server is to work at some second of the interval",
-            Self::NotAllocated => "the server is idle at some second of the interval",
-        })
-    }
-}
-
-impl std::error::Error for ServerError {}
 
 /// Servers of one node each and when they are idle, searched by `S`.
 ///
 /// ```
-/// use scheduler::heterogeneous::{Choice, Job, Servers, SingleTree};
+/// use scheduler::heterogeneous::{Job, Servers, SingleTree};
 /// use scheduler::{Interval, Rate, Time};
 /// let half = Rate::from_millionths(500_000).ok_or("zero")?;
 /// let planned = Interval::new(Time(0), Time(1_000));
-/// let mut servers = Servers::new(SingleTree::new(Choice::EarliestStart), &[Rate::REFERENCE, half], planned);
+/// let mut servers = Servers::new(SingleTree::default(), &[Rate::REFERENCE, half], planned);
 /// let job = Job { ready: Time(10), size: 100, deadline: Time(300) };
 /// // The slower server is in time, so the faster one is left to others.
 /// let first = servers.allocate(&job).ok_or("no room")?;
@@ -91,19 +64,6 @@ impl<S: Search> Servers<S> {
         servers
     }
 
-    /// The rate of a server.
-    pub fn rate(&self, server: u32) -> Option<Rate> {
-        self.classes.get(server as usize).map(|class| self.rates[*class])
-    }
-
-    /// The idle periods of a server in order of time; none for an unknown server.
-    pub fn idle(&self, server: u32) -> impl Iterator<Item = Interval> + '_ {
-        let idle = self.idle.get(server as usize);
-        idle.into_iter()
-            .flatten()
-            .map(|(start, end)| Interval::new(*start, *end))
-    }
-
     /// The number of idle periods of all servers.
     pub fn idle_count(&self) -> usize {
         self.idle.iter().map(BTreeMap::len).sum()
@@ -114,9 +74,9 @@ impl<S: Search> Servers<S> {
         self.operations
     }
 
-    /// Where the search would place `job`: as early as the idle period that it chooses allows, and not before the planned jobs.
-    /// Costs as much as the search.
-    pub fn find(&mut self, job: &Job) -> Option<Placement> {
+    /// Finds a placement for `job`, as early as the idle period that the search chooses allows and not before the planned time, and
+    /// takes it. Costs as much as the search.
+    pub fn allocate(&mut self, job: &Job) -> Option<Placement> {
         let job = Job {
             ready: job.ready.max(self.planned.start),
             ..*job
@@ -125,79 +85,35 @@ impl<S: Search> Servers<S> {
         let period = self.search.find(&demands, &mut self.operations.searched)?;
         let demand = demands[self.classes[period.server as usize]]?;
         let start = demand.start_in(period)?;
-        Some(Placement {
+        let placement = Placement {
             server: period.server,
             interval: Interval::of(start, demand.duration),
-        })
-    }
-
-    /// Finds a placement for `job` and takes it.
-    pub fn allocate(&mut self, job: &Job) -> Option<Placement> {
-        let placement = self.find(job)?;
+        };
         let taken = self.reserve(placement);
-        debug_assert_eq!(taken, Ok(()), "the period found is idle");
-        taken.is_ok().then_some(placement)
+        debug_assert!(taken, "the period found is idle");
+        taken.then_some(placement)
     }
 
-    /// Takes a server for a time, which splits one idle period into up to two. One removal and up to two insertions.
-    ///
-    /// # Errors
-    /// If the server is unknown, the interval not planned, or the server not idle throughout.
-    pub fn reserve(&mut self, placement: Placement) -> Result<(), ServerError> {
+    /// Takes a server for a planned time, which splits one idle period into up to two; whether the server was idle throughout. One
+    /// removal and up to two insertions.
+    pub(super) fn reserve(&mut self, placement: Placement) -> bool {
         let Placement { server, interval } = placement;
-        let idle = self.idle.get(server as usize).ok_or(ServerError::Unknown)?;
+        let before = self.idle[server as usize].range(..=interval.start).next_back();
+        let period = before.map(|(start, end)| Interval::new(*start, *end));
+        let Some(period) = period.filter(|period| period.contains(interval)) else {
+            return false;
+        };
         if interval.is_empty() || !self.planned.contains(interval) {
-            return Err(ServerError::Interval);
+            return false;
         }
-        let (start, end) = idle
-            .range(..=interval.start)
-            .next_back()
-            .filter(|(_, end)| **end >= interval.end)
-            .map(|(start, end)| (*start, *end))
-            .ok_or(ServerError::NotIdle)?;
-        self.drop(server, Interval::new(start, end));
-        if start < interval.start && self.planned.start < interval.start {
-            self.add(server, Interval::new(start, interval.start));
+        self.drop(server, period);
+        if period.start < interval.start && self.planned.start < interval.start {
+            self.add(server, Interval::new(period.start, interval.start));
         }
-        if interval.end < end {
-            self.add(server, Interval::new(interval.end, end));
+        if interval.end < period.end {
+            self.add(server, Interval::new(interval.end, period.end));
         }
-        Ok(())
-    }
-
-    /// Gives a server back for a time that was taken, and joins it with the idle time beside it. The time before the last
-    /// [`Servers::forget`] is ignored. Up to two removals and one insertion.
-    ///
-    /// # Errors
-    /// If the server is unknown, the interval not planned, or the server idle at some second of it.
-    pub fn release(&mut self, placement: Placement) -> Result<(), ServerError> {
-        let Placement { server, interval } = placement;
-        let idle = self.idle.get(server as usize).ok_or(ServerError::Unknown)?;
-        if interval.is_empty() || interval.end > self.planned.end {
-            return Err(ServerError::Interval);
-        }
-        let mut joined = Interval::new(interval.start.max(self.planned.start), interval.end);
-        if joined.is_empty() {
-            return Ok(());
-        }
-        let before = idle
-            .range(..joined.end)
-            .next_back()
-            .map(|(s, e)| Interval::new(*s, *e));
-        if before.is_some_and(|before| before.end > joined.start) {
-            return Err(ServerError::NotAllocated);
-        }
-        let after = idle.get(&joined.end).map(|end| Interval::new(joined.end, *end));
-        if let Some(before) = before.filter(|before| before.end == joined.start) {
-            self.drop(server, before);
-            joined.start = before.start;
-        }
-        if let Some(after) = after {
-            self.drop(server, after);
-            joined.end = after.end;
-        }
-        self.add(server, joined);
-        Ok(())
+        true
     }
 
     /// Drops the idle periods that end by `before`, and plans nothing before it any more. O(servers), and a removal for each
@@ -235,6 +151,21 @@ impl<S: Search> Servers<S> {
         let period = idle_period(server, interval);
         let class = self.classes[server as usize];
         self.search.remove(class, period, &mut self.operations.updated);
+    }
+
+    /// The rate of a server.
+    #[cfg(test)]
+    pub(super) fn rate(&self, server: u32) -> Option<Rate> {
+        self.classes.get(server as usize).map(|class| self.rates[*class])
+    }
+
+    /// The idle periods of a server in order of time; none for an unknown server.
+    #[cfg(test)]
+    pub(super) fn idle(&self, server: u32) -> impl Iterator<Item = Interval> + '_ {
+        let idle = self.idle.get(server as usize);
+        idle.into_iter()
+            .flatten()
+            .map(|(start, end)| Interval::new(*start, *end))
     }
 
     /// The search, for the checks of its invariants.

@@ -10,37 +10,17 @@ use super::balanced::{LEFT, NIL, Order, RIGHT, Tree};
 use super::{Demand, IdlePeriod, Search};
 use crate::time::{Seconds, Time};
 
-/// Which of several feasible idle periods of a class is taken. They differ in the rest of the period: a start inside an idle
-/// period leaves a lead before it, which fewer and fewer jobs can still use as time goes by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Choice {
-    /// The earliest start: of the periods that cover the ready time the one with the least lead, else the first that follows.
-    EarliestStart,
-    /// No lead where possible: the first that follows the ready time, else the one with the least lead. Loses about as little
-    /// work as an exact best fit, which a single descent cannot find, for half its waiting; see `docs/design/scheduler.md`.
-    #[default]
-    NoLead,
-    /// The latest start of an idle period: the last that follows the ready time, else the one with the least lead. Loses
-    /// a little less work than `NoLead`, and jobs wait twice as long.
-    LatestPeriod,
-}
-
 /// One red-black tree by start for each rate, searched slowest first. O(H log n) for H rates; an update O(log n).
+///
+/// A start inside an idle period leaves a lead before it, which fewer and fewer jobs can still use as time goes by. So of the
+/// feasible periods of a class it takes the first that follows the ready time, else the one with the least lead. That loses about
+/// as little work as an exact best fit, which a single descent cannot find; see `docs/design/scheduler.md`.
 #[derive(Debug, Clone, Default)]
 pub struct SingleTree {
-    choice: Choice,
     trees: Vec<Tree<ByStart>>,
 }
 
 impl SingleTree {
-    /// No idle periods.
-    pub fn new(choice: Choice) -> Self {
-        Self {
-            choice,
-            trees: Vec::new(),
-        }
-    }
-
     #[cfg(test)]
     pub(super) fn checked(&self) -> Vec<Vec<IdlePeriod>> {
         self.trees.iter().map(Tree::checked).collect()
@@ -64,17 +44,8 @@ impl Search for SingleTree {
         let mut classes = self.trees.iter().zip(demands);
         classes.find_map(|(tree, demand)| {
             let demand = demand.as_ref()?;
-            match self.choice {
-                Choice::EarliestStart => tree
-                    .covering(demand, searched)
-                    .or_else(|| tree.first_following(demand, searched)),
-                Choice::NoLead => tree
-                    .first_following(demand, searched)
-                    .or_else(|| tree.covering(demand, searched)),
-                Choice::LatestPeriod => tree
-                    .last_following(demand, searched)
-                    .or_else(|| tree.covering(demand, searched)),
-            }
+            tree.first_following(demand, searched)
+                .or_else(|| tree.covering(demand, searched))
         })
     }
 }
@@ -125,13 +96,6 @@ impl Tree<ByStart> {
         let enough = |maxima: Maxima| maxima.duration >= demand.duration;
         self.outermost(self.root, LEFT, demand.ready, &enough, visited)
             .filter(|period| period.start <= demand.latest)
-    }
-
-    /// The one that follows the ready time and starts last.
-    fn last_following(&self, demand: &Demand, visited: &mut u64) -> Option<IdlePeriod> {
-        let enough = |maxima: Maxima| maxima.duration >= demand.duration;
-        self.outermost(self.root, RIGHT, demand.latest, &enough, visited)
-            .filter(|period| period.start > demand.ready)
     }
 
     /// The last period with a start ≤ `bound` that is `enough` (`side` is `RIGHT`), or the first with a start > `bound` (`LEFT`).

@@ -8,8 +8,7 @@
 )]
 
 use super::{
-    Choice, FirstFitAware, FirstFitUnaware, IdlePeriod, Job, Placement, Search, ServerError, Servers,
-    SingleTree, TwoDimensional,
+    FirstFitAware, FirstFitUnaware, IdlePeriod, Job, Placement, Search, Servers, SingleTree, TwoDimensional,
 };
 use crate::rate::Rate;
 use crate::time::{Interval, Time};
@@ -43,19 +42,9 @@ impl PerSecond {
         periods
     }
 
-    /// A period that has ended is gone, and does not come back when its neighbour is released.
-    fn drop_ended(&mut self) {
-        let begin = self.begin as usize;
-        for busy in &mut self.busy {
-            let last = busy[..=begin].iter().rposition(|b| *b);
-            let ended = last.map_or(0, |last| last + 1).min(begin);
-            busy[..ended].fill(true);
-        }
-    }
-
-    fn set(&mut self, placement: Placement, busy: bool) {
+    fn take(&mut self, placement: Placement) {
         let Interval { start, end } = placement.interval;
-        self.busy[placement.server as usize][start.0 as usize..end.0 as usize].fill(busy);
+        self.busy[placement.server as usize][start.0 as usize..end.0 as usize].fill(true);
     }
 }
 
@@ -63,7 +52,6 @@ impl PerSecond {
 #[derive(Debug, Clone)]
 enum Change {
     Allocate(Job),
-    Release(usize),
     Reserve(Placement),
     Forget(i64),
 }
@@ -96,7 +84,6 @@ fn case(servers: u32, horizon: i64, taken: usize, changes: usize) -> impl Strate
     let rate = prop_oneof![Just(250_000), Just(600_000), Just(1_000_000)];
     let change = prop_oneof![
         6 => job(horizon).prop_map(Change::Allocate),
-        3 => any::<usize>().prop_map(Change::Release),
         1 => placement(servers, horizon).prop_map(Change::Reserve),
         1 => (0..horizon).prop_map(Change::Forget),
     ];
@@ -129,51 +116,28 @@ fn play<S: Search>(
         begin: 0,
         busy: vec![vec![false; case.horizon as usize]; case.rates.len()],
     };
-    let mut live = Vec::new();
     for placement in &case.taken {
-        if servers.reserve(*placement).is_ok() {
-            naive.set(*placement, true);
-            live.push(*placement);
+        if servers.reserve(*placement) {
+            naive.take(*placement);
         }
     }
     for change in &case.changes {
         match change {
             Change::Allocate(job) => {
-                let placement = allocate(&mut servers, &naive, *job, expected);
-                live.extend(placement);
-                if let Some(placement) = placement {
-                    naive.set(placement, true);
+                if let Some(placement) = allocate(&mut servers, &naive, *job, expected) {
+                    naive.take(placement);
                 }
             }
-            Change::Release(number) if !live.is_empty() => {
-                let placement = live.swap_remove(number % live.len());
-                assert_eq!(servers.release(placement), Ok(()));
-                let from = placement.interval.start.0.max(naive.begin);
-                let rest = Interval::new(Time(from), placement.interval.end.max(Time(from)));
-                naive.set(
-                    Placement {
-                        interval: rest,
-                        ..placement
-                    },
-                    false,
-                );
-            }
-            Change::Release(_) => {}
             Change::Reserve(placement) => {
                 let idle = naive.idle();
                 let fits = idle.iter().any(|period| {
                     period.server == placement.server
                         && Interval::new(period.start, period.end).contains(placement.interval)
                 });
-                let result = servers.reserve(*placement);
-                if placement.interval.start.0 < naive.begin {
-                    assert_eq!(result, Err(ServerError::Interval));
-                } else if fits {
-                    assert_eq!(result, Ok(()));
-                    naive.set(*placement, true);
-                    live.push(*placement);
-                } else {
-                    assert_eq!(result, Err(ServerError::NotIdle));
+                let is_planned = placement.interval.start.0 >= naive.begin;
+                assert_eq!(servers.reserve(*placement), fits && is_planned);
+                if fits && is_planned {
+                    naive.take(*placement);
                 }
             }
             Change::Forget(before) => {
@@ -181,7 +145,6 @@ fn play<S: Search>(
                 naive.begin = naive.begin.max(*before);
             }
         }
-        naive.drop_ended();
         same(&servers, &naive, checked);
     }
 }
@@ -273,39 +236,25 @@ fn lead(period: &IdlePeriod) -> (i64, i64) {
 
 fn play_all(case: &Case) {
     let first: Expected = |feasible, _| vec![feasible[0].1];
-    play(case, FirstFitUnaware::new(), first, |_| None);
+    play(case, FirstFitUnaware::default(), first, |_| None);
     let slowest_first: Expected = |feasible, _| first_by(feasible, |period, _| period.key());
-    play(case, FirstFitAware::new(), slowest_first, |_| None);
+    play(case, FirstFitAware::default(), slowest_first, |_| None);
 
     // Its choice depends on the shape of its tree: any of the slowest class is right.
     let any_of_class: Expected =
         |feasible, _| slowest(feasible).into_iter().map(|(period, _)| period).collect();
-    play(case, TwoDimensional::new(), any_of_class, |search| {
+    play(case, TwoDimensional::default(), any_of_class, |search| {
         Some(search.checked())
     });
 
     let single_tree = |search: &SingleTree| Some(search.checked());
-    let earliest: Expected = |feasible, job| {
-        first_by(feasible, |period, start| {
-            let following = period.start > job.ready;
-            (start, following.then(|| period.key()), lead(period))
-        })
-    };
-    play(
-        case,
-        SingleTree::new(Choice::EarliestStart),
-        earliest,
-        single_tree,
-    );
     let no_lead: Expected = |feasible, job| {
         first_by(feasible, |period, _| {
             let covers = period.start <= job.ready;
             (covers, (!covers).then(|| period.key()), lead(period))
         })
     };
-    play(case, SingleTree::new(Choice::NoLead), no_lead, single_tree);
-    let latest: Expected = |feasible, _| first_by(feasible, |period, _| lead(period));
-    play(case, SingleTree::new(Choice::LatestPeriod), latest, single_tree);
+    play(case, SingleTree::default(), no_lead, single_tree);
 }
 
 proptest! {
@@ -329,7 +278,7 @@ proptest! {
 #[test]
 fn a_job_that_would_miss_its_deadline_from_its_ready_time_is_infeasible() {
     let planned = Interval::new(Time(0), Time(100));
-    let mut servers = Servers::new(TwoDimensional::new(), &[Rate::REFERENCE], planned);
+    let mut servers = Servers::new(TwoDimensional::default(), &[Rate::REFERENCE], planned);
     // st = 0 ≤ d − l/μ = 5, so the paper's expression (3) holds; but from 10 on it lasts beyond 15.
     let job = Job {
         ready: Time(10),
@@ -337,26 +286,4 @@ fn a_job_that_would_miss_its_deadline_from_its_ready_time_is_infeasible() {
         deadline: Time(15),
     };
     assert_eq!(servers.allocate(&job), None);
-}
-
-#[test]
-fn what_was_not_taken_cannot_be_given_back() {
-    let planned = Interval::new(Time(0), Time(100));
-    let mut servers = Servers::new(FirstFitAware::new(), &[Rate::REFERENCE], planned);
-    let taken = Placement {
-        server: 0,
-        interval: Interval::new(Time(10), Time(20)),
-    };
-    let wider = Placement {
-        server: 0,
-        interval: Interval::new(Time(9), Time(20)),
-    };
-    let unknown = Placement { server: 1, ..taken };
-    assert_eq!(servers.reserve(taken), Ok(()));
-    assert_eq!(servers.reserve(wider), Err(ServerError::NotIdle));
-    assert_eq!(servers.release(wider), Err(ServerError::NotAllocated));
-    assert_eq!(servers.reserve(unknown), Err(ServerError::Unknown));
-    assert_eq!(servers.release(taken), Ok(()));
-    assert_eq!(servers.release(taken), Err(ServerError::NotAllocated));
-    assert_eq!(servers.idle(0).collect::<Vec<_>>(), [planned]);
 }

@@ -21,11 +21,6 @@ pub struct TwoDimensional {
 }
 
 impl TwoDimensional {
-    /// No idle periods.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     #[cfg(test)]
     pub(super) fn checked(&self) -> Vec<Vec<IdlePeriod>> {
         let trees = self.trees.iter();

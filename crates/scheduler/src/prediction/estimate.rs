@@ -61,22 +61,15 @@ pub struct Evidence<'a> {
 /// One step of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// The mean of a number of executions on the resource, in seconds.
-    MeanHere {
+    /// The mean of a number of executions, in seconds.
+    Mean {
+        /// Whether they were on other resources, and are scaled by the rates.
+        elsewhere: bool,
         /// Executions.
         runs: usize,
         /// The number of them that were stopped, and count as longer.
         stopped: usize,
         /// Their mean.
-        seconds: f64,
-    },
-    /// The mean of a number of executions anywhere, scaled by the rates of the resources.
-    MeanAnywhere {
-        /// Executions.
-        runs: usize,
-        /// The number of them that were stopped, and count as longer.
-        stopped: usize,
-        /// Their mean on this resource.
         seconds: f64,
     },
     /// The requester's own duration.
@@ -191,39 +184,27 @@ impl Estimate {
 impl Evidence<'_> {
     /// The execution time before any correction, from the best source that there is.
     fn base(&self) -> (Step, f64) {
-        let seconds = stopped::mean(
-            self.here.iter().map(|run| real(*run)),
-            self.stopped_here.iter().map(|run| real(*run)),
-        );
-        if let Some(seconds) = seconds {
-            let stopped = self.stopped_here.len();
-            let runs = self.here.len() + stopped;
-            return (
-                Step::MeanHere {
-                    runs,
-                    stopped,
-                    seconds,
-                },
+        let here = || {
+            let known = |run: &Seconds| real(*run);
+            let (over, stopped) = (self.here, self.stopped_here);
+            let seconds = stopped::mean(over.iter().map(known), stopped.iter().map(known))?;
+            Some((false, over.len(), stopped.len(), seconds))
+        };
+        let elsewhere = || {
+            let of = |rate: Rate| f64::from(rate.millionths());
+            let scaled = |(run, rate): &(Seconds, Rate)| real(*run) * of(*rate) / of(self.rate);
+            let (over, stopped) = (self.anywhere, self.stopped_anywhere);
+            let seconds = stopped::mean(over.iter().map(scaled), stopped.iter().map(scaled))?;
+            Some((true, over.len(), stopped.len(), seconds))
+        };
+        if let Some((elsewhere, over, stopped, seconds)) = here().or_else(elsewhere) {
+            let mean = Step::Mean {
+                elsewhere,
+                runs: over + stopped,
+                stopped,
                 seconds,
-            );
-        }
-        let of = |rate: Rate| f64::from(rate.millionths());
-        let scaled = |(run, rate): &(Seconds, Rate)| real(*run) * of(*rate) / of(self.rate);
-        let seconds = stopped::mean(
-            self.anywhere.iter().map(scaled),
-            self.stopped_anywhere.iter().map(scaled),
-        );
-        if let Some(seconds) = seconds {
-            let stopped = self.stopped_anywhere.len();
-            let runs = self.anywhere.len() + stopped;
-            return (
-                Step::MeanAnywhere {
-                    runs,
-                    stopped,
-                    seconds,
-                },
-                seconds,
-            );
+            };
+            return (mean, seconds);
         }
         if let Some(requested) = self.requested {
             let seconds = real(requested);
@@ -257,27 +238,19 @@ impl Transfer {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MeanHere {
+            Self::Mean {
+                elsewhere,
                 runs,
                 stopped,
                 seconds,
             } => {
-                write!(
-                    f,
-                    "mean of {runs} executions on this resource{}: {seconds:.1} s",
-                    Stopped(*stopped)
-                )
-            }
-            Self::MeanAnywhere {
-                runs,
-                stopped,
-                seconds,
-            } => {
-                write!(
-                    f,
-                    "mean of {runs} executions on other resources, scaled by their rates{}: {seconds:.1} s",
-                    Stopped(*stopped)
-                )
+                let place = if *elsewhere {
+                    "other resources, scaled by their rates"
+                } else {
+                    "this resource"
+                };
+                let stopped = Stopped(*stopped);
+                write!(f, "mean of {runs} executions on {place}{stopped}: {seconds:.1} s")
             }
             Self::Requested { seconds } => write!(f, "the requester's own duration: {seconds:.1} s"),
             Self::Default { seconds } => write!(f, "the template's duration: {seconds:.1} s"),

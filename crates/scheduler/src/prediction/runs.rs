@@ -118,12 +118,8 @@ impl<K: Ord + Clone> Runs<K> {
         let mut rest = 1.0;
         for (depth, history) in histories.iter().enumerate().rev() {
             let decay: f64 = if depth == 0 { 1.0 } else { DECAY };
-            let mut weights = Vec::with_capacity(history.len());
-            let mut weight = 1.0;
-            for _ in 0..history.len() {
-                weights.push(weight);
-                weight *= decay;
-            }
+            let weights = std::iter::successors(Some(1.0), |weight| Some(weight * decay));
+            let weights: Vec<f64> = weights.take(history.len()).collect();
             let effective: f64 = weights.iter().sum();
             let share = if depth == 0 {
                 rest
@@ -224,14 +220,9 @@ pub fn events(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
         order.push((span.end.max(span.start + 1), false, run));
     }
     order.sort_unstable();
-    order
-        .into_iter()
-        .map(|(_, asked, run)| {
-            if asked {
-                Event::Asked(run)
-            } else {
-                Event::Ended(run)
-            }
-        })
-        .collect()
+    let event = |(_, asked, run)| {
+        let event = if asked { Event::Asked } else { Event::Ended };
+        event(run)
+    };
+    order.into_iter().map(event).collect()
 }

@@ -2,7 +2,7 @@
 
 mod relaxations;
 
-pub use relaxations::{Bounds, Relaxation, relaxations};
+pub use relaxations::{Bounds, Relaxation};
 
 /// The reason of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

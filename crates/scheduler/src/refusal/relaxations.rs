@@ -81,15 +81,11 @@ impl Relaxation {
 }
 
 /// The relaxations of `request` on the plan `tree`: every single one; where there is no single one, the joint one that keeps most
-/// nodes. Empty for a request that fits as it is.
+/// nodes. Empty for a request that fits as it is. With few `visits` of blocks of the tree a relaxation may be missing, or be more
+/// than is needed.
 ///
 /// A handful of first fits for the times, and one for each halving of the nodes and of the duration.
-pub fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {
-    relaxations_within(tree, request, bounds, u64::MAX)
-}
-
-/// [`relaxations`] found with this many visits of blocks of the tree: a relaxation may be missing, or be more than is needed.
-fn relaxations_within(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
+fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
     let search = Search {
         tree,
         request,
@@ -131,12 +127,13 @@ fn relaxations_within(tree: &SlotTree, request: &Request, bounds: &Bounds, visit
 }
 
 impl Schedule {
-    /// [`relaxations`] of a request that was refused, as far as the schedule's budget allows. None of them starts before the
+    /// The relaxations of a request that was refused: every single one; where there is no single one, the joint one that keeps most
+    /// nodes, as far as the schedule's budget allows. None of them starts before the
     /// schedule's present.
     pub fn relaxations(&self, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {
         let times = Interval::new(bounds.times.start.max(self.now()), bounds.times.end);
         let visits = self.work_to_explain().visits();
-        relaxations_within(self.tree(), request, &Bounds { times, ..*bounds }, visits)
+        relaxations(self.tree(), request, &Bounds { times, ..*bounds }, visits)
     }
 }
 

@@ -188,14 +188,6 @@ impl SlotTree {
         self.capacity.cast_unsigned()
     }
 
-    /// The free nodes at second `t`. O(log n).
-    pub fn free_at(&self, t: Time) -> u32 {
-        let t = t.0.clamp(Time::MIN.0, Time::MAX.0);
-        let at = self.find(t);
-        let free = self.blocks[at.node as usize].free[self.slot_at(at.node, t)];
-        (free + self.base(at)).cast_unsigned()
-    }
-
     /// The free nodes at the worst second of `interval`; the capacity when it is empty. O(log n).
     pub fn min_free(&self, interval: Interval) -> u32 {
         if interval.is_empty() {

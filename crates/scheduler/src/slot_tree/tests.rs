@@ -268,7 +268,10 @@ fn compare(tree: &SlotTree, naive: &PerSecond) {
         tree.min_free(interval),
         *naive.free[inside.clone()].iter().min().unwrap()
     );
-    assert_eq!(tree.free_at(interval.start), naive.free[inside.start]);
+    assert_eq!(
+        tree.min_free(Interval::of(interval.start, 1)),
+        naive.free[inside.start]
+    );
     let busy = |range: std::ops::Range<usize>| -> u64 {
         naive.free[range]
             .iter()

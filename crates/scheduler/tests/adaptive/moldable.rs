@@ -36,8 +36,6 @@ fn constant_work_is_covered_and_a_table_is_taken_as_it_is() {
     assert_eq!(listed(&shapes), [(5, 30), (2, 50)]);
     assert_eq!(shapes.largest(), (5, 30));
     assert_eq!(shapes.smallest(), (2, 50));
-    assert_eq!(shapes.shortest(4), Some(50));
-    assert_eq!(shapes.shortest(1), None);
     assert_eq!(shapes.duration(5, 100_000), Some(3));
     assert_eq!(shapes.duration(4, 100_000), None);
 }

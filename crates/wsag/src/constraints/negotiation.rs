@@ -1,11 +1,12 @@
 //! Negotiation constraints: the demands of the maker of an offer on the answer (GFD.193, section 5).
 
+use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
-use crate::constraints::{ITEMS_MAX, Item, Report, is_broken, terms_of};
+use crate::constraints::whole::{Constraint, terms_of};
 use crate::document::Document;
-use crate::expression::{Parsed, Variables};
+use crate::expression::Variables;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
-use crate::rules;
+use crate::reader::Check;
 use crate::violation::{Violation, ViolationKind, shortened};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
@@ -13,7 +14,7 @@ use crate::violation::{Violation, ViolationKind, shortened};
 /// They come from a stranger, and so does the answer perhaps: the work of comparing them is counted.
 pub struct CompiledConstraints {
     items: Vec<(Requirement, Option<i64>, Item)>,
-    constraints: Vec<(String, Parsed)>,
+    constraints: Vec<Constraint>,
     problems: Vec<Violation>,
 }
 
@@ -38,42 +39,34 @@ impl CompiledConstraints {
             constraints: Vec::new(),
             problems: Vec::new(),
         };
-        if constraints.items.len() + constraints.constraints.len() > ITEMS_MAX {
-            compiled.problem(
-                "",
-                format!("an offer may have {ITEMS_MAX} items and constraints at most"),
-            );
+        let (items, expressions) = (&constraints.items, &constraints.constraints);
+        if items.len() + expressions.len() > ITEMS_MAX {
+            let message = format!("an offer may have {ITEMS_MAX} items and constraints at most");
+            compiled.problem("", message);
             return compiled;
         }
-        let items = constraints.items.len();
-        for (nth, item) in constraints.items.iter().enumerate() {
+        for (nth, item) in items.iter().enumerate() {
             match compile_item(item) {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
                     let message = format!("item {:?}: {message}", shortened(&item.name));
-                    compiled.problem(&placed("Item", nth, items), message);
+                    compiled.problem(&placed("Item", nth, items.len()), message);
                 }
             }
         }
         let variables = Variables::predefined();
-        let expressions = constraints.constraints.len();
-        for (nth, expression) in constraints.constraints.iter().enumerate() {
-            let text = expression.text.trim().to_owned();
-            match Parsed::of(expression, &variables) {
-                Ok(parsed) => compiled.constraints.push((text, parsed)),
-                Err(error) => {
-                    let message = format!("{:?} cannot be evaluated: {error}", shortened(&text));
-                    compiled.problem(&placed("Constraint", nth, expressions), message);
-                }
+        for (nth, expression) in expressions.iter().enumerate() {
+            match Constraint::read(expression, &variables) {
+                Ok(constraint) => compiled.constraints.push(constraint),
+                Err(message) => compiled.problem(&placed("Constraint", nth, expressions.len()), message),
             }
         }
         compiled
     }
 
     fn problem(&mut self, below: &str, message: String) {
-        let path = format!("/wsag-neg:NegotiationConstraints{below}");
         self.problems.push(Violation {
-            path,
+            path: format!("/wsag-neg:NegotiationConstraints{below}"),
             kind: ViolationKind::NotEvaluable,
             message,
         });
@@ -87,39 +80,33 @@ impl CompiledConstraints {
 
     /// Checks the first offer of a document, in any message, against every constraint.
     pub fn check(&self, document: &Document<'_>) -> Vec<Outcome> {
-        let Some(offer) = rules::offers(document).into_iter().next() else {
+        let Some(offer) = document.offers().into_iter().next() else {
             return Vec::new();
         };
         let view = View::new(offer);
         let items = self.items.iter().map(|(requirement, importance, item)| {
-            let mut violations = Vec::new();
-            item.check(
-                &view,
-                &mut Report {
-                    found: &mut violations,
-                },
-            );
+            let mut check = Check::default();
+            item.check(&view, &mut check);
             Outcome {
                 name: item.name.clone(),
                 requirement: *requirement,
                 importance: *importance,
-                violations,
+                violations: check.into_violations(),
             }
         });
-        let terms = terms_of(offer);
+        let terms = terms_of(&view);
         let ways = terms.alternatives();
-        let constraints = self.constraints.iter().map(|(text, constraint)| {
-            let broken = is_broken(constraint, ways.as_deref());
-            let violation = || Violation {
-                path: offer.path(),
-                kind: ViolationKind::Constraint,
-                message: format!("the offer that is answered demands: {text}"),
-            };
+        let constraints = self.constraints.iter().map(|constraint| {
+            let mut check = Check::default();
+            if constraint.is_broken(ways.as_deref()) {
+                let message = format!("the offer that is answered demands: {}", constraint.text);
+                check.add(ViolationKind::Constraint, offer, message);
+            }
             Outcome {
-                name: text.clone(),
+                name: constraint.text.clone(),
                 requirement: Requirement::Required,
                 importance: None,
-                violations: broken.then(violation).into_iter().collect(),
+                violations: check.into_violations(),
             }
         });
         items.chain(constraints).collect()
@@ -138,6 +125,5 @@ fn placed(local: &str, nth: usize, count: usize) -> String {
 
 fn compile_item(item: &NegotiationItem) -> Result<Item, String> {
     let document = Document::written(item.source.as_str()).map_err(|error| error.to_string())?;
-    let node = document.root().ok_or("it is empty")?;
-    Item::read(node)
+    Item::read(document.root())
 }

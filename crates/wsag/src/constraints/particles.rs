@@ -10,6 +10,7 @@ use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
 use crate::document::Node;
 use crate::ns::{self, XS};
+use crate::reader::qualified;
 
 /// Most steps that matching the children of one element may take.
 const STEPS_MAX: usize = 100_000;
@@ -46,6 +47,15 @@ enum Content {
     Children(Box<Particle>),
 }
 
+impl Term {
+    fn members(&self) -> &[Particle] {
+        match self {
+            Term::Element(_) | Term::Any => &[],
+            Term::Sequence(members) | Term::Choice(members) | Term::All(members) => members,
+        }
+    }
+}
+
 impl Particle {
     /// Whether a node of a template is a particle.
     pub(crate) fn is_particle(node: Node<'_>) -> bool {
@@ -60,10 +70,8 @@ impl Particle {
         if nesting > NESTING_MAX {
             return Err(format!("particles may be nested {NESTING_MAX} deep at most"));
         }
-        let least = occurs(node, "minOccurs")?
-            .unwrap_or(Some(1))
-            .ok_or("minOccurs must be a number")?;
-        let most = occurs(node, "maxOccurs")?.unwrap_or(Some(1));
+        let least = occurs(node, "minOccurs")?.ok_or("minOccurs must be a number")?;
+        let most = occurs(node, "maxOccurs")?;
         if most.is_some_and(|most| most < least) {
             return Err("maxOccurs is less than minOccurs".to_owned());
         }
@@ -87,17 +95,11 @@ impl Particle {
         {
             return Err("xs:all may only have elements that occur at most once".to_owned());
         }
-        let size = match &term {
-            Term::Element(_) | Term::Any => 1,
-            Term::Sequence(members) | Term::Choice(members) | Term::All(members) => {
-                1 + members.iter().map(|member| member.size).sum::<usize>()
-            }
-        };
         Ok(Particle {
             least,
             most,
+            size: 1 + term.members().iter().map(|member| member.size).sum::<usize>(),
             term,
-            size,
         })
     }
 
@@ -156,10 +158,10 @@ impl Particle {
     fn find(&self, child: Node<'_>, namespace: &str) -> Option<&Element> {
         match &self.term {
             Term::Element(element) => element.matches(child, namespace).then_some(element),
-            Term::Sequence(members) | Term::Choice(members) | Term::All(members) => {
-                members.iter().find_map(|member| member.find(child, namespace))
-            }
-            Term::Any => None,
+            term => term
+                .members()
+                .iter()
+                .find_map(|member| member.find(child, namespace)),
         }
     }
 
@@ -170,10 +172,9 @@ impl Particle {
             format!("({})", described.join(separator))
         };
         let term = match &self.term {
-            Term::Element(element) => match element.namespace.as_deref().and_then(ns::prefix_of) {
-                Some(prefix) => format!("{prefix}:{}", element.local),
-                None => element.local.clone(),
-            },
+            Term::Element(element) => {
+                qualified(element.namespace.as_deref().unwrap_or_default(), &element.local)
+            }
             Term::Sequence(members) => join(members, ", "),
             Term::Choice(members) => join(members, " or "),
             Term::All(members) => join(members, " and "),
@@ -190,14 +191,12 @@ impl Particle {
     }
 }
 
-/// `minOccurs` or `maxOccurs`: absent, unbounded (an inner None), or a number.
-#[expect(clippy::option_option, reason = "absent, unbounded, or a number")]
-fn occurs(node: Node<'_>, name: &str) -> Result<Option<Option<usize>>, String> {
-    match node.attribute("", name) {
-        None => Ok(None),
-        Some("unbounded") => Ok(Some(None)),
-        Some(value) => match value.trim().parse() {
-            Ok(value) => Ok(Some(Some(value))),
+/// `minOccurs` or `maxOccurs`; none is unbounded.
+fn occurs(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
+    match node.attribute("", name).unwrap_or("1") {
+        "unbounded" => Ok(None),
+        number => match number.trim().parse() {
+            Ok(number) => Ok(Some(number)),
             Err(_) => Err(format!("{name} must be a number or unbounded")),
         },
     }
@@ -208,21 +207,13 @@ impl Element {
         let name = node.attribute("", "name").or_else(|| node.attribute("", "ref"));
         let name = name.ok_or("xs:element needs a name or a ref")?;
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
-        let known = || {
-            ns::PREFIXES
-                .iter()
-                .find(|(usual, _)| *usual == prefix)
-                .map(|(_, namespace)| *namespace)
-        };
         let namespace = match prefix {
             "" => None,
-            _ => Some(
-                node.resolve(prefix)
-                    .or_else(known)
-                    .ok_or("the prefix of an element is not declared")?,
-            ),
+            _ => node.resolve(prefix).or_else(|| ns::namespace_of(prefix)),
         };
-        let namespace = namespace.map(str::to_owned);
+        if namespace.is_none() && !prefix.is_empty() {
+            return Err("the prefix of an element is not declared".to_owned());
+        }
         let content = match node.attribute("", "type") {
             Some("xs:anyType") => Content::Anything,
             Some(name) => Content::Simple(Type::named(name, node)?),
@@ -236,7 +227,7 @@ impl Element {
             },
         };
         Ok(Element {
-            namespace,
+            namespace: namespace.map(str::to_owned),
             local: local.to_owned(),
             content,
         })
@@ -337,11 +328,8 @@ impl Run<'_, '_> {
     ) -> BTreeSet<usize> {
         let mut ends = BTreeSet::new();
         for start in starts {
-            if self
-                .children
-                .get(*start)
-                .is_some_and(|child| fits(*child, self.namespace))
-            {
+            let child = self.children.get(*start);
+            if child.is_some_and(|child| fits(*child, self.namespace)) {
                 self.furthest = self.furthest.max(start + 1);
                 ends.insert(start + 1);
             }

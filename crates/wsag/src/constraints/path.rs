@@ -119,12 +119,10 @@ impl<'t> Parser<'t, '_> {
         let descendant = kind == Kind::Element && self.take("descendant::");
         deep |= descendant;
         self.space();
-        let at = self.rest;
         let test = if kind == Kind::Element && self.function("text") {
             kind = Kind::Text;
             Test::ANY
         } else {
-            self.rest = at;
             self.test()?
         };
         let mut predicates = Vec::new();
@@ -154,17 +152,18 @@ impl<'t> Parser<'t, '_> {
         Kind::Element
     }
 
-    /// `name()`, if it comes next; else the caller goes back to before these characters.
+    /// Takes `name()`, if it comes next.
     fn function(&mut self, name: &str) -> bool {
-        if self.word() != Some(name) {
-            return false;
+        let at = self.rest;
+        let mut found = self.word() == Some(name);
+        for bracket in ["(", ")"] {
+            self.space();
+            found = found && self.take(bracket);
         }
-        self.space();
-        if !self.take("(") {
-            return false;
+        if !found {
+            self.rest = at;
         }
-        self.space();
-        self.take(")")
+        found
     }
 
     fn word(&mut self) -> Option<&'t str> {
@@ -209,7 +208,6 @@ impl<'t> Parser<'t, '_> {
     fn predicate(&mut self) -> Result<Predicate, String> {
         self.space();
         let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
-        let at = self.rest;
         let predicate = if digits > 0 {
             let position = self.rest[..digits].parse();
             self.rest = &self.rest[digits..];
@@ -217,7 +215,6 @@ impl<'t> Parser<'t, '_> {
         } else if self.function("last") {
             Predicate::Last
         } else {
-            self.rest = at;
             Predicate::Holds(self.any(0)?)
         };
         self.space();
@@ -293,15 +290,11 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn subject(&mut self) -> Result<Subject, String> {
-        let at = self.rest;
-        for (name, subject) in [
-            ("local-name", Subject::LocalName),
-            ("namespace-uri", Subject::NamespaceUri),
-        ] {
-            if self.function(name) {
-                return Ok(subject);
-            }
-            self.rest = at;
+        if self.function("local-name") {
+            return Ok(Subject::LocalName);
+        }
+        if self.function("namespace-uri") {
+            return Ok(Subject::NamespaceUri);
         }
         let kind = self.axis();
         self.space();

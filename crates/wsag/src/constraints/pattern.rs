@@ -39,6 +39,7 @@ enum State {
 }
 
 /// A set of characters.
+#[derive(Default)]
 struct Class {
     negated: bool,
     members: Vec<Member>,
@@ -123,23 +124,19 @@ impl Pattern {
     fn emit(&mut self, part: &Part) -> Result<(), String> {
         match part {
             Part::Class(class) => drop(self.push(State::Take(*class))?),
-            Part::Sequence(parts) => {
-                for part in parts {
-                    self.emit(part)?;
-                }
-            }
+            Part::Sequence(parts) => parts.iter().try_for_each(|part| self.emit(part))?,
             Part::Choice(parts) => {
+                let Some((last, before)) = parts.split_last() else {
+                    return Ok(());
+                };
                 let mut ends = Vec::new();
-                for (index, part) in parts.iter().enumerate() {
-                    if index + 1 == parts.len() {
-                        self.emit(part)?;
-                        break;
-                    }
+                for part in before {
                     let split = self.push(State::Split(0))?;
                     self.emit(part)?;
                     ends.push(self.push(State::Jump(0))?);
                     self.states[split] = State::Split(self.states.len());
                 }
+                self.emit(last)?;
                 for end in ends {
                     self.states[end] = State::Jump(self.states.len());
                 }
@@ -153,17 +150,14 @@ impl Pattern {
         for _ in 0..least {
             self.emit(part)?;
         }
-        let Some(most) = most else {
-            let split = self.push(State::Split(0))?;
-            self.emit(part)?;
-            self.push(State::Jump(split))?;
-            self.states[split] = State::Split(self.states.len());
-            return Ok(());
-        };
         let mut splits = Vec::new();
-        for _ in least..most {
+        // A repetition without end goes back to before it.
+        for _ in least..most.unwrap_or(least + 1) {
             splits.push(self.push(State::Split(0))?);
             self.emit(part)?;
+        }
+        if let (None, [split]) = (most, &splits[..]) {
+            self.push(State::Jump(*split))?;
         }
         for split in splits {
             self.states[split] = State::Split(self.states.len());
@@ -178,51 +172,36 @@ impl Pattern {
     pub(super) fn matches(&self, value: &str, view: &View<'_>) -> Result<bool, String> {
         // All states may be reached before the first character.
         view.charge(1 + self.states.len())?;
-        let mut reached = Reached {
-            states: Vec::new(),
-            // Zero is before the first round.
-            last_seen: vec![0; self.states.len()],
-            round: 1,
-        };
-        reached.add(0, &self.states);
-        for c in value.chars() {
-            view.charge(1 + reached.states.len())?;
-            let before = std::mem::take(&mut reached.states);
-            reached.round += 1;
-            for state in before {
+        // For each state the round in which it was last reached: a look costs the same however many there are.
+        let mut last_seen = vec![0; self.states.len()];
+        let mut reached = Vec::new();
+        self.reach(0, (1, &mut last_seen), &mut reached);
+        for (round, c) in (2..).zip(value.chars()) {
+            view.charge(1 + reached.len())?;
+            for state in std::mem::take(&mut reached) {
                 if let State::Take(class) = self.states[state]
                     && self.classes[class].has(c)
                 {
-                    reached.add(state + 1, &self.states);
+                    self.reach(state + 1, (round, &mut last_seen), &mut reached);
                 }
             }
-            if reached.states.is_empty() {
+            if reached.is_empty() {
                 return Ok(false);
             }
         }
         let accepts = |state: &usize| matches!(self.states[*state], State::Accept);
-        Ok(reached.states.iter().any(accepts))
+        Ok(reached.iter().any(accepts))
     }
-}
 
-/// The states that can be reached so far.
-struct Reached {
-    states: Vec<usize>,
-    last_seen: Vec<usize>,
-    round: usize,
-}
-
-impl Reached {
-    /// Adds a state, and the states that it goes to without a character.
-    fn add(&mut self, state: usize, states: &[State]) {
+    /// Adds a state in a round, and the states that it goes to without a character.
+    fn reach(&self, state: usize, (round, last_seen): (usize, &mut [usize]), reached: &mut Vec<usize>) {
         let mut todo = vec![state];
         while let Some(state) = todo.pop() {
-            if self.last_seen[state] == self.round {
+            if std::mem::replace(&mut last_seen[state], round) == round {
                 continue;
             }
-            self.last_seen[state] = self.round;
-            self.states.push(state);
-            match states[state] {
+            reached.push(state);
+            match self.states[state] {
                 State::Split(other) => todo.extend([other, state + 1]),
                 State::Jump(other) => todo.push(other),
                 State::Take(_) | State::Accept => {}
@@ -303,6 +282,13 @@ impl Parser<'_> {
         rest.is_some()
     }
 
+    fn require(&mut self, literal: &str) -> Result<(), String> {
+        if self.take(literal) {
+            return Ok(());
+        }
+        Err(self.unexpected(literal))
+    }
+
     fn unexpected(&self, expected: &str) -> String {
         match self.peek() {
             Some(c) => format!("{expected} is expected and not {c:?}"),
@@ -315,17 +301,15 @@ impl Parser<'_> {
         if nesting > NESTING_MAX {
             return Err(format!("groups may be nested {NESTING_MAX} deep at most"));
         }
-        let mut branches = vec![self.branch(nesting)?];
+        let first = self.branch(nesting)?;
+        if self.peek() != Some('|') {
+            return Ok(first);
+        }
+        let mut branches = vec![first];
         while self.take("|") {
             branches.push(self.branch(nesting)?);
         }
-        Ok(match branches.pop() {
-            Some(only) if branches.is_empty() => only,
-            last => {
-                branches.extend(last);
-                Part::Choice(branches)
-            }
-        })
+        Ok(Part::Choice(branches))
     }
 
     fn branch(&mut self, nesting: usize) -> Result<Part, String> {
@@ -342,80 +326,55 @@ impl Parser<'_> {
     }
 
     fn atom(&mut self, nesting: usize) -> Result<Part, String> {
-        let member = match self.peek() {
-            Some('(') => {
-                self.next();
-                let part = self.choice(nesting + 1)?;
-                return if self.take(")") {
-                    Ok(part)
-                } else {
-                    Err(self.unexpected(")"))
-                };
+        if matches!(
+            self.peek(),
+            None | Some('?' | '*' | '+' | ')' | ']' | '{' | '}' | '|')
+        ) {
+            return Err(self.unexpected("a character, a class or a group"));
+        }
+        let class = if self.take("(") {
+            let part = self.choice(nesting + 1)?;
+            return self.require(")").map(|()| part);
+        } else if self.take("[") {
+            self.class(nesting + 1)?
+        } else if self.take(".") {
+            Class {
+                negated: true,
+                members: vec![Member::Range('\n', '\n'), Member::Range('\r', '\r')],
+                without: None,
             }
-            Some('[') => {
-                self.next();
-                let class = self.class(nesting + 1)?;
-                return Ok(self.part(class));
-            }
-            Some('.') => {
-                self.next();
-                let negated = Class {
-                    negated: true,
-                    members: vec![Member::Range('\n', '\n'), Member::Range('\r', '\r')],
-                    without: None,
-                };
-                return Ok(self.part(negated));
-            }
-            Some('\\') => {
-                self.next();
-                self.escaped()?
-            }
-            None | Some('?' | '*' | '+' | ')' | ']' | '{' | '}' | '|') => {
-                return Err(self.unexpected("a character, a class or a group"));
-            }
-            Some(c) => {
-                self.next();
-                Member::Range(c, c)
+        } else {
+            Class {
+                members: vec![self.character()?],
+                ..Class::default()
             }
         };
-        Ok(self.part(Class {
-            negated: false,
-            members: vec![member],
-            without: None,
-        }))
-    }
-
-    fn part(&mut self, class: Class) -> Part {
         self.classes.push(class);
-        Part::Class(self.classes.len() - 1)
+        Ok(Part::Class(self.classes.len() - 1))
     }
 
     fn quantified(&mut self, part: Part) -> Result<Part, String> {
-        let (least, most) = match self.peek() {
-            Some('?') => (0, Some(1)),
-            Some('*') => (0, None),
-            Some('+') => (1, None),
-            Some('{') => {
-                self.next();
-                let least = self.number()?;
-                let most = if !self.take(",") {
-                    Some(least)
-                } else if self.peek() == Some('}') {
-                    None
-                } else {
-                    Some(self.number()?)
-                };
-                if self.peek() != Some('}') {
-                    return Err(self.unexpected("}"));
-                }
-                if most.is_some_and(|most| most < least) {
-                    return Err("a repetition ends below its start".to_owned());
-                }
-                (least, most)
+        let (least, most) = if self.take("?") {
+            (0, Some(1))
+        } else if self.take("*") {
+            (0, None)
+        } else if self.take("+") {
+            (1, None)
+        } else if self.take("{") {
+            let least = self.number()?;
+            let most = match (self.take(","), self.peek()) {
+                (false, _) => Some(least),
+                (true, Some('}')) => None,
+                (true, _) => Some(self.number()?),
+            };
+            self.require("}")?;
+            if most.is_some_and(|most| most < least) {
+                return Err("a repetition ends below its start".to_owned());
             }
-            _ => return Ok(part),
+            (least, most)
+        } else {
+            return Ok(part);
         };
-        self.next();
         Ok(Part::Repeat(Box::new(part), least, most))
     }
 
@@ -472,18 +431,13 @@ impl Parser<'_> {
         }
         let mut class = Class {
             negated: self.take("^"),
-            members: Vec::new(),
-            without: None,
+            ..Class::default()
         };
         loop {
             if !class.members.is_empty() {
                 if self.take("-[") {
                     class.without = Some(Box::new(self.class(nesting + 1)?));
-                    return if self.take("]") {
-                        Ok(class)
-                    } else {
-                        Err(self.unexpected("]"))
-                    };
+                    return self.require("]").map(|()| class);
                 }
                 if self.take("]") {
                     return Ok(class);
@@ -512,16 +466,18 @@ impl Parser<'_> {
 
     /// A character or a set in a class.
     fn member(&mut self) -> Result<Member, String> {
-        match self.peek() {
-            Some('\\') => {
-                self.next();
-                self.escaped()
-            }
-            None | Some('[' | ']') => Err(self.unexpected("a character of a class")),
-            Some(c) => {
-                self.next();
-                Ok(Member::Range(c, c))
-            }
+        if matches!(self.peek(), None | Some('[' | ']')) {
+            return Err(self.unexpected("a character of a class"));
         }
+        self.character()
+    }
+
+    /// The next character, or the set that it stands for after a backslash.
+    fn character(&mut self) -> Result<Member, String> {
+        if self.take("\\") {
+            return self.escaped();
+        }
+        let c = self.next().ok_or_else(|| self.unexpected("a character"))?;
+        Ok(Member::Range(c, c))
     }
 }

@@ -3,12 +3,14 @@
 //! The cost is about one walk of the offer for each step, and counted. An offer is evaluated where it stands, inside another message
 //! too.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::document::Node;
 use crate::ns::WSAG;
+use crate::reader::qualified;
 
 /// Paths from the root, joined by `|`.
 pub(crate) struct Paths(pub(super) Vec<Vec<Step>>);
@@ -186,6 +188,23 @@ impl Paths {
 }
 
 impl<'d> Selected<'d> {
+    /// The element that it is or belongs to, and its path from there on.
+    pub(super) fn place(&self) -> (Node<'d>, String) {
+        match self {
+            Selected::Element(node) | Selected::Text(node, _) => (*node, String::new()),
+            Selected::Attribute(owner, namespace, name, _) => {
+                (*owner, format!("/@{}", qualified(namespace, name)))
+            }
+        }
+    }
+
+    pub(super) fn value(&self) -> Cow<'d, str> {
+        match self {
+            Selected::Element(node) => node.deep_text(),
+            Selected::Attribute(.., value) | Selected::Text(_, value) => Cow::Borrowed(value),
+        }
+    }
+
     /// The key by which two nodes are the same.
     fn identity(&self) -> (u32, Option<(&'d str, &'d str)>, usize) {
         match self {
@@ -363,21 +382,14 @@ impl Condition {
     fn holds<'d>(&self, node: Node<'d>, view: &View<'d>) -> Result<bool, String> {
         view.charge(1)?;
         match self {
-            Condition::Any(members) => {
+            Condition::Any(members) | Condition::All(members) => {
+                let decisive = matches!(self, Condition::Any(_));
                 for member in members {
-                    if member.holds(node, view)? {
-                        return Ok(true);
+                    if member.holds(node, view)? == decisive {
+                        return Ok(decisive);
                     }
                 }
-                Ok(false)
-            }
-            Condition::All(members) => {
-                for member in members {
-                    if !member.holds(node, view)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
+                Ok(!decisive)
             }
             Condition::Not(inner) => Ok(!inner.holds(node, view)?),
             Condition::Has(subject, comparison) => subject.compares(node, comparison.as_ref(), view),

@@ -6,6 +6,7 @@ use crate::constraints::pattern::Pattern;
 use crate::constraints::steps::View;
 use crate::datatypes::{Decimal, double};
 use crate::document::Node;
+use crate::guard::{is_name_char, is_name_start};
 use crate::ns::XS;
 use crate::reader::collapse;
 use crate::time::{DateTime, Duration};
@@ -40,55 +41,39 @@ enum Order {
 pub(crate) struct Builtin {
     name: &'static str,
     order: Order,
-    /// Whether white space is kept.
-    preserves: bool,
     /// Least and greatest value of the integer types; a type with either has no fraction.
     integer: Option<(&'static str, &'static str)>,
 }
 
-const fn text(name: &'static str, preserves: bool) -> Builtin {
-    Builtin {
-        name,
-        order: Order::Text,
-        preserves,
-        integer: None,
-    }
-}
-
-const fn ordered(name: &'static str, order: Order) -> Builtin {
-    Builtin {
-        name,
-        order,
-        preserves: false,
-        integer: None,
-    }
+const fn builtin(name: &'static str, order: Order) -> Builtin {
+    let integer = None;
+    Builtin { name, order, integer }
 }
 
 const fn integer(name: &'static str, least: &'static str, greatest: &'static str) -> Builtin {
+    let integer = Some((least, greatest));
     Builtin {
-        name,
-        order: Order::Decimal,
-        preserves: false,
-        integer: Some((least, greatest)),
+        integer,
+        ..builtin(name, Order::Decimal)
     }
 }
 
 /// The built-in types that values of the protocol's terms have.
 static BUILTINS: [Builtin; 25] = [
-    text("string", true),
-    text("normalizedString", false),
-    text("token", false),
-    text("anyURI", false),
-    text("anySimpleType", true),
-    text("NMTOKEN", false),
-    text("NCName", false),
-    text("language", false),
-    ordered("boolean", Order::Boolean),
-    ordered("decimal", Order::Decimal),
-    ordered("double", Order::Double),
-    ordered("float", Order::Double),
-    ordered("dateTime", Order::DateTime),
-    ordered("duration", Order::Duration),
+    builtin("string", Order::Text),
+    builtin("normalizedString", Order::Text),
+    builtin("token", Order::Text),
+    builtin("anyURI", Order::Text),
+    builtin("anySimpleType", Order::Text),
+    builtin("NMTOKEN", Order::Text),
+    builtin("NCName", Order::Text),
+    builtin("language", Order::Text),
+    builtin("boolean", Order::Boolean),
+    builtin("decimal", Order::Decimal),
+    builtin("double", Order::Double),
+    builtin("float", Order::Double),
+    builtin("dateTime", Order::DateTime),
+    builtin("duration", Order::Duration),
     integer("integer", "", ""),
     integer("long", "-9223372036854775808", "9223372036854775807"),
     integer("int", "-2147483648", "2147483647"),
@@ -116,13 +101,15 @@ pub(crate) struct Facets {
     white_space: Option<WhiteSpace>,
 }
 
-#[derive(Clone, Copy)]
-enum Bound {
-    MinInclusive,
-    MinExclusive,
-    MaxInclusive,
-    MaxExclusive,
-}
+/// A facet that bounds values: its name, the order to the bound that it allows, and its words.
+type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
+
+const BOUNDS: [Bound; 4] = [
+    ("minInclusive", Ordering::is_ge, "at least"),
+    ("minExclusive", Ordering::is_gt, "more than"),
+    ("maxInclusive", Ordering::is_le, "at most"),
+    ("maxExclusive", Ordering::is_lt, "less than"),
+];
 
 #[derive(Clone, Copy)]
 enum WhiteSpace {
@@ -166,18 +153,13 @@ impl Type {
             }))),
             (XS, "union") => {
                 let named = kind.attribute("", "memberTypes").unwrap_or_default();
-                let mut members = Vec::new();
-                for name in named.split_ascii_whitespace() {
-                    members.push(Type::named(name, kind)?);
-                }
-                for child in kind.children().filter(|child| child.is(XS, "simpleType")) {
-                    members.push(Type::read(child)?);
-                }
+                let named = named.split_ascii_whitespace().map(|name| Type::named(name, kind));
+                let inner = kind.children().filter(|child| child.is(XS, "simpleType"));
+                let members: Vec<Type> = named.chain(inner.map(Type::read)).collect::<Result<_, _>>()?;
                 if members.is_empty() {
-                    Err("a union needs a member".to_owned())
-                } else {
-                    Ok(Type::Union(members))
+                    return Err("a union needs a member".to_owned());
                 }
+                Ok(Type::Union(members))
             }
             _ => Err(format!("{} is not known in a simple type", kind.name())),
         }
@@ -185,17 +167,15 @@ impl Type {
 
     /// A type with facets, or the type itself where there are none.
     pub(crate) fn restricted<'d>(base: Type, nodes: impl Iterator<Item = Node<'d>>) -> Result<Type, String> {
+        let mut nodes = nodes.peekable();
+        if nodes.peek().is_none() {
+            return Ok(base);
+        }
         let mut facets = Facets::default();
-        let mut any = false;
         for node in nodes {
             facets.add(&base, node)?;
-            any = true;
         }
-        Ok(if any {
-            Type::Restriction(Box::new(base), facets)
-        } else {
-            base
-        })
+        Ok(Type::Restriction(Box::new(base), facets))
     }
 
     /// How values are compared; None where the type does not say.
@@ -210,7 +190,7 @@ impl Type {
 
     fn preserves_space(&self) -> bool {
         match self {
-            Type::Builtin(builtin) => builtin.preserves,
+            Type::Builtin(builtin) => builtin.preserves_space(),
             Type::Restriction(base, _) => base.preserves_space(),
             _ => false,
         }
@@ -269,7 +249,7 @@ impl Type {
     }
 }
 
-fn is_annotation(node: Node<'_>) -> bool {
+pub(super) fn is_annotation(node: Node<'_>) -> bool {
     node.is(XS, "annotation")
 }
 
@@ -283,21 +263,21 @@ pub(crate) fn single_child(node: Node<'_>) -> Result<Node<'_>, String> {
 }
 
 impl Builtin {
+    /// Whether white space is kept.
+    fn preserves_space(&self) -> bool {
+        matches!(self.name, "string" | "anySimpleType")
+    }
+
     fn check(&self, value: &str) -> Result<(), String> {
-        let value = if self.preserves {
+        let value = if self.preserves_space() {
             value.into()
         } else {
             collapse(value)
         };
         let valid = match self.order {
             Order::Text => match self.name {
-                "NCName" => {
-                    value.starts_with(crate::guard::is_name_start)
-                        && value.chars().all(crate::guard::is_name_char)
-                }
-                "NMTOKEN" => {
-                    !value.is_empty() && value.chars().all(|c| c == ':' || crate::guard::is_name_char(c))
-                }
+                "NCName" => value.starts_with(is_name_start) && value.chars().all(is_name_char),
+                "NMTOKEN" => !value.is_empty() && value.chars().all(|c| c == ':' || is_name_char(c)),
                 _ => true,
             },
             Order::Boolean => matches!(value.as_ref(), "true" | "false" | "1" | "0"),
@@ -342,17 +322,9 @@ fn compare(order: Order, one: &str, two: &str) -> Option<Ordering> {
 
 /// The order that the form of a value shows, for values without a type.
 fn order_of(value: &str) -> Order {
-    if Decimal::parse(value).is_some() {
-        Order::Decimal
-    } else if value.parse::<DateTime>().is_ok() {
-        Order::DateTime
-    } else if value.parse::<Duration>().is_ok() {
-        Order::Duration
-    } else if double(value).is_some() {
-        Order::Double
-    } else {
-        Order::Text
-    }
+    let mut orders = [Order::Decimal, Order::DateTime, Order::Duration, Order::Double].into_iter();
+    let found = orders.find(|order| compare(*order, value, value).is_some());
+    found.unwrap_or(Order::Text)
 }
 
 impl Facets {
@@ -371,10 +343,6 @@ impl Facets {
                 .map_err(|_| format!("xs:{name} needs a whole number"))
         };
         match name {
-            "minInclusive" => self.bound(Bound::MinInclusive, base, value)?,
-            "minExclusive" => self.bound(Bound::MinExclusive, base, value)?,
-            "maxInclusive" => self.bound(Bound::MaxInclusive, base, value)?,
-            "maxExclusive" => self.bound(Bound::MaxExclusive, base, value)?,
             "enumeration" => self.enumeration.push(value.to_owned()),
             "pattern" => self.patterns.push(Pattern::compile(value)?),
             "length" => self.length = Some(number()?),
@@ -390,7 +358,11 @@ impl Facets {
                     _ => return Err("xs:whiteSpace must be preserve, replace or collapse".to_owned()),
                 });
             }
-            _ => return Err(format!("xs:{name} is no facet that can be evaluated")),
+            _ => {
+                let bound = BOUNDS.iter().find(|(known, ..)| *known == name);
+                let bound = bound.ok_or_else(|| format!("xs:{name} is no facet that can be evaluated"))?;
+                self.bound(*bound, base, value)?;
+            }
         }
         Ok(())
     }
@@ -453,42 +425,24 @@ impl Facets {
             Type::List(_) => (value.split_ascii_whitespace().count(), "items"),
             _ => (value.chars().count(), "characters"),
         };
-        if self.length.is_some_and(|wanted| length != wanted) {
-            return Err(format!(
-                "{} {unit} are expected, not {length}",
-                self.length.unwrap_or_default()
-            ));
+        if let Some(wanted) = self.length.filter(|wanted| length != *wanted) {
+            return Err(format!("{wanted} {unit} are expected, not {length}"));
         }
-        if self.min_length.is_some_and(|least| length < least) {
-            return Err(format!(
-                "at least {} {unit} are expected",
-                self.min_length.unwrap_or_default()
-            ));
+        if let Some(least) = self.min_length.filter(|least| length < *least) {
+            return Err(format!("at least {least} {unit} are expected"));
         }
-        if self.max_length.is_some_and(|most| length > most) {
-            return Err(format!(
-                "at most {} {unit} are expected",
-                self.max_length.unwrap_or_default()
-            ));
+        if let Some(most) = self.max_length.filter(|most| length > *most) {
+            return Err(format!("at most {most} {unit} are expected"));
         }
         if self.total_digits.is_none() && self.fraction_digits.is_none() {
             return Ok(());
         }
         let decimal = Decimal::parse(value).ok_or("a decimal number is expected")?;
-        if self
-            .total_digits
-            .is_some_and(|most| decimal.total_digits() > most)
-        {
-            return Err(format!(
-                "at most {} digits are expected",
-                self.total_digits.unwrap_or_default()
-            ));
+        let exceeded = |digits: usize, most: Option<usize>| most.filter(|most| digits > *most);
+        if let Some(most) = exceeded(decimal.total_digits(), self.total_digits) {
+            return Err(format!("at most {most} digits are expected"));
         }
-        if self
-            .fraction_digits
-            .is_some_and(|most| decimal.fraction_digits() > most)
-        {
-            let most = self.fraction_digits.unwrap_or_default();
+        if let Some(most) = exceeded(decimal.fraction_digits(), self.fraction_digits) {
             return Err(format!("at most {most} digits after the point are expected"));
         }
         Ok(())
@@ -502,7 +456,7 @@ fn said(message: String, view: &View<'_>) -> Result<(), String> {
     Err(message)
 }
 
-fn check_bound(bound: Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
+fn check_bound((_, allows, words): Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
     let kind = match order {
         Order::DateTime => "a dateTime",
         Order::Duration => "a duration",
@@ -514,13 +468,7 @@ fn check_bound(bound: Bound, limit: &str, order: Order, value: &str) -> Result<(
             shortened(value)
         ));
     };
-    let (met, words) = match bound {
-        Bound::MinInclusive => (found.is_ge(), "at least"),
-        Bound::MinExclusive => (found.is_gt(), "more than"),
-        Bound::MaxInclusive => (found.is_le(), "at most"),
-        Bound::MaxExclusive => (found.is_lt(), "less than"),
-    };
-    if met {
+    if allows(found) {
         Ok(())
     } else {
         Err(format!("{words} {limit} is expected, not {}", shortened(value)))

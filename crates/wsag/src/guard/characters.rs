@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The character of `&name;`, if it is allowed.
-pub(super) fn referred(name: &str) -> Option<char> {
+pub(crate) fn referred(name: &str) -> Option<char> {
     let number = match name {
         "amp" => return Some('&'),
         "lt" => return Some('<'),

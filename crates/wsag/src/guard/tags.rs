@@ -13,6 +13,14 @@ struct Attribute<'a> {
     at: usize,
 }
 
+/// Refuses more than there may be.
+fn bounded(at: usize, count: usize, most: usize, of: &str) -> Outcome<()> {
+    if count > most {
+        return refuse(at, format!("more than {most} {of}"));
+    }
+    Ok(())
+}
+
 impl<'a> Scanner<'a> {
     pub(super) fn start_tag(&mut self) -> Outcome<()> {
         let start = self.at;
@@ -25,31 +33,21 @@ impl<'a> Scanner<'a> {
             );
         }
         self.elements += 1;
-        if self.elements > ELEMENTS_MAX {
-            return refuse(start, format!("more than {ELEMENTS_MAX} elements"));
-        }
+        bounded(start, self.elements, ELEMENTS_MAX, "elements")?;
         let bindings = self.bindings.len();
         let (attributes, empty) = self.attributes(bindings)?;
         self.check_prefixes(name, start, &attributes)?;
         if empty {
             self.bindings.truncate(bindings);
             // An empty element is one level deeper as well.
-            return Scanner::check_depth(start, self.open.len() + 1);
+            return bounded(start, self.open.len() + 1, DEPTH_MAX, "nested elements");
         }
         self.open.push(Open {
             name,
             at: start,
             bindings,
         });
-        Scanner::check_depth(start, self.open.len())
-    }
-
-    fn check_depth(at: usize, depth: usize) -> Outcome<()> {
-        if depth > DEPTH_MAX {
-            refuse(at, format!("more than {DEPTH_MAX} nested elements"))
-        } else {
-            Ok(())
-        }
+        bounded(start, self.open.len(), DEPTH_MAX, "nested elements")
     }
 
     /// The attributes up to the end of the start tag, and whether the tag is an empty element's.
@@ -62,14 +60,8 @@ impl<'a> Scanner<'a> {
                     self.at += 1;
                     return Ok((attributes, false));
                 }
-                Some(b'/') => {
-                    let closed = self.take("/>");
-                    return if closed {
-                        Ok((attributes, true))
-                    } else {
-                        refuse(self.at, "/ without > in a tag")
-                    };
-                }
+                Some(b'/') if self.take("/>") => return Ok((attributes, true)),
+                Some(b'/') => return refuse(self.at, "/ without > in a tag"),
                 None => return refuse(self.at, "the document ends inside a tag"),
                 Some(_) if !spaced => return refuse(self.at, "white space is expected before an attribute"),
                 Some(_) => self.attribute(bindings, &mut attributes)?,
@@ -95,14 +87,8 @@ impl<'a> Scanner<'a> {
         if attributes.iter().any(|other| other.name == name) {
             return refuse(at, format!("the attribute {name} occurs twice"));
         }
-        if attributes.len() == ATTRIBUTES_MAX {
-            return refuse(
-                at,
-                format!("more than {ATTRIBUTES_MAX} attributes on one element"),
-            );
-        }
         attributes.push(Attribute { name, at });
-        Ok(())
+        bounded(at, attributes.len(), ATTRIBUTES_MAX, "attributes on one element")
     }
 
     fn attribute_value(&mut self, name: &str) -> Outcome<&'a str> {
@@ -136,18 +122,14 @@ impl<'a> Scanner<'a> {
                 format!("the namespace prefix {prefix:?} is declared twice on one element"),
             );
         }
-        if own.len() == DECLARATIONS_MAX {
-            return refuse(
-                at,
-                format!("more than {DECLARATIONS_MAX} namespace declarations on one element"),
-            );
-        }
-        if self.bindings.len() == BINDINGS_MAX {
-            return refuse(
-                at,
-                format!("more than {BINDINGS_MAX} namespace declarations in scope"),
-            );
-        }
+        let (here, in_scope) = (own.len() + 1, self.bindings.len() + 1);
+        bounded(
+            at,
+            here,
+            DECLARATIONS_MAX,
+            "namespace declarations on one element",
+        )?;
+        bounded(at, in_scope, BINDINGS_MAX, "namespace declarations in scope")?;
         if name.len() > NAMESPACE_MAX {
             return refuse(at, format!("a namespace name of more than {NAMESPACE_MAX} bytes"));
         }

@@ -1,169 +1,120 @@
 //! Reading JSDL: known elements are read; an element that is not honoured is refused, with advice.
 
+use crate::datatypes::{boolean, number};
 use crate::document::Node;
 use crate::job::{
-    Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
-    PosixApplication, RangeValue, Resources,
+    Application, Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, PosixApplication, RangeValue,
+    Resources,
 };
+use crate::names::{Named, named};
 use crate::ns::{JSDL, JSDL_POSIX};
-use crate::reader::{Check, Sequence};
+use crate::reader::{Check, Children, simple};
 use crate::violation::ViolationKind;
 
 /// Reads a job; None only after a violation was added.
 pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
     check.attributes(node, &[("", "id")]);
-    let mut sequence = Sequence::of(check, node);
-    let description = sequence.required(check, JSDL, "JobDescription");
-    sequence.end(check);
-    read_description(check, description?)
-}
-
-fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
-    check.attributes(node, &[]);
-    refuse_unsupported(check, node);
-    let mut sequence = Sequence::of(check, node);
-    let mut job = JobDefinition::default();
-    if let Some(node) = sequence.optional(JSDL, "JobIdentification") {
-        check.attributes(node, &[]);
-        refuse_unsupported(check, node);
-        let mut sequence = Sequence::of(check, node);
-        job.job_name = sequence
-            .optional(JSDL, "JobName")
-            .and_then(|node| check.string(node));
-        job.description = sequence
-            .optional(JSDL, "Description")
-            .and_then(|node| check.string(node));
-        sequence.end(check);
-    }
-    if let Some(node) = sequence.optional(JSDL, "Application") {
-        job.application = Some(read_application(check, node)?);
-    }
-    if let Some(node) = sequence.optional(JSDL, "Resources") {
-        job.resources = read_resources(check, node);
-    }
-    for node in sequence.many(JSDL, "DataStaging") {
-        job.staging.extend(read_staging(check, node));
-    }
-    sequence.end(check);
-    Some(job)
-}
-
-fn read_application(check: &mut Check, node: Node<'_>) -> Option<Application> {
-    check.attributes(node, &[]);
-    refuse_unsupported(check, node);
-    let mut sequence = Sequence::of(check, node);
-    let name = sequence
-        .required(check, JSDL, "ApplicationName")
-        .and_then(|node| check.string(node));
-    let version = sequence
-        .optional(JSDL, "ApplicationVersion")
-        .and_then(|node| check.string(node));
-    let posix = sequence
-        .optional(JSDL_POSIX, "POSIXApplication")
-        .map(|node| read_posix(check, node));
-    sequence.end(check);
-    Some(Application {
-        name: name?,
-        version,
-        posix,
+    check.children_only(node, |children| {
+        children.required(JSDL, "JobDescription", read_description)
     })
 }
 
-fn read_posix(check: &mut Check, node: Node<'_>) -> PosixApplication {
+/// The children of an element of JSDL without attributes, of which some may not be honoured here.
+fn honoured<'d, T>(check: &mut Check, node: Node<'d>, read: impl FnOnce(&mut Children<'_, 'd>) -> T) -> T {
     check.attributes(node, &[]);
     refuse_unsupported(check, node);
-    let mut sequence = Sequence::of(check, node);
-    let arguments = sequence.many(JSDL_POSIX, "Argument");
-    let mut file = |name| {
-        sequence
-            .optional(JSDL_POSIX, name)
-            .and_then(|node| check.string(node))
-    };
-    let (input, output, error) = (file("Input"), file("Output"), file("Error"));
-    sequence.end(check);
-    let arguments = arguments
-        .into_iter()
-        .filter_map(|node| check.string(node))
-        .collect();
-    PosixApplication {
-        arguments,
-        input,
-        output,
-        error,
-    }
+    check.children_only(node, read)
 }
 
-fn read_resources(check: &mut Check, node: Node<'_>) -> Resources {
-    check.attributes(node, &[]);
-    refuse_unsupported(check, node);
-    let mut sequence = Sequence::of(check, node);
-    let mut resources = Resources::default();
-    if let Some(node) = sequence.optional(JSDL, "CPUArchitecture") {
-        check.attributes(node, &[]);
-        let mut sequence = Sequence::of(check, node);
-        let name = sequence.required(check, JSDL, "CPUArchitectureName");
-        sequence.end(check);
-        resources.cpu_architecture = name.and_then(|node| check.simple(node, |text| Ok(text.to_owned())));
-    }
-    for (kind, name, _) in FilterKind::NAMES {
-        if let Some(node) = sequence.optional(JSDL, name) {
-            let range = read_range(check, node);
-            resources.filters.push(Filter { kind, range });
-        }
-    }
-    resources.nodes = sequence
-        .optional(JSDL, "TotalResourceCount")
-        .map(|node| read_range(check, node));
-    sequence.end(check);
-    resources
-}
-
-pub(crate) fn read_range(check: &mut Check, node: Node<'_>) -> RangeValue {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let upper = sequence
-        .optional(JSDL, "UpperBoundedRange")
-        .and_then(|node| read_bound(check, node));
-    let lower = sequence
-        .optional(JSDL, "LowerBoundedRange")
-        .and_then(|node| read_bound(check, node));
-    let exact = sequence.many(JSDL, "Exact");
-    let ranges = sequence.many(JSDL, "Range");
-    sequence.end(check);
-    let exact = exact.into_iter().filter_map(|node| {
-        check.attributes(node, &[("", "epsilon")]);
-        let epsilon = check.read_attribute(node, ("", "epsilon"), double);
-        Some(Exact {
-            value: check.simple_only(node, double)?,
-            epsilon,
+fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+    honoured(check, node, |children| {
+        let identification = children.optional(JSDL, "JobIdentification", |check, node| {
+            honoured(check, node, |children| {
+                let name = children.optional(JSDL, "JobName", Check::string);
+                Some((name, children.optional(JSDL, "Description", Check::string)))
+            })
+        });
+        let (job_name, description) = identification.unwrap_or_default();
+        Some(JobDefinition {
+            job_name,
+            description,
+            application: children.optional(JSDL, "Application", read_application),
+            resources: children
+                .optional(JSDL, "Resources", read_resources)
+                .unwrap_or_default(),
+            staging: children.many(JSDL, "DataStaging", read_staging),
         })
-    });
-    let exact = exact.collect();
-    let ranges = ranges.into_iter().filter_map(|node| {
-        check.attributes(node, &[]);
-        let mut sequence = Sequence::of(check, node);
-        let lower = sequence
-            .required(check, JSDL, "LowerBound")
-            .and_then(|node| read_bound(check, node));
-        let upper = sequence
-            .required(check, JSDL, "UpperBound")
-            .and_then(|node| read_bound(check, node));
-        sequence.end(check);
-        Some((lower?, upper?))
-    });
-    RangeValue {
-        upper,
-        lower,
-        exact,
-        ranges: ranges.collect(),
-    }
+    })
+}
+
+fn read_application(check: &mut Check, node: Node<'_>) -> Option<Application> {
+    honoured(check, node, |children| {
+        let name = children.required(JSDL, "ApplicationName", Check::string);
+        Some(Application {
+            version: children.optional(JSDL, "ApplicationVersion", Check::string),
+            posix: children.optional(JSDL_POSIX, "POSIXApplication", read_posix),
+            name: name?,
+        })
+    })
+}
+
+fn read_posix(check: &mut Check, node: Node<'_>) -> Option<PosixApplication> {
+    honoured(check, node, |children| {
+        Some(PosixApplication {
+            arguments: children.many(JSDL_POSIX, "Argument", Check::string),
+            input: children.optional(JSDL_POSIX, "Input", Check::string),
+            output: children.optional(JSDL_POSIX, "Output", Check::string),
+            error: children.optional(JSDL_POSIX, "Error", Check::string),
+        })
+    })
+}
+
+fn read_resources(check: &mut Check, node: Node<'_>) -> Option<Resources> {
+    honoured(check, node, |children| {
+        let cpu_architecture = children.optional(JSDL, "CPUArchitecture", |check, node| {
+            check.children(node, |children| {
+                children.required(JSDL, "CPUArchitectureName", simple(str::parse))
+            })
+        });
+        let filters = FilterKind::NAMES.iter().filter_map(|(kind, _)| {
+            let range = children.optional(JSDL, kind.name(), read_range)?;
+            Some(Filter { kind: *kind, range })
+        });
+        Some(Resources {
+            cpu_architecture,
+            filters: filters.collect(),
+            nodes: children.optional(JSDL, "TotalResourceCount", read_range),
+        })
+    })
+}
+
+pub(crate) fn read_range(check: &mut Check, node: Node<'_>) -> Option<RangeValue> {
+    check.children(node, |children| {
+        Some(RangeValue {
+            upper: children.optional(JSDL, "UpperBoundedRange", read_bound),
+            lower: children.optional(JSDL, "LowerBoundedRange", read_bound),
+            exact: children.many(JSDL, "Exact", |check, node| {
+                check.attributes(node, &[("", "epsilon")]);
+                let epsilon = check.read_attribute(node, ("", "epsilon"), number);
+                let value = check.simple_only(node, number)?;
+                Some(Exact { value, epsilon })
+            }),
+            ranges: children.many(JSDL, "Range", |check, node| {
+                check.children(node, |children| {
+                    let lower = children.required(JSDL, "LowerBound", read_bound);
+                    let upper = children.required(JSDL, "UpperBound", read_bound);
+                    lower.zip(upper)
+                })
+            }),
+        })
+    })
 }
 
 fn read_bound(check: &mut Check, node: Node<'_>) -> Option<Bound> {
     check.attributes(node, &[("", "exclusiveBound")]);
     let exclusive = check.read_attribute(node, ("", "exclusiveBound"), boolean);
     Some(Bound {
-        value: check.simple_only(node, double)?,
+        value: check.simple_only(node, number)?,
         exclusive: exclusive.unwrap_or(false),
     })
 }
@@ -171,43 +122,23 @@ fn read_bound(check: &mut Check, node: Node<'_>) -> Option<Bound> {
 fn read_staging(check: &mut Check, node: Node<'_>) -> Option<DataStaging> {
     check.attributes(node, &[("", "name")]);
     refuse_unsupported(check, node);
-    let mut sequence = Sequence::of(check, node);
-    let file_name = sequence
-        .required(check, JSDL, "FileName")
-        .and_then(|node| check.string(node));
-    let flag = sequence.required(check, JSDL, "CreationFlag").and_then(|node| {
-        check.simple(node, |text| {
-            let known = CreationFlag::NAMES.iter().find(|(_, name)| *name == text);
-            known
-                .map(|(flag, _)| *flag)
-                .ok_or("overwrite, dontOverwrite or append is expected".to_owned())
+    check.children_only(node, |children| {
+        let file_name = children.required(JSDL, "FileName", Check::string);
+        let creation_flag = children.required(JSDL, "CreationFlag", simple(named));
+        Some(DataStaging {
+            delete_on_termination: children.optional(JSDL, "DeleteOnTermination", simple(boolean)),
+            source: children.optional(JSDL, "Source", read_uri),
+            target: children.optional(JSDL, "Target", read_uri),
+            file_name: file_name?,
+            creation_flag: creation_flag?,
         })
-    });
-    let delete = sequence
-        .optional(JSDL, "DeleteOnTermination")
-        .and_then(|node| check.simple(node, boolean));
-    let source = sequence
-        .optional(JSDL, "Source")
-        .and_then(|node| read_uri(check, node));
-    let target = sequence
-        .optional(JSDL, "Target")
-        .and_then(|node| read_uri(check, node));
-    sequence.end(check);
-    Some(DataStaging {
-        file_name: file_name?,
-        creation_flag: flag?,
-        delete_on_termination: delete,
-        source,
-        target,
     })
 }
 
 fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let uri = sequence.required(check, JSDL, "URI");
-    sequence.end(check);
-    uri.and_then(|node| check.simple(node, |text| Ok(text.to_owned())))
+    check.children(node, |children| {
+        children.required(JSDL, "URI", simple(str::parse))
+    })
 }
 
 /// The elements of JSDL that this service does not honour, each with advice.
@@ -255,19 +186,5 @@ fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
                 format!("not supported here: {why}"),
             );
         }
-    }
-}
-
-/// xs:double.
-pub(crate) fn double(text: &str) -> Result<f64, String> {
-    crate::datatypes::double(text).ok_or_else(|| "a number is expected".to_owned())
-}
-
-/// xs:boolean.
-pub(crate) fn boolean(text: &str) -> Result<bool, String> {
-    match text {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err("true or false is expected".to_owned()),
     }
 }

@@ -1,8 +1,10 @@
 //! Writing JSDL, in the order of its schema.
 
-use crate::job::{
-    Application, Bound, CreationFlag, DataStaging, FilterKind, JobDefinition, RangeValue, Resources,
-};
+use std::borrow::Cow;
+
+use crate::datatypes::write_double;
+use crate::job::{Application, Bound, DataStaging, FilterKind, JobDefinition, RangeValue, Resources};
+use crate::names::Named;
 use crate::writer::Xml;
 
 impl JobDefinition {
@@ -54,9 +56,9 @@ fn write_resources(xml: &mut Xml, resources: &Resources) {
         xml.element("jsdl:CPUArchitectureName", name);
         xml.end();
     }
-    for (kind, _, element) in FilterKind::NAMES {
-        if let Some(filter) = resources.filters.iter().find(|filter| filter.kind == kind) {
-            write_range(xml, element, &filter.range);
+    for (kind, name) in FilterKind::NAMES {
+        if let Some(filter) = resources.filters.iter().find(|filter| filter.kind == *kind) {
+            write_range(xml, format!("jsdl:{name}"), &filter.range);
         }
     }
     if let Some(nodes) = &resources.nodes {
@@ -65,7 +67,7 @@ fn write_resources(xml: &mut Xml, resources: &Resources) {
     xml.end();
 }
 
-fn write_range(xml: &mut Xml, name: &'static str, range: &RangeValue) {
+fn write_range(xml: &mut Xml, name: impl Into<Cow<'static, str>>, range: &RangeValue) {
     xml.start(name);
     if let Some(upper) = &range.upper {
         write_bound(xml, "jsdl:UpperBoundedRange", upper);
@@ -99,30 +101,11 @@ fn write_bound(xml: &mut Xml, name: &'static str, bound: &Bound) {
     xml.end();
 }
 
-/// xs:double, shortest form that reads back as the same.
-pub(crate) fn write_double(value: f64) -> String {
-    if value.is_nan() {
-        "NaN".to_owned()
-    } else if value.is_infinite() {
-        if value > 0.0 { "INF" } else { "-INF" }.to_owned()
-    } else {
-        value.to_string()
-    }
-}
-
 fn write_staging(xml: &mut Xml, staging: &DataStaging) {
     xml.start("jsdl:DataStaging");
     xml.element("jsdl:FileName", &staging.file_name);
-    let flag = CreationFlag::NAMES
-        .iter()
-        .find(|(flag, _)| *flag == staging.creation_flag);
-    xml.element("jsdl:CreationFlag", flag.map_or("overwrite", |(_, name)| name));
-    xml.optional_element(
-        "jsdl:DeleteOnTermination",
-        staging
-            .delete_on_termination
-            .map(|delete| if delete { "true" } else { "false" }),
-    );
+    xml.element("jsdl:CreationFlag", staging.creation_flag.name());
+    xml.optional_element("jsdl:DeleteOnTermination", staging.delete_on_termination);
     for (name, uri) in [("jsdl:Source", &staging.source), ("jsdl:Target", &staging.target)] {
         if let Some(uri) = uri {
             xml.start(name);

@@ -1,14 +1,17 @@
 //! Negotiation offers and counter offers: an offer's content, its place in the tree, and the demands of its maker on the answer.
 
 use crate::agreements::{Context, read_content};
-use crate::constraints;
-use crate::datatypes;
-use crate::document::{Fragment, Node};
-use crate::guarantees::{Expression, read_expression, write_expression};
+use crate::datatypes::{token, whole_number};
+use crate::document::Node;
+use crate::expression::Expression;
+use crate::fragment::Fragment;
+use crate::guarantees::{read_expression, write_expression};
+use crate::names::{Named, named};
 use crate::negotiations::{NegotiationOfferContext, read_offer_context, write_offer_context};
 use crate::ns::{WSAG, WSAG_NEG};
-use crate::reader::{Check, Sequence};
-use crate::terms::{Terms, token};
+use crate::reader::Check;
+use crate::templates::check_item_content;
+use crate::terms::Terms;
 use crate::writer::Xml;
 
 /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
@@ -59,13 +62,13 @@ impl NegotiationItem {
         (min, max): (Option<&str>, Option<&str>),
         importance: Option<i64>,
     ) -> Self {
-        let (requirement, word) = match importance {
-            None => (Requirement::Required, "Required"),
-            Some(_) => (Requirement::Optional, "Optional"),
+        let requirement = match importance {
+            None => Requirement::Required,
+            Some(_) => Requirement::Optional,
         };
         let mut xml = Xml::fragment("wsag-neg:Item", &["wsag-neg", "wsag", "xs", "jsdl", "arp"]);
         xml.attribute("wsag:Name", name);
-        xml.attribute("wsag-neg:Type", word);
+        xml.attribute("wsag-neg:Type", requirement.name());
         let weight = importance.map(|weight| weight.to_string());
         xml.optional_attribute("wsag-neg:Importance", weight.as_deref());
         xml.element("wsag:Location", location);
@@ -82,7 +85,7 @@ impl NegotiationItem {
             name: name.to_owned(),
             requirement,
             importance,
-            source: Fragment::written(xml.finish()),
+            source: xml.into_fragment(),
         }
     }
 }
@@ -96,60 +99,49 @@ pub enum Requirement {
     Optional,
 }
 
+impl Named for Requirement {
+    const NAMES: &'static [(Requirement, &'static str)] = &[
+        (Requirement::Required, "Required"),
+        (Requirement::Optional, "Optional"),
+    ];
+}
+
 /// Reads an offer; None only after a violation was added.
 pub(crate) fn read_offer(check: &mut Check, node: Node<'_>) -> Option<NegotiationOffer> {
     check.attributes(node, &[(WSAG_NEG, "OfferId")]);
     let offer_id = check.required_attribute(node, (WSAG_NEG, "OfferId"), token);
-    let mut sequence = Sequence::of(check, node);
-    let content = read_content(check, &mut sequence);
-    let offer_context = sequence.required(check, WSAG_NEG, "NegotiationOfferContext");
-    let constraints = sequence.required(check, WSAG_NEG, "NegotiationConstraints");
-    sequence.end(check);
-    let offer_context = offer_context.and_then(|node| read_offer_context(check, node));
-    let constraints = constraints.map(|node| read_constraints(check, node));
-    let (name, context, terms) = content?;
-    Some(NegotiationOffer {
-        offer_id: offer_id?,
-        name,
-        context,
-        terms,
-        offer_context: offer_context?,
-        constraints: constraints?,
+    check.children_only(node, |children| {
+        let content = read_content(children);
+        let offer_context = children.required(WSAG_NEG, "NegotiationOfferContext", read_offer_context);
+        let constraints = children.required(WSAG_NEG, "NegotiationConstraints", read_constraints);
+        let (name, context, terms) = content?;
+        Some(NegotiationOffer {
+            offer_id: offer_id?,
+            name,
+            context,
+            terms,
+            offer_context: offer_context?,
+            constraints: constraints?,
+        })
     })
 }
 
-fn read_constraints(check: &mut Check, node: Node<'_>) -> NegotiationConstraints {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let items = sequence.many(WSAG_NEG, "Item");
-    let constraints = sequence.many(WSAG_NEG, "Constraint");
-    sequence.end(check);
-    let items = items
-        .into_iter()
-        .filter_map(|node| read_item(check, node))
-        .collect();
-    let constraints = constraints
-        .into_iter()
-        .filter_map(|node| read_expression(check, node))
-        .collect();
-    NegotiationConstraints { items, constraints }
+fn read_constraints(check: &mut Check, node: Node<'_>) -> Option<NegotiationConstraints> {
+    check.children(node, |children| {
+        Some(NegotiationConstraints {
+            items: children.many(WSAG_NEG, "Item", read_item),
+            constraints: children.many(WSAG_NEG, "Constraint", read_expression),
+        })
+    })
 }
 
 fn read_item(check: &mut Check, node: Node<'_>) -> Option<NegotiationItem> {
-    check.attributes(
-        node,
-        &[(WSAG, "Name"), (WSAG_NEG, "Type"), (WSAG_NEG, "Importance")],
-    );
+    let (kind, importance) = ((WSAG_NEG, "Type"), (WSAG_NEG, "Importance"));
+    check.attributes(node, &[(WSAG, "Name"), kind, importance]);
     let name = check.required_attribute(node, (WSAG, "Name"), token);
-    let requirement = check.required_attribute(node, (WSAG_NEG, "Type"), |text| match text {
-        "Required" => Ok(Requirement::Required),
-        "Optional" => Ok(Requirement::Optional),
-        _ => Err("Required or Optional is expected".to_owned()),
-    });
-    let importance = check.read_attribute(node, (WSAG_NEG, "Importance"), |text| {
-        datatypes::integer(text).ok_or_else(|| "a whole number is expected".to_owned())
-    });
-    constraints::check_item_content(check, node);
+    let requirement = check.required_attribute(node, kind, named);
+    let importance = check.read_attribute(node, importance, whole_number);
+    check_item_content(check, node);
     Some(NegotiationItem {
         name: name?,
         requirement: requirement?,

@@ -1,12 +1,13 @@
 //! The operations of a negotiation and its properties.
 
-use crate::agreements::{read_any, read_extensions};
-use crate::document::{Fragment, Node};
+use crate::document::Node;
 use crate::endpoint::{self, EndpointReference};
-use crate::negotiations::NegotiationRole;
+use crate::fragment::Fragment;
+use crate::names::{Named, named};
 use crate::negotiations::offers::{NegotiationOffer, read_offer};
+use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::ns::WSAG_NEG;
-use crate::reader::{Check, Sequence, fragments};
+use crate::reader::{Check, fragments, read_any, simple, verbatim};
 use crate::templates::Template;
 use crate::time::DateTime;
 use crate::writer::Xml;
@@ -82,79 +83,53 @@ pub struct NegotiationProperties {
 
 /// Reads a context; None only after a violation was added.
 pub(crate) fn read_context(check: &mut Check, node: Node<'_>) -> Option<NegotiationContext> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let kind = sequence.required(check, WSAG_NEG, "NegotiationType");
-    let expiration = sequence.optional(WSAG_NEG, "ExpirationTime");
-    let initiator = sequence.optional(WSAG_NEG, "NegotiationInitiator");
-    let responder = sequence.optional(WSAG_NEG, "NegotiationResponder");
-    let agreement_responder = sequence.required(check, WSAG_NEG, "AgreementResponder");
-    let factory = sequence.optional(WSAG_NEG, "AgreementFactoryEPR");
-    let extensions = sequence.foreign(WSAG_NEG);
-    sequence.end(check);
-    let kind = kind.and_then(|node| read_kind(check, node));
-    let expiration_time = expiration.and_then(|node| check.date_time(node));
-    let agreement_responder = agreement_responder.and_then(|node| check.simple(node, NegotiationRole::parse));
-    let factory = factory.and_then(|node| endpoint::read(check, node));
-    Some(NegotiationContext {
-        kind: kind?,
-        expiration_time,
-        negotiation_initiator: initiator.map(Node::fragment),
-        negotiation_responder: responder.map(Node::fragment),
-        agreement_responder: agreement_responder?,
-        factory,
-        extensions: fragments(&extensions),
+    check.children(node, |children| {
+        let kind = children.required(WSAG_NEG, "NegotiationType", read_kind);
+        let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", simple(str::parse));
+        let negotiation_initiator = children.optional(WSAG_NEG, "NegotiationInitiator", verbatim);
+        let negotiation_responder = children.optional(WSAG_NEG, "NegotiationResponder", verbatim);
+        let agreement_responder = children.required(WSAG_NEG, "AgreementResponder", simple(named));
+        Some(NegotiationContext {
+            expiration_time,
+            negotiation_initiator,
+            negotiation_responder,
+            factory: children.optional(WSAG_NEG, "AgreementFactoryEPR", endpoint::read),
+            extensions: fragments(&children.foreign(WSAG_NEG)),
+            kind: kind?,
+            agreement_responder: agreement_responder?,
+        })
     })
 }
 
 fn read_kind(check: &mut Check, node: Node<'_>) -> Option<NegotiationKind> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let found = sequence.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"]);
-    let Some((name, kind)) = found else {
-        check.structure(
-            node,
-            "wsag-neg:Negotiation or wsag-neg:Renegotiation is expected in it",
-        );
-        return None;
-    };
-    sequence.end(check);
-    if name == "Negotiation" {
-        return Some(NegotiationKind::Negotiation(read_any(check, kind, 0, usize::MAX)));
-    }
-    check.attributes(kind, &[]);
-    let mut sequence = Sequence::of(check, kind);
-    let responder = sequence.required(check, WSAG_NEG, "ResponderAgreementEPR");
-    let initiator = sequence.optional(WSAG_NEG, "InitiatorAgreementEPR");
-    sequence.end(check);
-    let responder_agreement = responder.and_then(|node| endpoint::read(check, node));
-    let initiator_agreement = initiator.and_then(|node| endpoint::read(check, node));
-    Some(NegotiationKind::Renegotiation {
-        responder_agreement: responder_agreement?,
-        initiator_agreement,
+    check.children(node, |children| {
+        let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
+        if name == "Negotiation" {
+            let extensions = read_any(children.check, kind, 0, usize::MAX);
+            return Some(NegotiationKind::Negotiation(extensions));
+        }
+        children.check.children(kind, |children| {
+            let responder = children.required(WSAG_NEG, "ResponderAgreementEPR", endpoint::read);
+            Some(NegotiationKind::Renegotiation {
+                initiator_agreement: children.optional(WSAG_NEG, "InitiatorAgreementEPR", endpoint::read),
+                responder_agreement: responder?,
+            })
+        })
     })
 }
 
 pub(crate) fn read_initiate(check: &mut Check, node: Node<'_>) -> Option<InitiateInput> {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let context = sequence.required(check, WSAG_NEG, "NegotiationContext");
-    let initiator = sequence.optional(WSAG_NEG, "InitiatorNegotiationEPR");
-    let noncritical = sequence.many(WSAG_NEG, "NoncriticalExtension");
-    let critical = sequence.foreign(WSAG_NEG);
-    sequence.end(check);
-    let context = context.and_then(|node| read_context(check, node));
-    let initiator = initiator.and_then(|node| endpoint::read(check, node));
-    let noncritical = noncritical.into_iter().map(|node| {
-        read_any(check, node, 0, usize::MAX);
-        node.fragment()
-    });
-    let noncritical = noncritical.collect();
-    read_extensions(check, critical);
-    Some(InitiateInput {
-        context: context?,
-        initiator,
-        noncritical,
+    check.children(node, |children| {
+        let context = children.required(WSAG_NEG, "NegotiationContext", read_context);
+        let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", endpoint::read);
+        let noncritical = children.many(WSAG_NEG, "NoncriticalExtension", read_noncritical);
+        let critical = children.foreign(WSAG_NEG);
+        read_extensions(children.check, critical);
+        Some(InitiateInput {
+            context: context?,
+            initiator,
+            noncritical,
+        })
     })
 }
 
@@ -165,25 +140,17 @@ pub(crate) fn read_offers<'d>(
     name: &'static str,
     least: usize,
 ) -> (Vec<NegotiationOffer>, Vec<Node<'d>>) {
-    check.attributes(node, &[]);
-    let mut sequence = Sequence::of(check, node);
-    let offers = match least {
-        0 => sequence.many(WSAG_NEG, name),
-        _ => sequence.at_least_one(check, WSAG_NEG, name),
-    };
-    let foreign = if node.local() == "AdvertiseInput" {
-        Vec::new()
-    } else {
-        sequence.foreign(WSAG_NEG)
-    };
-    sequence.end(check);
-    (
-        offers
-            .into_iter()
-            .filter_map(|node| read_offer(check, node))
-            .collect(),
-        foreign,
-    )
+    check.children(node, |children| {
+        let offers = match least {
+            0 => children.many(WSAG_NEG, name, read_offer),
+            _ => children.at_least_one(WSAG_NEG, name, read_offer),
+        };
+        let foreign = match node.local() {
+            "AdvertiseInput" => Vec::new(),
+            _ => children.foreign(WSAG_NEG),
+        };
+        (offers, foreign)
+    })
 }
 
 fn write_context(xml: &mut Xml, context: &NegotiationContext) {
@@ -200,21 +167,21 @@ fn write_context(xml: &mut Xml, context: &NegotiationContext) {
             initiator_agreement,
         } => {
             xml.start("wsag-neg:Renegotiation");
-            responder_agreement.write(xml, "wsag-neg:ResponderAgreementEPR");
-            if let Some(initiator) = initiator_agreement {
-                initiator.write(xml, "wsag-neg:InitiatorAgreementEPR");
-            }
+            endpoint::write(xml, "wsag-neg:ResponderAgreementEPR", responder_agreement);
+            endpoint::write(
+                xml,
+                "wsag-neg:InitiatorAgreementEPR",
+                initiator_agreement.as_ref(),
+            );
             xml.end();
         }
     }
     xml.end();
     xml.optional_element("wsag-neg:ExpirationTime", context.expiration_time);
-    xml.insert_all(context.negotiation_initiator.as_slice());
-    xml.insert_all(context.negotiation_responder.as_slice());
+    xml.insert_all(&context.negotiation_initiator);
+    xml.insert_all(&context.negotiation_responder);
     xml.element("wsag-neg:AgreementResponder", context.agreement_responder.name());
-    if let Some(factory) = &context.factory {
-        factory.write(xml, "wsag-neg:AgreementFactoryEPR");
-    }
+    endpoint::write(xml, "wsag-neg:AgreementFactoryEPR", context.factory.as_ref());
     xml.insert_all(&context.extensions);
     xml.end();
 }
@@ -224,9 +191,8 @@ impl InitiateInput {
     pub fn to_xml(&self) -> String {
         let mut xml = Xml::document("wsag-neg:InitiateNegotiationInput", &PREFIXES);
         write_context(&mut xml, &self.context);
-        if let Some(initiator) = &self.initiator {
-            initiator.write(&mut xml, "wsag-neg:InitiatorNegotiationEPR");
-        }
+        let initiator = self.initiator.as_ref();
+        endpoint::write(&mut xml, "wsag-neg:InitiatorNegotiationEPR", initiator);
         xml.insert_all(&self.noncritical);
         xml.finish()
     }
@@ -250,7 +216,7 @@ impl NegotiationProperties {
 /// `wsag-neg:InitiateNegotiationOutput`: the negotiation that was opened.
 pub fn initiate_negotiation_output(created: &EndpointReference) -> String {
     let mut xml = Xml::document("wsag-neg:InitiateNegotiationOutput", &PREFIXES);
-    created.write(&mut xml, "wsag-neg:CreatedNegotiationEPR");
+    endpoint::write(&mut xml, "wsag-neg:CreatedNegotiationEPR", created);
     xml.finish()
 }
 
@@ -274,7 +240,7 @@ pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
     for offer in offers {
         offer.write(&mut xml, "wsag-neg:NegotiationCounterOffer");
     }
-    Fragment::written(xml.finish())
+    xml.into_fragment()
 }
 
 /// `wsag-neg:AdvertiseInput`: offers that ask for no answer, at least one.
@@ -284,19 +250,17 @@ pub fn advertise_input(offers: &[NegotiationOffer]) -> String {
 
 /// `wsag-neg:AdvertiseOutput`.
 pub fn advertise_output() -> String {
-    Xml::document("wsag-neg:AdvertiseOutput", &PREFIXES).finish()
+    Xml::of_fragments("wsag-neg:AdvertiseOutput", &PREFIXES, &[])
 }
 
 /// `wsag-neg:TerminateInput`: ends a negotiation, with reasons where there are any.
 pub fn terminate_negotiation_input(reasons: &[Fragment]) -> String {
-    let mut xml = Xml::document("wsag-neg:TerminateInput", &PREFIXES);
-    xml.insert_all(reasons);
-    xml.finish()
+    Xml::of_fragments("wsag-neg:TerminateInput", &PREFIXES, reasons)
 }
 
 /// `wsag-neg:TerminateResponse`: the negotiation has ended.
 pub fn terminate_negotiation_response() -> String {
-    Xml::document("wsag-neg:TerminateResponse", &PREFIXES).finish()
+    Xml::of_fragments("wsag-neg:TerminateResponse", &PREFIXES, &[])
 }
 
 fn with_offers(root: &'static str, name: &'static str, offers: &[NegotiationOffer]) -> String {

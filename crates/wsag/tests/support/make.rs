@@ -4,12 +4,12 @@
 
 use super::Chance;
 use wsag::Fragment;
-use wsag::agreements::{AgreementOffer, Context, CreateInput, Role};
+use wsag::agreements::{AgreementOffer, Context, Role};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::endpoint::EndpointReference;
+use wsag::expression::Expression;
 use wsag::guarantees::{
-    AssessmentInterval, BusinessValueList, Compensation, Expression, GuaranteeTerm, Obligated,
-    ServiceLevelObjective,
+    AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, Obligated, ServiceLevelObjective,
 };
 use wsag::job::{
     Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
@@ -21,6 +21,7 @@ use wsag::negotiations::{
     NegotiationOffer, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
     RenegotiationExtension, Requirement,
 };
+use wsag::operations::CreateInput;
 use wsag::placement::{Piece, Placement};
 use wsag::refusals::{
     Alternative, Description, Direction, Fault, FaultViolation, Reason, Refusal, Relaxation,

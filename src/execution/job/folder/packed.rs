@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::{END, Folder, INPUTS, LOCK, LOG, SAVE, SPEC, STOP, UNTIL};
 use crate::clock::Micros;
 use crate::execution::files::outputs::Stream;
-use crate::execution::files::tree;
+use crate::execution::files::{if_there, tree};
 use crate::execution::job::folder::cluster::{COPIED, PUT_OFF, SHARED};
 use crate::execution::{ExecutionError, JobSpec};
 
@@ -86,11 +86,11 @@ impl Folder {
             let name = entry?.file_name();
             // Drafts that a crash has left, and the files put away, which the supervisor may still be removing.
             if name.as_bytes().starts_with(b".") {
-                unless_missing(tree::remove(&self.path.join(name)))?;
+                if_there(tree::remove(&self.path.join(name)))?;
             }
         }
         for name in REMOVED {
-            unless_missing(fs::remove_file(self.path.join(name)))?;
+            if_there(fs::remove_file(self.path.join(name)))?;
         }
         Ok(())
     }
@@ -114,9 +114,9 @@ impl Folder {
             remove_empty(&self.path.join(stream.name()))?;
         }
         let stays = [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory];
-        match unless_missing(fs::remove_dir(&work)) {
+        match if_there(fs::remove_dir(&work)) {
             Err(error) if stays.contains(&error.kind()) => Ok(()),
-            removed => removed,
+            removed => removed.map(drop),
         }
     }
 
@@ -131,16 +131,9 @@ impl Folder {
 fn remove_empty(path: &Path) -> io::Result<()> {
     let is_empty = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0);
     if is_empty {
-        return unless_missing(fs::remove_file(path));
+        if_there(fs::remove_file(path))?;
     }
     Ok(())
-}
-
-fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 #[cfg(test)]

@@ -5,27 +5,21 @@
 //! No field is an argument of a program or a path: names of reservations and jobs, paths below `work_dir` and the users of
 //! jobs are put together here from ids and from the configuration.
 //!
-//! [`carry_out`]: SlurmExecutor::carry_out
+//! [`carry_out`]: crate::execution::slurm::SlurmExecutor::carry_out
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::Run;
 use crate::catalogue::JobLimits;
 use crate::clock::Micros;
-use crate::execution::files::tree;
-use crate::execution::slurm::SlurmExecutor;
-use crate::execution::slurm::commands::{Error, not_understood};
-use crate::execution::slurm::helper::HELPER;
-use crate::execution::slurm::jobs::disk;
-use crate::execution::slurm::jobs::dry_run::DryRun;
-use crate::execution::slurm::jobs::shared_folder::{Item, Part, Place, Record, SharedFolder};
-use crate::execution::slurm::reservations::change::instant;
-use crate::execution::{ExecutionError, JobSpec, PieceSpec, SaveWork};
+use crate::execution::{JobSpec, PieceSpec, SaveWork};
+
+/// The name of the helper in errors.
+pub(crate) const HELPER: &str = "bespeak-helper";
 
 /// One thing to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -87,6 +81,67 @@ pub(crate) enum Operation {
     Forget { token: Uuid },
 }
 
+/// A job's folder as the helper is told of it, which knows where such folders are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place {
+    /// The job.
+    pub(crate) id: Run,
+    /// The job that shares its working folder and outputs.
+    pub(crate) common: Run,
+    /// The party of the job.
+    pub(crate) party: String,
+}
+
+/// The record that the job looks at while it runs.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Record {
+    /// When its slot ends, in seconds.
+    Until(i64),
+    /// How it is told to save its work.
+    Save(Option<SaveWork>),
+}
+
+/// The possible parts of a job's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Part {
+    /// All of it.
+    Folder,
+    /// The mark that it has begun.
+    Claim,
+    /// The working folder.
+    Work,
+}
+
+/// The output of the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Item {
+    /// The record of its begin.
+    Started,
+    /// The record of its end.
+    Ended,
+    /// The standard output.
+    Stdout,
+    /// The standard error output.
+    Stderr,
+    /// A file of the working folder.
+    File(String),
+}
+
+/// A job to judge without submitting it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DryRun {
+    pub(crate) party: String,
+    pub(crate) application: String,
+    pub(crate) nodes: u32,
+    /// Its limit.
+    pub(crate) minutes: i64,
+}
+
 /// A reservation to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,7 +181,7 @@ pub(crate) enum Flag {
 }
 
 impl Flag {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Overlap => "OVERLAP",
             Self::IgnoreJobs => "IGNORE_JOBS",
@@ -165,7 +220,7 @@ impl Submission {
         }
     }
 
-    fn job(&self) -> JobSpec {
+    pub(super) fn job(&self) -> JobSpec {
         let Run {
             agreement,
             slot,
@@ -224,166 +279,3 @@ impl From<String> for Done {
 
 /// The word for yes.
 pub(crate) const YES: &str = "yes";
-
-fn answer(is_so: bool) -> Done {
-    Done::from(if is_so { YES } else { "no" }.to_owned())
-}
-
-impl SlurmExecutor {
-    /// Carries out an operation of Slurm that may need rights, or has the helper do it. Returns the answer.
-    pub(crate) fn act(&self, operation: Operation) -> Result<String, Error> {
-        let done = match &self.helper {
-            None => self.carry_out(operation, Vec::new()),
-            Some(helper) => helper.have_done(&operation, &self.slurm),
-        };
-        match done {
-            Ok(done) => Ok(done.said),
-            Err(ExecutionError::Slurm(error)) => Err(error),
-            Err(other) => Err(not_understood(HELPER, &other.to_string())),
-        }
-    }
-
-    /// Does it here. The operation has been checked, and needs the rights of this process.
-    pub(crate) fn carry_out(
-        &self,
-        operation: Operation,
-        mut files: Vec<File>,
-    ) -> Result<Done, ExecutionError> {
-        let done = match operation {
-            Operation::Greet { .. } => String::new(),
-            Operation::Reserve(reservation) => self.slurm.call("scontrol", self.creation(&reservation))?,
-            Operation::Change(change) => self.slurm.call("scontrol", self.update_of(&change))?,
-            Operation::Release { id } => {
-                let named = format!("ReservationName={}", self.name_of(id));
-                self.slurm.call("scontrol", ["delete", &named])?
-            }
-            Operation::Submit(submission) => {
-                let work = self.place_of(&submission.place)?;
-                if !work.exists(Part::Folder).map_err(look_into(&work))? {
-                    return Err(look_into(&work)(std::io::ErrorKind::NotFound.into()));
-                }
-                self.submit(&submission.job(), submission.save, &work)?;
-                String::new()
-            }
-            Operation::Judge(dry) => self.run_dry(&dry)?,
-            Operation::Dedicate { exists } => self.dedicate(exists)?,
-            Operation::Undedicate => self.undedicate()?,
-            Operation::Cancel { jobs } => self.slurm.call("scancel", jobs)?,
-            Operation::Limit { job, minutes } => {
-                let (of, limit) = (format!("JobId={job}"), format!("TimeLimit={minutes}"));
-                self.slurm.call("scontrol", ["update", &of, &limit])?
-            }
-            Operation::Create {
-                place,
-                until,
-                save,
-                inputs,
-            } => {
-                let inputs = inputs.into_iter().zip(files.drain(..)).collect();
-                return Ok(answer(self.place_of(&place)?.make(until, save, inputs)?));
-            }
-            Operation::Put { place, record } => {
-                self.place_of(&place)?.put(record)?;
-                String::new()
-            }
-            Operation::Exists { place, part } => {
-                let work = self.place_of(&place)?;
-                return Ok(answer(work.exists(part).map_err(look_into(&work))?));
-            }
-            Operation::Open { place, item } => {
-                let work = self.place_of(&place)?;
-                let file = work.open(&item).map_err(look_into(&work))?;
-                return Ok(Done {
-                    file,
-                    ..Done::default()
-                });
-            }
-            Operation::List { place } => {
-                let work = self.place_of(&place)?;
-                let names = work.names().map_err(look_into(&work))?;
-                let names: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
-                serde_json::json!(names).to_string()
-            }
-            Operation::Remove { id } => {
-                let path = self.settings.work_dir.join(id.to_string());
-                tree::remove(&path).map_err(ExecutionError::system("remove", path))?;
-                String::new()
-            }
-            Operation::Pack { id } => {
-                let path = self.settings.work_dir.join(id.to_string());
-                disk::pack(&path).map_err(ExecutionError::system("pack", path))?;
-                String::new()
-            }
-            Operation::Clear => {
-                disk::clear(&self.settings.work_dir)?;
-                String::new()
-            }
-            Operation::Touch => {
-                self.touch_shared_folder()?;
-                String::new()
-            }
-            Operation::Probe { token } => self.submit_probe(token)?,
-            Operation::Seen { token } => self.seen_by_probe(token)?,
-            Operation::Forget { token } => {
-                let path = self.probe_folder(token);
-                tree::remove(&path).map_err(ExecutionError::system("remove", path))?;
-                String::new()
-            }
-        };
-        Ok(done.into())
-    }
-
-    fn creation(&self, of: &Reservation) -> Vec<String> {
-        let start = of.start.map_or_else(|| "now".to_owned(), at);
-        let mut arguments = vec![
-            "create".to_owned(),
-            "reservation".to_owned(),
-            format!("ReservationName={}", self.name_of(of.id)),
-            format!("StartTime={start}"),
-            format!("EndTime={}", at(of.end)),
-            format!("Nodes={}", of.nodes.join(",")),
-            format!("Users={}", of.users),
-        ];
-        if !of.flags.is_empty() {
-            let words: Vec<&str> = of.flags.iter().map(|flag| flag.word()).collect();
-            arguments.push(format!("Flags={}", words.join(",")));
-        }
-        let policy = self.settings.policies.of(&of.party, &of.application);
-        arguments.extend(policy.reservation_options);
-        arguments
-    }
-
-    fn update_of(&self, change: &Change) -> Vec<String> {
-        let named = format!("ReservationName={}", self.name_of(change.id));
-        let mut arguments = vec!["update".to_owned(), named];
-        arguments.extend(change.start.map(|start| format!("StartTime={}", at(start))));
-        arguments.extend(change.end.map(|end| format!("EndTime={}", at(end))));
-        let nodes = change.nodes.as_ref();
-        arguments.extend(nodes.map(|nodes| format!("Nodes={}", nodes.join(","))));
-        arguments.extend(change.users.as_ref().map(|users| format!("Users={users}")));
-        arguments.extend(change.flag.map(|flag| format!("Flags+={}", flag.word())));
-        arguments
-    }
-
-    /// A job's folder as this process reaches it.
-    fn place_of(&self, place: &Place) -> Result<SharedFolder, ExecutionError> {
-        let owner = self.owner_of(&place.party)?;
-        let work_dir = &self.settings.work_dir;
-        let common = Some(work_dir.join(place.common.to_string()));
-        Ok(SharedFolder::of(work_dir, place.id, common, owner))
-    }
-
-    /// The folder of the job by which a cluster is checked.
-    pub(crate) fn probe_folder(&self, token: Uuid) -> PathBuf {
-        let name = format!(".check-{}", token.simple());
-        self.settings.work_dir.join(Path::new(&name))
-    }
-}
-
-fn at(seconds: i64) -> String {
-    instant(Time(seconds))
-}
-
-fn look_into(work: &SharedFolder) -> impl FnOnce(std::io::Error) -> ExecutionError + use<> {
-    ExecutionError::system("look into", work.path().to_owned())
-}

@@ -14,9 +14,8 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use crate::execution::ExecutionError;
-use crate::execution::slurm::commands::Error;
-use crate::execution::slurm::helper::HELPER;
-use crate::execution::slurm::helper::operation::Operation;
+use crate::execution::slurm::error::Error;
+use crate::execution::slurm::helper::operation::{HELPER, Operation};
 
 /// Bytes of a line at most: a submission with 64 long arguments, or the names of a hundred thousand nodes.
 pub(crate) const LINE_MAX: usize = 1 << 20;
@@ -24,8 +23,6 @@ pub(crate) const LINE_MAX: usize = 1 << 20;
 pub(crate) const FILES_MAX: usize = 64;
 /// Bytes that are read at once.
 const CHUNK: usize = 16 << 10;
-/// The programs that errors are of.
-const PROGRAMS: [&str; 6] = ["scontrol", "sbatch", "squeue", "scancel", "sinfo", "getent"];
 
 /// The request of the service.
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,16 +42,9 @@ pub(crate) enum Reply {
     Forbidden(String),
     /// The system refused: its number of the error, and the words.
     System(Option<i32>, String),
-    /// No controller was reached.
-    Down(String),
-    /// A program has not answered within this number of seconds.
-    Slow(String, u64),
-    /// A program has refused.
-    Refused(String, String),
-    /// A program's answer is not understood.
-    Unknown(String, String),
-    /// A program could not be run.
-    Missing(String, String),
+    /// A program of Slurm has failed.
+    #[serde(untagged)]
+    Slurm(Error),
 }
 
 impl From<&ExecutionError> for Reply {
@@ -62,13 +52,7 @@ impl From<&ExecutionError> for Reply {
         match error {
             ExecutionError::System { source, .. } => Self::System(source.raw_os_error(), error.to_string()),
             ExecutionError::Damaged { .. } => Self::System(None, error.to_string()),
-            ExecutionError::Slurm(error) => match error.clone() {
-                Error::Down(said) => Self::Down(said),
-                Error::Slow { program, patience } => Self::Slow(program.to_owned(), patience.as_secs()),
-                Error::Refused { program, said } => Self::Refused(program.to_owned(), said),
-                Error::Unknown { program, said } => Self::Unknown(program.to_owned(), said),
-                Error::Missing { program, why } => Self::Missing(program.to_owned(), why),
-            },
+            ExecutionError::Slurm(error) => Self::Slurm(error.clone()),
         }
     }
 }
@@ -76,40 +60,15 @@ impl From<&ExecutionError> for Reply {
 impl Reply {
     /// The result, or the reason why it was not done.
     pub(crate) fn into_result(self) -> Result<String, ExecutionError> {
-        let of = |name: String| PROGRAMS.into_iter().find(|of| *of == name).unwrap_or(HELPER);
         Err(match self {
             Self::Done(said) => return Ok(said),
             Self::System(number, said) => {
                 let source = number.map_or_else(|| io::Error::other(said), io::Error::from_raw_os_error);
-                return Err(ExecutionError::System {
-                    doing: "have the helper reach",
-                    path: "a job's folder".into(),
-                    source,
-                });
+                ExecutionError::system("have the helper reach", "a job's folder")(source)
             }
-            Self::Forbidden(said) => Error::Refused {
-                program: HELPER,
-                said,
-            },
-            Self::Down(said) => Error::Down(said),
-            Self::Slow(program, seconds) => Error::Slow {
-                program: of(program),
-                patience: Duration::from_secs(seconds),
-            },
-            Self::Refused(program, said) => Error::Refused {
-                program: of(program),
-                said,
-            },
-            Self::Unknown(program, said) => Error::Unknown {
-                program: of(program),
-                said,
-            },
-            Self::Missing(program, why) => Error::Missing {
-                program: of(program),
-                why,
-            },
-        }
-        .into())
+            Self::Forbidden(said) => Error::Refused(HELPER.into(), said).into(),
+            Self::Slurm(error) => error.into(),
+        })
     }
 }
 
@@ -184,4 +143,40 @@ fn late(error: io::Error) -> io::Error {
         return ErrorKind::TimedOut.into();
     }
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_programs_are_sent_by_their_kinds() {
+        for (error, line) in [
+            (Error::Down("no".into()), r#"{"down":"no"}"#),
+            (Error::Slow("sbatch".into(), 30), r#"{"slow":["sbatch",30]}"#),
+            (
+                Error::Refused("scancel".into(), "no".into()),
+                r#"{"refused":["scancel","no"]}"#,
+            ),
+            (
+                Error::Unknown("sinfo".into(), "?".into()),
+                r#"{"unknown":["sinfo","?"]}"#,
+            ),
+            (
+                Error::Missing("squeue".into(), "no".into()),
+                r#"{"missing":["squeue","no"]}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&Reply::Slurm(error.clone())).unwrap(), line);
+            let reply: Reply = serde_json::from_str(line).unwrap();
+            let read = reply.into_result();
+            assert!(
+                matches!(read, Err(ExecutionError::Slurm(of)) if of == error),
+                "{line}"
+            );
+        }
+        let system: Reply = serde_json::from_str(r#"{"system":[2,"no"]}"#).unwrap();
+        assert!(matches!(system, Reply::System(Some(2), _)));
+        assert!(serde_json::from_str::<Reply>(r#"{"other":["a","b"]}"#).is_err());
+    }
 }

@@ -2,8 +2,9 @@
 
 use crate::agreement::RunOutcome;
 use crate::clock::Clock;
-use crate::execution::slurm::SlurmExecutor;
-use crate::execution::slurm::commands::{Error, Slurm, not_understood};
+use crate::execution::slurm::commands::Slurm;
+use crate::execution::slurm::error::{Error, not_understood};
+use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::jobs::status::{OVERTIME, TRY_EVERY};
 use crate::execution::slurm::query::JobRow;
 use crate::execution::{ExecutionError, JobSpec};
@@ -50,8 +51,8 @@ impl Slurm {
         let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
         match self.call("sacct", options) {
             Ok(listed) => cancelled_of(&listed, name).ok_or_else(|| not_understood("sacct", &listed)),
-            Err(Error::Refused { said, .. }) if said.contains("disabled") => Ok(Cancelled::Unknown),
-            Err(Error::Missing { .. }) => Ok(Cancelled::Unknown),
+            Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancelled::Unknown),
+            Err(Error::Missing(..)) => Ok(Cancelled::Unknown),
             Err(why) => Err(why),
         }
     }

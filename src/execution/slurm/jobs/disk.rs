@@ -3,13 +3,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use scheduler::Seconds;
 use uuid::Uuid;
@@ -17,11 +17,11 @@ use uuid::Uuid;
 use crate::agreement::Run;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::ExecutionError;
-use crate::execution::files::tree;
-use crate::execution::slurm::Settings;
-use crate::execution::slurm::helper::Helper;
+use crate::execution::files::{if_there, tree};
+use crate::execution::slurm::helper::client::Helper;
 use crate::execution::slurm::helper::operation::Operation;
 use crate::execution::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, OUTPUTS, RECORDS, STOPS_BY, WORK};
+use crate::execution::slurm::settings::Settings;
 
 /// The time after the end of its slot when nothing of a job runs any more, if its script sees the end: it looks every two
 /// seconds, and two seconds later kills processes that do not end when asked.
@@ -90,7 +90,7 @@ fn id_of(folder: &Path) -> Result<Run, ExecutionError> {
 }
 
 /// As [`Disk::pack`], with the rights of this process.
-pub(crate) fn pack(folder: &Path) -> io::Result<()> {
+fn pack(folder: &Path) -> io::Result<()> {
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::other("it has no name"));
     };
@@ -108,7 +108,8 @@ pub(crate) fn pack(folder: &Path) -> io::Result<()> {
             false
         }
     };
-    let mut names = names_in(&folder)?;
+    // All are read before any of them is removed.
+    let mut names = tree::names_in(&folder)?.collect::<Result<Vec<OsString>, Errno>>()?;
     // The record of the end goes last: without it others are kept.
     names.sort_by_key(|name| name == ENDED);
     // One that began and has not written its end may still run on a node that stands still: its script ends it by these.
@@ -155,15 +156,6 @@ fn remove_empty(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), E
     }
 }
 
-/// The names in a folder, all read before any of them is removed.
-fn names_in(folder: &OwnedFd) -> Result<Vec<OsString>, Errno> {
-    let entries = Dir::read_from(folder)?;
-    let names = entries.map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()));
-    names
-        .filter(|name| !matches!(name, Ok(name) if name == "." || name == ".."))
-        .collect()
-}
-
 fn is_record(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let is_draft = DRAFTS.iter().any(|begin| bytes.starts_with(begin.as_bytes()));
@@ -184,14 +176,11 @@ pub(crate) fn draft() -> String {
 }
 
 /// As [`Disk::clear`], with the rights of this process.
-pub(crate) fn clear(work_dir: &Path) -> Result<(), ExecutionError> {
+fn clear(work_dir: &Path) -> Result<(), ExecutionError> {
     let failed = |error| ExecutionError::system("list", work_dir)(error);
-    let entries = match fs::read_dir(work_dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(failed)?,
-    };
+    let entries = if_there(fs::read_dir(work_dir)).map_err(failed)?;
     let before = Clock::system().now().seconds() - DRAFTS_KEPT;
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let path = entry.map_err(failed)?.path();
         if made_at(&path).is_some_and(|made| made < before) {
             tree::remove(&path).map_err(ExecutionError::system("remove", path))?;

@@ -4,86 +4,29 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use scheduler::Seconds;
-use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::agreement::Run;
-use crate::execution::slurm::commands::Error;
-use crate::execution::slurm::helper::operation::Operation;
+use crate::execution::lock::lock;
+use crate::execution::slurm::error::Error;
+use crate::execution::slurm::executor::SlurmExecutor;
+use crate::execution::slurm::helper::operation::{DryRun, Operation};
 use crate::execution::slurm::jobs::shared_folder::Owner;
-use crate::execution::slurm::{SlurmExecutor, lock};
+use crate::execution::slurm::jobs::verdict::{GivenVerdict, Verdict, of_words};
 use crate::execution::{PlannedSlot, ProspectiveJob};
 
-/// How long a verdict is good for: administrators change the limits of users, and tell them so.
-const GOOD_FOR: Duration = Duration::from_mins(1);
-/// The same where Slurm could not say: requests do not each wait for a controller that is down.
-const UNKNOWN_FOR: Duration = Duration::from_secs(10);
 /// Verdicts that are remembered: one for each user, account, policy, number of nodes and of minutes.
 const REMEMBERED_MAX: usize = 1_024;
 /// Planned jobs that are judged at a time: reservations wait meanwhile.
 const PLANNED_AT_ONCE: usize = 2;
-const SECONDS_PER_MINUTE: i64 = 60;
+
+pub(crate) const SECONDS_PER_MINUTE: i64 = 60;
 
 /// The conditions of a job on whole nodes.
 pub(crate) const WHOLE_NODES: [&str; 2] = ["--exclusive", "--mem=0"];
-
-/// Slurm's words about jobs that it would accept at another time.
-const FOR_NOW: [&str; 10] = [
-    "nodes are busy",
-    "node configuration is not available",
-    "not available now",
-    "partition not available",
-    "partition is down",
-    "emporarily",
-    "MaxSubmitJob",
-    "GrpSubmitJob",
-    // It says so where a partition takes jobs with a reservation only, which a dry run does not have.
-    "Access/permission denied",
-    "Access denied to requested reservation",
-];
-/// The words in front of its reason.
-const BEFORE_REASON: [&str; 2] = ["allocation failure: ", "submission failed: "];
-
-/// Slurm's verdict on a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Takes,
-    /// In its own words.
-    Refuses(String),
-    /// Why it could not say, or that it would not take it now.
-    Unknown(String),
-}
-
-/// A job to judge without submitting it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DryRun {
-    pub(crate) party: String,
-    pub(crate) application: String,
-    pub(crate) nodes: u32,
-    /// Its limit.
-    pub(crate) minutes: i64,
-}
-
-/// A verdict, and when it was given.
-#[derive(Debug)]
-pub(crate) struct GivenVerdict {
-    at: Instant,
-    verdict: Verdict,
-}
-
-impl GivenVerdict {
-    fn is_good(&self) -> bool {
-        let good_for = match self.verdict {
-            Verdict::Takes | Verdict::Refuses(_) => GOOD_FOR,
-            Verdict::Unknown(_) => UNKNOWN_FOR,
-        };
-        self.at.elapsed() < good_for
-    }
-}
 
 impl SlurmExecutor {
     /// The common arguments for the jobs of a party that run an application, on `nodes` nodes for `minutes` minutes.
@@ -117,14 +60,16 @@ impl SlurmExecutor {
     /// The minutes of a job's limit for `seconds`: Slurm counts in minutes, and no job may have more than the partition's
     /// longest.
     pub(crate) fn minutes(&self, seconds: Seconds) -> Result<i64, Error> {
-        let limit = self.longest_job()?.unwrap_or(i64::MAX);
+        let partitions = self.partitions()?;
+        let ours = partitions.iter().find(|row| row.name == self.settings.partition);
+        let limit = ours.and_then(|row| row.longest_job).unwrap_or(i64::MAX);
         let whole = seconds.saturating_add(SECONDS_PER_MINUTE - 1);
         Ok((whole.min(limit) / SECONDS_PER_MINUTE).max(1))
     }
 
     /// Slurm's verdict on a job that may be promised, at most a minute old.
     pub(crate) fn judge(&self, job: &ProspectiveJob) -> Verdict {
-        if self.blind.load(Ordering::Relaxed) {
+        if self.seen.blind.load(Ordering::Relaxed) {
             // Each request would wait for it.
             return Verdict::Unknown("Slurm could not be asked just now".to_owned());
         }
@@ -152,14 +97,12 @@ impl SlurmExecutor {
             Ok(kind) => kind,
             Err(why) => return Verdict::Unknown(why.to_string()),
         };
-        if let Some(known) = lock(&self.verdicts).get(&key).filter(|of| of.is_good()) {
+        if let Some(known) = lock(&self.seen.verdicts).get(&key).filter(|of| of.is_good()) {
             return known.verdict.clone();
         }
         let verdict = self.try_out(dry);
-        let mut verdicts = lock(&self.verdicts);
-        if verdicts.len() >= REMEMBERED_MAX {
-            verdicts.retain(|_, of| of.is_good());
-        }
+        let mut verdicts = lock(&self.seen.verdicts);
+        verdicts.retain(|_, of| of.is_good());
         if verdicts.len() >= REMEMBERED_MAX {
             verdicts.clear();
         }
@@ -176,7 +119,7 @@ impl SlurmExecutor {
     pub(crate) fn try_out(&self, dry: &DryRun) -> Verdict {
         match self.act(Operation::Judge(dry.clone())) {
             Ok(_) => Verdict::Takes,
-            Err(Error::Refused { said, .. }) => of_words(&said),
+            Err(Error::Refused(_, said)) => of_words(&said),
             Err(why) => Verdict::Unknown(why.to_string()),
         }
     }
@@ -193,7 +136,7 @@ impl SlurmExecutor {
     /// Has the jobs of new slots in the plan judged, some at a time: slots that have moved here, and slots that an earlier run of
     /// the service has promised. Their offers are accepted, so that a refusal is told to the operator, in the log.
     pub(crate) fn judge_planned(&self, slots: &[PlannedSlot]) {
-        let mut judged = lock(&self.judged);
+        let mut judged = lock(&self.seen.judged);
         let present: HashSet<Run> = slots.iter().map(|slot| slot.run).collect();
         judged.retain(|id| present.contains(id));
         let is_new = |slot: &&PlannedSlot| {
@@ -209,55 +152,10 @@ impl SlurmExecutor {
                 nodes: slot.nodes,
                 seconds: slot.interval.duration(),
             };
-            match self.judge(&job) {
-                Verdict::Takes | Verdict::Unknown(_) => {}
-                Verdict::Refuses(said) => {
-                    let resource = &self.settings.resource;
-                    warn!(agreement = %slot.run, resource, said, "Slurm would refuse its job");
-                }
+            if let Verdict::Refuses(said) = self.judge(&job) {
+                let resource = &self.settings.resource;
+                warn!(agreement = %slot.run, resource, said, "Slurm would refuse its job");
             }
-        }
-    }
-}
-
-/// The meaning of a refusal for a job at another time.
-fn of_words(said: &str) -> Verdict {
-    if FOR_NOW.iter().any(|words| said.contains(words)) {
-        return Verdict::Unknown(said.to_owned());
-    }
-    let reasons = BEFORE_REASON.iter().filter_map(|before| said.rsplit_once(before));
-    let reason = reasons
-        .map(|(_, reason)| reason)
-        .min_by_key(|reason| reason.len());
-    let reason = reason.unwrap_or_else(|| said.trim_start_matches("sbatch: error: "));
-    Verdict::Refuses(reason.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_so_for_now_is_no_refusal_and_the_reason_is_told_alone() {
-        let refuses = |said: &str| Verdict::Refuses(said.to_owned());
-        assert_eq!(
-            of_words("allocation failure: Invalid qos specification"),
-            refuses("Invalid qos specification")
-        );
-        assert_eq!(
-            of_words("sbatch: error: Batch job submission failed: Invalid account"),
-            refuses("Invalid account")
-        );
-        assert_eq!(
-            of_words("sbatch: error: no such project"),
-            refuses("no such project")
-        );
-        for now in [
-            "allocation failure: Requested nodes are busy",
-            "allocation failure: Requested partition configuration not available now",
-            "sbatch: error: AssocMaxSubmitJobLimit allocation failure: Job violates accounting/QOS policy",
-        ] {
-            assert_eq!(of_words(now), Verdict::Unknown(now.to_owned()));
         }
     }
 }

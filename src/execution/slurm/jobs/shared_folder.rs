@@ -27,21 +27,19 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
-use scheduler::Time;
-use serde::{Deserialize, Serialize};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use uuid::Uuid;
 
 use crate::agreement::Run;
 use crate::clock::{Micros, second_of};
 use crate::execution::files::outputs::Stream;
-use crate::execution::slurm::helper::Helper;
-use crate::execution::slurm::helper::operation::{Operation, YES};
+use crate::execution::files::{if_there, tree};
+use crate::execution::slurm::helper::client::Helper;
+use crate::execution::slurm::helper::operation::{Item, Operation, Part, Place, Record, YES};
 use crate::execution::{ExecutionError, JobSpec, SaveWork};
 
 /// The word in the record of its end for a job that was told to save its work.
@@ -90,28 +88,6 @@ pub(crate) struct SharedFolder {
     helper: Option<(Arc<Helper>, Place)>,
 }
 
-/// A job's folder as the helper is told of it, which knows where such folders are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Place {
-    /// The job.
-    pub(crate) id: Run,
-    /// The job that shares its working folder and outputs.
-    pub(crate) common: Run,
-    /// The party of the job.
-    pub(crate) party: String,
-}
-
-/// The record that the job looks at while it runs.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Record {
-    /// When its slot ends, in seconds.
-    Until(i64),
-    /// How it is told to save its work.
-    Save(Option<SaveWork>),
-}
-
 impl Record {
     /// Its name and its content.
     pub(crate) fn text(self) -> (&'static str, String) {
@@ -123,34 +99,6 @@ impl Record {
             }
         }
     }
-}
-
-/// The possible parts of a job's folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Part {
-    /// All of it.
-    Folder,
-    /// The mark that it has begun.
-    Claim,
-    /// The working folder.
-    Work,
-}
-
-/// The output of the job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Item {
-    /// The record of its begin.
-    Started,
-    /// The record of its end.
-    Ended,
-    /// The standard output.
-    Stdout,
-    /// The standard error output.
-    Stderr,
-    /// A file of the working folder.
-    File(String),
 }
 
 impl From<Stream> for Item {
@@ -286,20 +234,14 @@ impl SharedFolder {
             let place = place.clone();
             return Ok(helper.look(&Operation::Exists { place, part })?.said == YES);
         }
-        let of = if part == Part::Work {
-            &self.common
-        } else {
-            &self.path
+        let looked = match part {
+            Part::Folder => self.folder(&self.path).map(drop),
+            Part::Claim => self.folder(&self.path).and_then(|folder| {
+                Ok(rustix::fs::statat(&folder, CLAIM, AtFlags::SYMLINK_NOFOLLOW).map(drop)?)
+            }),
+            Part::Work => self.work_folder().map(drop),
         };
-        let looked = self.folder(of).and_then(|folder| match part {
-            Part::Folder => Ok(()),
-            Part::Claim => Ok(rustix::fs::statat(&folder, CLAIM, AtFlags::SYMLINK_NOFOLLOW).map(drop)?),
-            Part::Work => inner(&folder, WORK).map(drop),
-        });
-        match looked {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            looked => looked.map(|()| true),
-        }
+        Ok(if_there(looked)?.is_some())
     }
 
     /// Opens the job's folder at a path, which is no link.
@@ -314,16 +256,6 @@ impl SharedFolder {
         Ok(opened)
     }
 
-    /// Tells its job that its slot ends at another instant; nothing where there is no folder yet.
-    pub(crate) fn put_until(&self, end: Time) -> Result<(), ExecutionError> {
-        self.put(Record::Until(end.seconds()))
-    }
-
-    /// Tells its job how it is to have its program save its work; nothing where there is no folder yet.
-    pub(crate) fn put_save(&self, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        self.put(Record::Save(save))
-    }
-
     /// Replaces the content of a record by a line, where there is a folder.
     ///
     /// A file or link that the job's user may have put there is replaced, and not followed.
@@ -335,9 +267,8 @@ impl SharedFolder {
         let (name, line) = record.text();
         let draft = format!(".{name}.{}", Uuid::now_v7());
         let write = || -> io::Result<()> {
-            let folder = match self.folder(&self.path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                folder => folder?,
+            let Some(folder) = if_there(self.folder(&self.path))? else {
+                return Ok(());
             };
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
             let opened = rustix::fs::openat(&folder, &draft, flags, Mode::from_raw_mode(0o644));
@@ -416,20 +347,14 @@ impl SharedFolder {
             let names: Vec<String> = serde_json::from_str(&helper.look(&Operation::List { place })?.said)?;
             return Ok(names.into_iter().map(OsString::from).collect());
         }
-        let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
-        let folder = match folder {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            folder => folder?,
+        let Some(folder) = if_there(self.work_folder())? else {
+            return Ok(Vec::new());
         };
         let mut names = Vec::new();
-        let is_no_dots = |entry: &rustix::fs::DirEntry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
         let listing = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let entries = Dir::new(rustix::fs::openat(&folder, ".", listing, Mode::empty())?)?;
-        for entry in entries
-            .filter(|entry| entry.as_ref().map_or(true, is_no_dots))
-            .take(FILES_MAX)
-        {
-            let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+        let listed = rustix::fs::openat(&folder, ".", listing, Mode::empty())?;
+        for name in tree::names_in(&listed)?.take(FILES_MAX) {
+            let name = name?;
             let found = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
             let is_file =
                 |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -472,32 +397,19 @@ impl SharedFolder {
             let (place, item) = (place.clone(), item.clone());
             return Ok(helper.look(&Operation::Open { place, item })?.file);
         }
-        let opened = match item {
-            Item::Started => self
-                .folder(&self.path)
-                .and_then(|in_it| self.file(&in_it, "started")),
-            Item::Ended => self
-                .folder(&self.path)
-                .and_then(|in_it| self.file(&in_it, "ended")),
-            Item::Stdout => self
-                .folder(&self.common)
-                .and_then(|in_it| self.file(&in_it, "stdout")),
-            Item::Stderr => self
-                .folder(&self.common)
-                .and_then(|in_it| self.file(&in_it, "stderr")),
-            Item::File(name) => {
-                let folder = self.folder(&self.common).and_then(|folder| inner(&folder, WORK));
-                folder.and_then(|in_it| self.file(&in_it, name))
-            }
+        let (folder, name) = match item {
+            Item::Started => (self.folder(&self.path), "started"),
+            Item::Ended => (self.folder(&self.path), ENDED),
+            Item::Stdout => (self.folder(&self.common), Stream::Out.name()),
+            Item::Stderr => (self.folder(&self.common), Stream::Err.name()),
+            Item::File(name) => (self.work_folder(), name.as_str()),
         };
-        match opened {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            opened => opened.map(Some),
-        }
+        if_there(folder.and_then(|folder| open_file(folder, name, self.owner)))
     }
 
-    fn file(&self, folder: &OwnedFd, name: &str) -> io::Result<File> {
-        open_file(folder, name, self.owner)
+    /// Opens the working folder.
+    fn work_folder(&self) -> io::Result<OwnedFd> {
+        self.folder(&self.common).and_then(|folder| inner(&folder, WORK))
     }
 }
 

@@ -7,49 +7,33 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::io::ErrorKind;
 
-use scheduler::{Interval, Time};
+use scheduler::Time;
 use tracing::info;
 use uuid::Uuid;
 
 use crate::agreement::Run;
-use crate::execution::slurm::SlurmExecutor;
-use crate::execution::slurm::commands::Error;
+use crate::execution::files::if_there;
+use crate::execution::slurm::error::Error;
+use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{Change, Flag, Operation, Reservation};
 use crate::execution::slurm::query::{JobRow, ReservationRow};
+use crate::execution::slurm::reservations::target::Target;
+use crate::execution::slurm::snapshot::Held;
 use crate::execution::{ExecutionError, PlannedSlot};
-
-/// A reservation as the plan wants it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) id: Run,
-    pub(crate) interval: Interval,
-    pub(crate) nodes: Vec<String>,
-    pub(crate) user: String,
-    /// The party with the policy that has the site's further options; these count when it is made.
-    pub(crate) party: String,
-    pub(crate) application: String,
-    /// Whether a request waits for it.
-    pub(crate) is_awaited: bool,
-    /// Whether its user may submit jobs by now.
-    pub(crate) handed: bool,
-    /// Whether jobs of ours in front of it have limits, in whole minutes, that reach into it. They end with their slots before.
-    pub(crate) behind_own_jobs: bool,
-}
 
 impl SlurmExecutor {
     /// The reservations that this service has made for slots that are no longer in the plan. Others end by themselves.
     pub(crate) fn leaving<'a>(
         &self,
         slots: &[PlannedSlot],
-        held: &BTreeMap<Run, &'a ReservationRow>,
+        held: &'a Held,
     ) -> Result<BTreeMap<Run, &'a ReservationRow>, ExecutionError> {
         let planned: HashSet<Run> = slots.iter().flat_map(PlannedSlot::reservations).collect();
         let mut leaving = BTreeMap::new();
         for id in self.marked()?.difference(&planned) {
             match held.get(id) {
-                Some(row) => drop(leaving.insert(*id, *row)),
+                Some(row) => drop(leaving.insert(*id, row)),
                 None => self.remove_mark(*id)?,
             }
         }
@@ -64,15 +48,18 @@ impl SlurmExecutor {
         row: &ReservationRow,
         jobs: &[JobRow],
     ) -> Result<(bool, Option<String>), ExecutionError> {
-        let passed = self.empty(row, jobs).and_then(|()| {
-            let flag = (!row.overlaps).then(|| self.let_overlap(id));
-            flag.unwrap_or(Ok(()))
+        let emptied = self.empty(row, jobs);
+        let passed = emptied.and_then(|()| {
+            if row.overlaps {
+                Ok(())
+            } else {
+                self.let_overlap(id)
+            }
         });
-        match passed {
-            Ok(()) => Ok((true, None)),
-            Err(Error::Refused { .. }) => Ok((false, self.give_back(id, row, jobs)?)),
-            Err(other) => Err(other.into()),
+        if refusal_in(passed)?.is_none() {
+            return Ok((true, None));
         }
+        Ok((false, self.give_back(id, row, jobs)?))
     }
 
     /// Deletes a reservation, and cancels the jobs in it. Returns the reason where it could not be given back.
@@ -82,14 +69,12 @@ impl SlurmExecutor {
         row: &ReservationRow,
         jobs: &[JobRow],
     ) -> Result<Option<String>, ExecutionError> {
-        match self.empty(row, jobs).and_then(|()| self.delete(id)) {
-            Ok(()) => {
-                self.note_change();
-                info!(agreement = %id, "reservation given back");
-            }
-            Err(Error::Refused { said, .. }) => return Ok(Some(format!("{}: {said}", row.name))),
-            Err(other) => return Err(other.into()),
+        let deleted = self.empty(row, jobs).and_then(|()| self.delete(id));
+        if let Some(said) = refusal_in(deleted)? {
+            return Ok(Some(format!("{}: {said}", row.name)));
         }
+        self.note_change();
+        info!(agreement = %id, "reservation given back");
         self.remove_mark(id)?;
         Ok(None)
     }
@@ -110,10 +95,8 @@ impl SlurmExecutor {
 
     fn remove_mark(&self, id: Run) -> Result<(), ExecutionError> {
         let mark = self.mark(id);
-        match fs::remove_file(&mark) {
-            Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(ExecutionError::system("remove", mark)),
-        }
+        let removed = if_there(fs::remove_file(&mark)).map(drop);
+        removed.map_err(ExecutionError::system("remove", mark))
     }
 
     /// The slots that this service has made reservations for.
@@ -138,11 +121,7 @@ impl SlurmExecutor {
             users: target.user.clone(),
             party: target.party.clone(),
             application: target.application.clone(),
-            flags: target
-                .behind_own_jobs
-                .then_some(Flag::IgnoreJobs)
-                .into_iter()
-                .collect(),
+            flags: Vec::from_iter(target.behind_own_jobs.then_some(Flag::IgnoreJobs)),
         }))?;
         if target.handed {
             self.let_overlap(target.id)?;
@@ -192,7 +171,7 @@ impl SlurmExecutor {
     /// Deletes a reservation; one that is gone is as good.
     pub(crate) fn delete(&self, id: Run) -> Result<(), Error> {
         match self.act(Operation::Release { id }) {
-            Err(Error::Refused { said, .. }) if said.contains("reservation is invalid") => Ok(()),
+            Err(Error::Refused(_, said)) if said.contains("reservation is invalid") => Ok(()),
             deleted => deleted.map(drop),
         }
     }
@@ -222,36 +201,12 @@ impl SlurmExecutor {
     }
 }
 
-impl Target {
-    /// Whether it needs some of the nodes of a reservation at some time of that.
-    pub(crate) fn wants(&self, row: &ReservationRow) -> bool {
-        self.interval.meets(row.interval) && self.nodes.iter().any(|node| row.nodes.contains(node))
+/// Why Slurm has refused something, in its own words; none where it was done.
+pub(crate) fn refusal_in(
+    done: Result<(), impl Into<ExecutionError>>,
+) -> Result<Option<String>, ExecutionError> {
+    match done.map_err(Into::into) {
+        Err(ExecutionError::Slurm(Error::Refused(_, said))) => Ok(Some(said)),
+        done => done.map(|()| None),
     }
-
-    pub(crate) fn is_met_by(&self, row: &ReservationRow, now: Time) -> bool {
-        self.starts_with(row, now)
-            && self.interval.end == row.interval.end
-            && self.is_on(row)
-            && self.user == row.users
-            && (row.overlaps || !self.handed)
-    }
-
-    /// Whether a reservation holds from the start on, or from now on where that is past.
-    fn starts_with(&self, row: &ReservationRow, now: Time) -> bool {
-        let start = self.interval.start;
-        row.interval.start == start || (start <= now + 1 && row.interval.start <= now + 1)
-    }
-
-    fn is_on(&self, row: &ReservationRow) -> bool {
-        let names: HashSet<&String> = row.nodes.iter().collect();
-        names.len() == self.nodes.len() && self.nodes.iter().all(|node| names.contains(node))
-    }
-}
-
-/// An instant as Slurm reads it, in UTC.
-pub(crate) fn instant(at: Time) -> String {
-    jiff::Timestamp::from_second(at.seconds())
-        .unwrap_or(jiff::Timestamp::MAX)
-        .strftime("%Y-%m-%dT%H:%M:%S")
-        .to_string()
 }

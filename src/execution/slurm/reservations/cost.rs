@@ -5,27 +5,20 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::agreement::Run;
-use crate::execution::Cost;
+use crate::execution::lock::lock;
+use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::JobState;
 use crate::execution::slurm::snapshot::Snapshot;
-use crate::execution::slurm::{SlurmExecutor, lock};
 use crate::planner::NodeState;
 
 /// The most that counts between two looks: the state in a longer pause is not known.
 const LOOK_MAX: Duration = Duration::from_secs(30);
 
-/// The cost so far, and when it was last counted.
-#[derive(Debug, Default)]
-pub(crate) struct Costs {
-    counted: Option<Instant>,
-    so_far: Cost,
-}
-
 impl SlurmExecutor {
     /// Counts the time since the last look at the nodes, as if it had been all along as it is now.
     pub(crate) fn note_cost(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool, at: Instant) {
-        let mut costs = lock(&self.costs);
-        let since = costs.counted.replace(at).map(|before| at.duration_since(before));
+        let mut costs = lock(&self.seen.costs);
+        let since = costs.0.replace(at).map(|before| at.duration_since(before));
         let Some(time) = since.map(|since| since.min(LOOK_MAX)) else {
             return;
         };
@@ -50,14 +43,9 @@ impl SlurmExecutor {
         let idle = held_free.difference(&reserved).filter(|node| is_idle(**node));
         let idle = idle.count();
         let times = |nodes: usize| time * u32::try_from(nodes).unwrap_or(u32::MAX);
-        costs.so_far.reserved += times(reserved.len());
+        costs.1.reserved += times(reserved.len());
         if others_wait {
-            costs.so_far.idled += times(idle);
+            costs.1.idled += times(idle);
         }
-    }
-
-    /// The cost so far.
-    pub(crate) fn cost_so_far(&self) -> Cost {
-        lock(&self.costs).so_far
     }
 }

@@ -1,17 +1,19 @@
 //! Nodes that batch jobs never get: one reservation without an end, which the reservations of slots are made over. A slot on
 //! these nodes need not be reserved before the longest job could reach into it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use tracing::info;
 
 use crate::execution::ExecutionError;
-use crate::execution::slurm::commands::Error;
+use crate::execution::slurm::error::Error;
+use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::Operation;
 use crate::execution::slurm::query::ReservationRow;
+use crate::execution::slurm::settings::PREFIX;
 use crate::execution::slurm::snapshot::Snapshot;
-use crate::execution::slurm::{PREFIX, SlurmExecutor};
 
 /// The last part of its name. It is no slot's.
 const DEDICATED: &str = "dedicated";
@@ -40,7 +42,9 @@ impl SlurmExecutor {
         let row = present.reservations.iter().find(|row| row.name == name);
         let is_made = self.dedicated_mark().exists();
         match row {
-            Some(row) => is_made && row.overlaps && sorted(&row.nodes) == sorted(wanted),
+            Some(row) => {
+                is_made && row.overlaps && BTreeSet::from_iter(&row.nodes) == BTreeSet::from_iter(wanted)
+            }
             None => wanted.is_empty() && !is_made,
         }
     }
@@ -62,11 +66,7 @@ impl SlurmExecutor {
         }
         if exists && !is_made {
             let said = format!("a reservation {name} exists that this service has not made");
-            return Err(Error::Refused {
-                program: "scontrol",
-                said,
-            }
-            .into());
+            return Err(Error::Refused("scontrol".into(), said).into());
         }
         if !exists {
             fs::write(&mark, "").map_err(ExecutionError::system("write", &mark))?;
@@ -96,10 +96,4 @@ impl SlurmExecutor {
         let named = format!("ReservationName={}", self.dedicated_name());
         self.slurm.call("scontrol", ["delete", &named])
     }
-}
-
-fn sorted(nodes: &[String]) -> Vec<&String> {
-    let mut sorted: Vec<&String> = nodes.iter().collect();
-    sorted.sort_unstable();
-    sorted
 }

@@ -1,6 +1,6 @@
 //! Reservations that follow the plan, and Slurm's report on its nodes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,11 +10,13 @@ use tracing::info;
 
 use crate::agreement::Run;
 use crate::clock::Clock;
-use crate::execution::slurm::commands::Error;
-use crate::execution::slurm::query::{JobRow, PartitionRow, ReservationRow};
-use crate::execution::slurm::reservations::change::Target;
-use crate::execution::slurm::snapshot::Snapshot;
-use crate::execution::slurm::{SlurmExecutor, lock};
+use crate::execution::lock::lock;
+use crate::execution::slurm::error::Error;
+use crate::execution::slurm::executor::SlurmExecutor;
+use crate::execution::slurm::query::{JobRow, ReservationRow};
+use crate::execution::slurm::reservations::change::refusal_in;
+use crate::execution::slurm::reservations::target::{Refused, Target};
+use crate::execution::slurm::snapshot::{Held, Snapshot};
 use crate::execution::{ExecutionError, PlannedSlot};
 use crate::planner::KeptNodes;
 
@@ -29,15 +31,6 @@ const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_
 const URGENT: i64 = 60;
 /// For how long the cluster's answer is good enough to see that nothing has to be changed: as often as it is looked at.
 const OBSERVED_FOR: Duration = Duration::from_secs(10);
-
-/// The reservations that Slurm was last asked for, where it has refused some.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    targets: Vec<Target>,
-    said: Vec<String>,
-    at: Instant,
-    pause: Duration,
-}
 
 /// The results of the requests to Slurm for reservations.
 struct Applied {
@@ -56,42 +49,32 @@ impl SlurmExecutor {
             return Ok(());
         }
         // A look that is under way shows the state before these changes.
-        lock(&self.observed).begin();
-        lock(&self.lacking).clear();
+        lock(&self.seen.observed).begin();
+        lock(&self.seen.lacking).clear();
         let asked = Instant::now();
         let present = self
             .present()
-            .inspect_err(|_| self.blind.store(true, Ordering::Relaxed))?;
+            .inspect_err(|_| self.seen.blind.store(true, Ordering::Relaxed))?;
         let present = Arc::new(present);
         let now = present.now;
-        let held = self.by_slot(&present.reservations);
-        self.note_kept(slots, &held);
-        self.note_use_of(slots, &held, &present, Instant::now());
-        let mut failures = Vec::new();
-        match self.keep_dedicated(&present) {
-            Err(ExecutionError::Slurm(Error::Refused { said, .. })) => failures.push(said),
-            kept => kept?,
-        }
-        match self.cancel(&self.left_over(&present.jobs)) {
-            Err(Error::Refused { said, .. }) => failures.push(said),
-            cancelled => cancelled?,
-        }
+        let held = &present.held;
+        self.note_kept(slots, held);
+        self.note_use_of(slots, &present, Instant::now());
+        let mut failures = Vec::from_iter(refusal_in(self.keep_dedicated(&present))?);
+        failures.extend(refusal_in(self.cancel(&self.left_over(&present.jobs)))?);
         let planned = slots.iter().flat_map(PlannedSlot::reservations);
         for id in planned.filter(|id| held.contains_key(id)) {
             // One that the records were lost of, with the data folder or by going on from another machine.
             self.make_mark(id)?;
         }
-        let due = self.due(slots, &held, now)?;
-        let leaving = self.leaving(slots, &held)?;
-        let (targets, unnamed) = self.targets(&due, &held, &leaving, &present);
+        let due = self.due(slots, held, now)?;
+        let leaving = self.leaving(slots, held)?;
+        let (targets, unnamed) = self.targets(&due, &leaving, &present);
         failures.extend(unnamed.iter().map(|id| {
             let nodes = "too few nodes are up and free of others' jobs and reservations";
             format!("{}: {nodes}", self.name_of(*id))
         }));
-        let is_met = |target: &&Target| {
-            let row = held.get(&target.id);
-            row.is_some_and(|row| target.is_met_by(row, now))
-        };
+        let is_met = |target: &&Target| target.is_met_by(held.get(&target.id), now);
         // A reservation that leaves may have caused the refusal.
         let has_room_come = !leaving.is_empty();
         let mut passed_on = BTreeMap::new();
@@ -118,7 +101,7 @@ impl SlurmExecutor {
             failures.extend(said);
             unmet
         } else if unmet.is_empty() {
-            *lock(&self.refused) = None;
+            *lock(&self.seen.refused) = None;
             unmet
         } else {
             // A reservation that leaves waits for the ones that follow it.
@@ -127,7 +110,7 @@ impl SlurmExecutor {
                     || target.interval.start <= now + URGENT
                     || passed_on.values().any(|row| target.wants(row))
             };
-            let applied = self.apply(&unmet, &held, now, is_urgent)?;
+            let applied = self.apply(&unmet, &present, is_urgent)?;
             self.note_refused(&unmet, &applied.said);
             failures.extend(applied.said);
             if unmet
@@ -148,15 +131,11 @@ impl SlurmExecutor {
         differ.retain(|target| !put_off.contains(&target.id));
         failures.extend(self.note_lacking(&due, &unnamed, &differ));
         if is_as_planned && failures.is_empty() {
-            lock(&self.observed).put(asked, present);
+            lock(&self.seen.observed).put(asked, present);
         }
         match failures.into_iter().next() {
             None => Ok(()),
-            Some(said) => Err(Error::Refused {
-                program: "scontrol",
-                said,
-            }
-            .into()),
+            Some(said) => Err(Error::Refused("scontrol".into(), said).into()),
         }
     }
 
@@ -164,7 +143,7 @@ impl SlurmExecutor {
     fn note_lacking(&self, due: &[&PlannedSlot], unnamed: &[Run], differ: &[&Target]) -> Vec<String> {
         let is_lacking = |id: Run| unnamed.contains(&id) || differ.iter().any(|target| target.id == id);
         let lacking = due.iter().filter(|slot| slot.reservations().any(is_lacking));
-        *lock(&self.lacking) = lacking
+        *lock(&self.seen.lacking) = lacking
             .map(|slot| (slot.run.agreement, slot.interval.start))
             .collect();
         let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
@@ -173,12 +152,12 @@ impl SlurmExecutor {
 
     /// Whether the last look has shown that all of the plan is held, and nothing else of ours.
     fn is_followed(&self, slots: &[PlannedSlot]) -> Result<bool, ExecutionError> {
-        let observed = lock(&self.observed).last();
+        let observed = lock(&self.seen.observed).last();
         let Some((at, present)) = observed.filter(|(at, _)| at.elapsed() < OBSERVED_FOR) else {
             return Ok(false);
         };
-        let held = self.by_slot(&present.reservations);
-        let due = self.due(slots, &held, Clock::system().now())?;
+        let held = &present.held;
+        let due = self.due(slots, held, Clock::system().now())?;
         let planned: HashSet<Run> = slots.iter().flat_map(PlannedSlot::reservations).collect();
         // A job that has begun since then may be the first in a reservation that is about to be taken back.
         let is_handed = |slot: &PlannedSlot| slot.begun && !slot.has_job;
@@ -189,30 +168,21 @@ impl SlurmExecutor {
         {
             return Ok(false);
         }
-        let (targets, unnamed) = self.targets(&due, &held, &BTreeMap::new(), &present);
-        let is_met = |target: &Target| {
-            let row = held.get(&target.id);
-            row.is_some_and(|row| target.is_met_by(row, present.now))
-        };
+        let (targets, unnamed) = self.targets(&due, &BTreeMap::new(), &present);
+        let is_met = |target: &Target| target.is_met_by(held.get(&target.id), present.now);
         let is_followed = unnamed.is_empty() && targets.iter().all(is_met);
         if is_followed {
-            lock(&self.lacking).clear();
-            self.note_kept(slots, &held);
-            self.note_use_of(slots, &held, &present, at);
+            lock(&self.seen.lacking).clear();
+            self.note_kept(slots, held);
+            self.note_use_of(slots, &present, at);
         }
         Ok(is_followed)
     }
 
     /// Takes note of the use of the reservations that were handed to users, as it was seen at an instant.
-    fn note_use_of(
-        &self,
-        slots: &[PlannedSlot],
-        held: &BTreeMap<Run, &ReservationRow>,
-        present: &Snapshot,
-        at: Instant,
-    ) {
+    fn note_use_of(&self, slots: &[PlannedSlot], present: &Snapshot, at: Instant) {
         let is_held = |slot: &PlannedSlot| {
-            let row = held.get(&slot.run);
+            let row = present.held.get(&slot.run);
             row.is_some_and(|row| row.interval.start <= present.now && row.nodes.len() >= slot.nodes as usize)
         };
         self.note_use(slots, is_held, &present.jobs, at);
@@ -222,11 +192,11 @@ impl SlurmExecutor {
     fn due<'a>(
         &self,
         slots: &'a [PlannedSlot],
-        held: &BTreeMap<Run, &ReservationRow>,
+        held: &Held,
         now: Time,
     ) -> Result<Vec<&'a PlannedSlot>, Error> {
         let lead = self.reserved_from()?;
-        *lock(&self.reserves_within) = Some(lead.unwrap_or(i64::MAX));
+        *lock(&self.seen.reserves_within) = Some(lead.unwrap_or(i64::MAX));
         let from = lead.map(|lead| now + lead);
         let is_due = |slot: &&PlannedSlot| {
             held.contains_key(&slot.run) || from.is_none_or(|from| slot.interval.start <= from)
@@ -249,12 +219,10 @@ impl SlurmExecutor {
     fn apply(
         &self,
         unmet: &[&Target],
-        held: &BTreeMap<Run, &ReservationRow>,
-        now: Time,
+        present: &Snapshot,
         is_urgent: impl Fn(&Target) -> bool,
     ) -> Result<Applied, ExecutionError> {
-        let mut held: HashMap<Run, ReservationRow> =
-            held.iter().map(|(id, row)| (*id, (*row).clone())).collect();
+        let (mut held, now) = (present.held.clone(), present.now);
         let (mut left, mut put_off) = (unmet.to_vec(), HashSet::new());
         left.sort_by_key(|target| !is_urgent(target));
         let mut broken_up = false;
@@ -275,21 +243,20 @@ impl SlurmExecutor {
                     Some(row) => self.update(target, row, now),
                     None => self.create(target, now),
                 };
-                match done {
-                    Ok(()) => {
+                match refusal_in(done)? {
+                    None => {
                         self.note_change();
                         // Its job does not wait until all others are made.
-                        lock(&self.made).insert(target.id);
+                        lock(&self.seen.made).insert(target.id);
                         info!(
                             agreement = %target.id, nodes = target.nodes.join(","), slot = %target.interval,
                             "reserved"
                         );
                     }
-                    Err(ExecutionError::Slurm(Error::Refused { said, .. })) => {
+                    Some(said) => {
                         failures.push(format!("{}: {said}", self.name_of(target.id)));
                         refused.push(target);
                     }
-                    Err(other) => return Err(other),
                 }
             }
             left = refused;
@@ -321,7 +288,7 @@ impl SlurmExecutor {
     /// Slurm's words where it has just refused some of these reservations: they are not asked for again yet. They are where one
     /// of them is new or begins soon.
     fn refused_just_now(&self, unmet: &[&Target]) -> Option<Vec<String>> {
-        let refused = lock(&self.refused);
+        let refused = lock(&self.seen.refused);
         let refused = refused.as_ref()?;
         let is_same = unmet.len() == refused.targets.len()
             && unmet
@@ -333,7 +300,7 @@ impl SlurmExecutor {
 
     /// Remembers which reservations Slurm has refused. One that begins before the pause is over does not wait for its end.
     fn note_refused(&self, unmet: &[&Target], said: &[String]) {
-        let mut refused = lock(&self.refused);
+        let mut refused = lock(&self.seen.refused);
         if said.is_empty() {
             *refused = None;
             return;
@@ -366,7 +333,7 @@ impl SlurmExecutor {
         let taken = self.taken_by_others(targets)?;
         let differs = |target: &&Target| {
             let row = held.get(&target.id);
-            let is_met = row.is_some_and(|row| target.is_met_by(row, now)) && !taken.contains(&target.id);
+            let is_met = target.is_met_by(row, now) && !taken.contains(&target.id);
             // One that is over vanishes.
             target.interval.end > now && !is_met
         };
@@ -397,16 +364,15 @@ impl SlurmExecutor {
         Ok(taken.map(|target| target.id).collect())
     }
 
-    /// The reservations of this resource, by the slots that they are named after.
-    fn by_slot<'a>(&self, rows: &'a [ReservationRow]) -> BTreeMap<Run, &'a ReservationRow> {
+    /// The reservations among these that are named after slots of this resource.
+    pub(crate) fn by_slot(&self, rows: &[ReservationRow]) -> Held {
         let named = rows.iter();
-        named
-            .filter_map(|row| Some((self.id_of(&row.name)?, row)))
-            .collect()
+        let named = named.filter_map(|row| Some((self.id_of(&row.name)?, row.clone())));
+        named.collect()
     }
 
     /// Takes note of the reservations that Slurm holds for the slots of the plan.
-    fn note_kept(&self, slots: &[PlannedSlot], held: &BTreeMap<Run, &ReservationRow>) {
+    fn note_kept(&self, slots: &[PlannedSlot], held: &Held) {
         let kept = |slot: &PlannedSlot| {
             let (numbers, since) = if slot.replaces.is_some() {
                 (self.held_beside(slot, slots, held), slot.interval.start)
@@ -423,22 +389,14 @@ impl SlurmExecutor {
                 since,
             })
         };
-        *lock(&self.kept) = Some(slots.iter().filter_map(kept).collect());
-        lock(&self.made).clear();
+        *lock(&self.seen.kept) = Some(slots.iter().filter_map(kept).collect());
+        lock(&self.seen.made).clear();
     }
 
     /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
     fn reserved_from(&self) -> Result<Option<i64>, Error> {
-        let ours = |row: &&PartitionRow| {
-            row.name == self.settings.partition
-                || row.nodes.iter().any(|node| self.numbers.contains_key(node))
-        };
-        let partitions = self.partitions()?;
-        let limits: Option<Vec<i64>> = partitions
-            .iter()
-            .filter(ours)
-            .map(|row| row.longest_job)
-            .collect();
+        let partitions = self.sharing_partitions()?;
+        let limits: Option<Vec<i64>> = partitions.iter().map(|row| row.longest_job).collect();
         let longest = limits.and_then(|limits| limits.into_iter().max());
         let lead = longest.map(|longest| longest + MARGIN);
         // An open limit is longer than any lead.

@@ -10,29 +10,14 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use crate::execution::PlannedSlot;
+use crate::execution::lock::lock;
+use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobKey, JobRow, JobState};
-use crate::execution::slurm::{SlurmExecutor, lock};
 use crate::planner::Unused;
 
 /// The most that counts between two looks, twice as long as there is between them where nothing holds them up: a
 /// machine may have slept meanwhile, or the service waited for its database.
 const LOOK_MAX: Duration = Duration::from_secs(20);
-
-/// The use of one reservation.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Handed {
-    /// For how long Slurm was seen to hold it and to have no job in it; a restart of the service begins anew, and time
-    /// without a look, or in which Slurm could not be asked, does not count, in favour of the user.
-    unused: Duration,
-    /// When it was last seen to be held; none where it was not at the last look.
-    seen: Option<Instant>,
-    warned: bool,
-    /// Whether a job was seen in it.
-    used: bool,
-    /// The jobs that were seen in it with nodes; they outlast it.
-    jobs: HashSet<JobKey>,
-    over: bool,
-}
 
 impl SlurmExecutor {
     /// Takes note, at an instant, of the reservations that have been handed to users and are held now, and of reservations
@@ -44,8 +29,8 @@ impl SlurmExecutor {
         jobs: &[JobRow],
         at: Instant,
     ) {
-        let blind = self.blind.swap(false, Ordering::Relaxed);
-        let mut handed = lock(&self.handed);
+        let blind = self.seen.blind.swap(false, Ordering::Relaxed);
+        let mut handed = lock(&self.seen.handed);
         let begun = || slots.iter().filter(|slot| slot.begun && !slot.has_job);
         let current: HashSet<Uuid> = begun().map(|slot| slot.run.agreement).collect();
         let alive = jobs.iter().filter(|job| !job.state.is_final());
@@ -69,7 +54,7 @@ impl SlurmExecutor {
 
     /// The jobs that run on in reservations that are over.
     pub(crate) fn left_over<'a>(&self, jobs: &'a [JobRow]) -> Vec<&'a JobRow> {
-        let handed = lock(&self.handed);
+        let handed = lock(&self.seen.handed);
         let is_left = |job: &&JobRow| {
             let mut over = handed.values().filter(|of| of.over);
             let key = job.key().filter(|_| job.state == JobState::Running);
@@ -80,7 +65,7 @@ impl SlurmExecutor {
 
     /// The jobs that run in reservations that were handed to users, or have run there and are about to end.
     pub(crate) fn handed_jobs(&self) -> HashSet<JobKey> {
-        lock(&self.handed)
+        lock(&self.seen.handed)
             .values()
             .flat_map(|of| of.jobs.iter().cloned())
             .collect()
@@ -94,7 +79,7 @@ impl SlurmExecutor {
         };
         let reclaim_after = Duration::from_secs(reclaim_after);
         let mut unused = Vec::new();
-        for (agreement, of) in lock(&self.handed)
+        for (agreement, of) in lock(&self.seen.handed)
             .iter_mut()
             .filter(|(_, of)| !of.used && !of.over)
         {

@@ -7,4 +7,5 @@ pub(super) mod follow_plan;
 pub(super) mod handover;
 pub(super) mod node_choice;
 pub(super) mod rate;
+pub(super) mod target;
 pub(super) mod targets;

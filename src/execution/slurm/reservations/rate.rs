@@ -1,6 +1,5 @@
 //! How many changes of reservations a cluster gets in a minute: its controller has others to serve, too.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -9,7 +8,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     most: usize,
-    made: VecDeque<Instant>,
+    made: Vec<Instant>,
 }
 
 impl RateLimit {
@@ -17,26 +16,20 @@ impl RateLimit {
     pub(crate) fn new(a_minute: u32) -> Self {
         Self {
             most: usize::try_from(a_minute).unwrap_or(usize::MAX),
-            made: VecDeque::new(),
+            made: Vec::new(),
         }
     }
 
-    /// Whether another change may be made. Half of them are kept for urgent changes. O(1) amortized.
+    /// Whether another change may be made. Half of them are kept for urgent changes.
     pub(crate) fn has_room(&mut self, is_urgent: bool, now: Instant) -> bool {
-        while self
-            .made
-            .front()
-            .is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE)
-        {
-            self.made.pop_front();
-        }
+        self.made.retain(|at| now.saturating_duration_since(*at) < MINUTE);
         let most = if is_urgent { self.most } else { self.most / 2 };
         self.made.len() < most
     }
 
     /// Counts a change.
     pub(crate) fn note(&mut self, now: Instant) {
-        self.made.push_back(now);
+        self.made.push(now);
     }
 }
 

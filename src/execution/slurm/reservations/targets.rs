@@ -11,11 +11,12 @@ use scheduler::Interval;
 use crate::agreement::Run;
 use crate::clock::Clock;
 use crate::execution::PlannedSlot;
+use crate::execution::lock::lock;
+use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobRow, ReservationRow};
-use crate::execution::slurm::reservations::change::Target;
 use crate::execution::slurm::reservations::node_choice::{Calendar, Pinning, Wanted, assign, is_covered};
-use crate::execution::slurm::snapshot::Snapshot;
-use crate::execution::slurm::{SlurmExecutor, lock};
+use crate::execution::slurm::reservations::target::Target;
+use crate::execution::slurm::snapshot::{Held, Snapshot};
 use crate::planner::NodeState;
 
 impl SlurmExecutor {
@@ -23,7 +24,6 @@ impl SlurmExecutor {
     pub(crate) fn targets(
         &self,
         due: &[&PlannedSlot],
-        held: &BTreeMap<Run, &ReservationRow>,
         leaving: &BTreeMap<Run, &ReservationRow>,
         present: &Snapshot,
     ) -> (Vec<Target>, Vec<Run>) {
@@ -31,10 +31,7 @@ impl SlurmExecutor {
         // A reservation that leaves is not in the way.
         let is_ours = |id| leaving.contains_key(&id) || planned.contains(&id);
         let calendars = self.calendars(leaving, present, is_ours);
-        let wanted: Vec<Wanted> = due
-            .iter()
-            .map(|slot| self.wanted(slot, due, held, present))
-            .collect();
+        let wanted: Vec<Wanted> = due.iter().map(|slot| self.wanted(slot, due, present)).collect();
         let (mut targets, mut unnamed) = (Vec::new(), Vec::new());
         let handed = self.handed_jobs();
         let own: Vec<&JobRow> = present
@@ -87,7 +84,7 @@ impl SlurmExecutor {
                 leaving: Vec::new(),
             })
             .collect();
-        let left_out = lock(&self.left_out).clone();
+        let left_out = lock(&self.seen.left_out).clone();
         for busy in self.foreign(present, is_ours).into_iter().chain(left_out) {
             if let Some(calendar) = calendars.get_mut(busy.node as usize) {
                 calendar.busy.push(busy.interval);
@@ -113,13 +110,8 @@ impl SlurmExecutor {
     }
 
     /// The needs of a slot, among the slots that are due.
-    fn wanted(
-        &self,
-        slot: &PlannedSlot,
-        due: &[&PlannedSlot],
-        held: &BTreeMap<Run, &ReservationRow>,
-        present: &Snapshot,
-    ) -> Wanted {
+    fn wanted(&self, slot: &PlannedSlot, due: &[&PlannedSlot], present: &Snapshot) -> Wanted {
+        let held = &present.held;
         let interval = Interval::new(slot.interval.start.max(present.now), slot.interval.end);
         if slot.replaces.is_some() {
             return self.wanted_beside(slot, interval, due, held);
@@ -154,7 +146,7 @@ impl SlurmExecutor {
         slot: &PlannedSlot,
         interval: Interval,
         due: &[&PlannedSlot],
-        held: &BTreeMap<Run, &ReservationRow>,
+        held: &Held,
     ) -> Wanted {
         let is_replaced = |at: &usize| Some(due[*at].run.agreement) == slot.replaces;
         let replaces: Vec<usize> = (0..due.len()).filter(is_replaced).collect();
@@ -184,7 +176,7 @@ impl SlurmExecutor {
     }
 
     /// The nodes that a slot has: by Slurm, or else by the plan, before Slurm knows of it.
-    fn current(&self, slot: &PlannedSlot, held: &BTreeMap<Run, &ReservationRow>) -> Vec<usize> {
+    fn current(&self, slot: &PlannedSlot, held: &Held) -> Vec<usize> {
         match held.get(&slot.run) {
             Some(row) => self.numbers_in(row),
             None => slot.given.iter().map(|node| *node as usize).collect(),
@@ -230,12 +222,7 @@ impl SlurmExecutor {
     }
 
     /// The nodes that are held all through a slot that is to replace another one, by the reservations of both.
-    pub(crate) fn held_beside(
-        &self,
-        slot: &PlannedSlot,
-        slots: &[PlannedSlot],
-        held: &BTreeMap<Run, &ReservationRow>,
-    ) -> Vec<usize> {
+    pub(crate) fn held_beside(&self, slot: &PlannedSlot, slots: &[PlannedSlot], held: &Held) -> Vec<usize> {
         let old = slots.iter().filter(|of| Some(of.run.agreement) == slot.replaces);
         let ids = slot.reservations().chain(old.map(|slot| slot.run));
         let mut times: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();

@@ -3,11 +3,10 @@
 
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
-use super::super::pieces::request_of_stretch;
-use super::{Last, at_most_for};
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome, ServiceState};
-use crate::planner::decide::{Decider, execution};
-use crate::store::Change;
+use crate::planner::decider::Decider;
+use crate::planner::lifecycle::overruns::{Last, at_most_for};
+use crate::planner::requests::request_of_stretch;
 
 impl Decider<'_> {
     /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
@@ -138,9 +137,7 @@ impl Decider<'_> {
                 outcome: RunOutcome::Killed,
                 ..self.lost_now(&over)
             };
-            let record = execution(&over, &end);
-            self.batch
-                .extend(record.map(|of| Change::RecordExecution(Box::new(of))));
+            self.record_execution(&over, &end);
         }
     }
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
-use crate::planner::plan::request_of;
+use crate::agreement::Money;
+use crate::planner::requests::request_of;
 use crate::planner::tests::trial::{Domain, eur, of, price_list, proposal, wish};
 use crate::planner::{About, Plan, Pricing, Proposal, Resource, Weights};
 
@@ -152,7 +153,7 @@ proptest! {
             let (admitted, _) = domain.decide(0, |decider| {
                 let at = decider.plan.resources.place(&agreement.resource).unwrap();
                 let lifted = decider.lift(agreement.id).unwrap();
-                let request = request_of(&lifted.agreement, u64::MAX);
+                let request = request_of(&lifted, u64::MAX);
                 let moved = decider.plan.resources.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
                 let admitted = decider.place(proposal).is_ok();
                 decider.plan.resources.vacate(at, Time(0), u64::MAX);

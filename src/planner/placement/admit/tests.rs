@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::Measure;
+use crate::agreement::{Barred, Filter, Measure};
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::planner::tests::domain::{Domain, arm, proposal, rated};
-use crate::planner::{Plan, Proposal, Resource, Termination};
+use crate::planner::{Plan, Proposal, Resource, Scaling, Termination};
 
 fn on_arm() -> Filter {
     Filter::Word {

@@ -1,10 +1,11 @@
 //! Moves into free time come after the answers, in slices, and each gains enough to be told in a timeline.
 
-use scheduler::{Interval, Order};
+use scheduler::{Interval, Order, Seconds};
+use uuid::Uuid;
 
 use super::*;
 use crate::planner::tests::domain::{Domain, proposal};
-use crate::planner::{Accepted, Resource, Settings, Termination};
+use crate::planner::{Accepted, Improving, Resource, Settings, Termination};
 
 const DAY: Seconds = 86_400;
 

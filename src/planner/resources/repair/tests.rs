@@ -1,5 +1,7 @@
 //! The course of agreements when nodes go away and come back.
 
+use scheduler::Seconds;
+
 use super::super::failures::Failures;
 use super::super::nodes::NodeState;
 use super::*;

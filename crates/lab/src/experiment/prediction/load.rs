@@ -4,7 +4,6 @@ use scheduler::prediction::smoothing::{Parameters, STEPS_MAX};
 use scheduler::prediction::{Series, Smoothing};
 use scheduler::{Seconds, Time};
 
-use super::replay::ran;
 use advisor::workload::Workload;
 
 const HOUR: Seconds = 3_600;
@@ -36,7 +35,7 @@ impl FreeShare {
             .map_or(0, |job| hour_of(Time(job.submit)) + 1);
         let mut busy = vec![0.0; hours];
         for job in &workload.jobs {
-            let ran = ran(job);
+            let ran = job.ran();
             for (at, busy) in busy.iter_mut().enumerate().skip(hour_of(ran.start)) {
                 let start = HOUR * Seconds::try_from(at).unwrap_or(0);
                 let inside = (ran.end.seconds().min(start + HOUR) - ran.start.seconds().max(start)).max(0);

@@ -1,40 +1,16 @@
 //! Paper 004: how long work takes, from history alone.
 
 mod load;
-mod replay;
+pub(super) mod replay;
 
 use scheduler::prediction::reliability::{INTERVALS, LEVELS, Reliability};
 
-use super::{Experiment, Setup};
-use crate::figure::{Figure, Plot, Point, Series};
-use crate::report::{Finding, Report, Verdict};
+use super::setup::Setup;
+use crate::figure::{Figure, Point, Series};
+use crate::report::{Finding, Report, Verdict, joined};
 use advisor::table::Table;
 use advisor::workload::Workload;
-use replay::{Forecast, Source, Task, WARM_UP};
-
-pub(super) use replay::Results;
-
-/// The experiments of this module.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    Experiment {
-        name: "004-error",
-        title: "Error of the completion estimate",
-        aliases: &["004"],
-        run: error,
-    },
-    Experiment {
-        name: "004-deadlines",
-        title: "Deadlines met by slots of the estimated length",
-        aliases: &["004"],
-        run: deadlines,
-    },
-    Experiment {
-        name: "004-calibration",
-        title: "Stated intervals: calibration and sharpness",
-        aliases: &["004"],
-        run: calibration,
-    },
-];
+use replay::{Forecast, Results, Source, Task, WARM_UP};
 
 /// The share of outcomes that a stated 90 % interval may cover.
 const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
@@ -56,24 +32,20 @@ pub fn reliability(workload: &Workload) -> Table {
     table(&replay::results(workload, passes))
 }
 
-fn about(results: &Results) -> String {
-    format!(
+fn report(
+    title: &'static str,
+    results: &Results,
+    findings: Vec<Finding>,
+    table: Table,
+    figures: Vec<Figure>,
+) -> Report {
+    let about = format!(
         "Every job that ran, long or short, of the whole workload (filter and windows do not apply) is an execution: of its executable \
          and user where that pair ran before, else of its user's, else of anybody's. Each is predicted from those that had ended when it \
          was submitted. The first {WARM_UP} are only learned from; {} are judged, for which all have a forecast.",
         results.jobs.len()
-    )
-}
-
-fn report(results: &Results, findings: Vec<Finding>, table: Table, figures: Vec<Figure>) -> Report {
-    Report {
-        name: "",
-        title: "",
-        about: about(results),
-        findings,
-        table,
-        figures,
-    }
+    );
+    Report::new(title, about, findings, table, figures)
 }
 
 /// Errors of a source's central forecast.
@@ -105,7 +77,7 @@ fn errors(results: &Results, forecasts: &[Forecast]) -> Errors {
     }
 }
 
-fn error(setup: &Setup) -> Report {
+pub(super) fn error(setup: &Setup) -> Report {
     let results = results(setup);
     let mut table = Table::new(&[
         "estimate",
@@ -118,36 +90,21 @@ fn error(setup: &Setup) -> Report {
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
         let errors = errors(results, forecasts);
-        let numbers = [
+        table.rows.push(vec![
+            source.name().to_owned(),
             format!("{:.0}", errors.absolute),
             format!("{:.0}", errors.median),
             format!("{:.2}", errors.factor.exp()),
             format!("{:+.0}", errors.bias),
             format!("{:.1}", 100.0 * errors.short),
-        ];
-        table
-            .rows
-            .push([vec![source.name().to_owned()], numbers.to_vec()].concat());
-        series.push(Series {
-            label: source.name().to_owned(),
-            points: vec![Point {
-                x: 0.0,
-                y: errors.absolute / 3_600.0,
-                error: 0.0,
-            }],
-        });
+        ]);
+        let point = Point::new(0.0, errors.absolute / 3_600.0);
+        series.push(Series::new(source.name(), [point]));
     }
-    let figure = Figure {
-        name: "004-error".to_owned(),
-        title: "Error of the completion estimate".to_owned(),
-        x_label: "all judged executions".to_owned(),
-        y_label: "mean absolute error (h)".to_owned(),
-        plot: Plot::Bars {
-            groups: vec![String::new()],
-        },
-        series,
-    };
-    report(results, error_findings(results), table, vec![figure])
+    let title = "Error of the completion estimate";
+    let labels = ["all judged executions", "mean absolute error (h)"];
+    let figure = Figure::bars("004-error", title, labels, [String::new()], series);
+    report(title, results, error_findings(results), table, vec![figure])
 }
 
 /// The effect of smoothing and trust on the error, and how it compares.
@@ -158,16 +115,14 @@ fn error_findings(results: &Results) -> Vec<Finding> {
     };
     let [mean, smoothed, trusted, learned] =
         [Source::Mean, Source::Smoothing, Source::Trust, Source::Learned].map(absolute);
-    let better = |what: &str, better: f64, than: f64, why: &str| Finding {
-        what: what.to_owned(),
-        paper: "a more accurate prediction".to_owned(),
-        seen: format!("mean absolute error {better:.0} s against {than:.0} s"),
-        verdict: Verdict::holds(better < than),
-        why: if better < than {
-            String::new()
-        } else {
-            why.to_owned()
-        },
+    let better = |what: &str, better: f64, than: f64, why: &str| {
+        Finding::new(
+            what,
+            "a more accurate prediction",
+            format!("mean absolute error {better:.0} s against {than:.0} s"),
+            Verdict::holds(better < than),
+        )
+        .because(if better < than { "" } else { why })
     };
     let foreseen: Vec<bool> = results
         .ahead
@@ -178,10 +133,8 @@ fn error_findings(results: &Results) -> Vec<Finding> {
         .ahead
         .iter()
         .map(|(hours, errors)| {
-            format!(
-                "{hours} h: {}",
-                errors.map(|error| format!("{error:.3}")).join(" / ")
-            )
+            let errors = joined(errors.map(|error| format!("{error:.3}")));
+            format!("{hours} h: {errors}")
         })
         .collect();
     vec![
@@ -197,32 +150,26 @@ fn error_findings(results: &Results) -> Vec<Finding> {
             smoothed,
             "trust only lengthens estimates, for the sake of deadlines; the mean error of ten unlike jobs says little of the next",
         ),
-        Finding {
-            what: "the median of the learned distribution errs less than all three".to_owned(),
-            paper: "–".to_owned(),
-            seen: format!("mean absolute error {learned:.0} s"),
-            verdict: Verdict::of_own(
+        Finding::own(
+            "the median of the learned distribution errs less than all three",
+            format!("mean absolute error {learned:.0} s"),
+            Verdict::of_own(
                 [mean, smoothed, trusted].iter().filter(|e| learned < **e).count(),
                 3,
             ),
-            why: String::new(),
-        },
-        Finding {
-            what:
-                "smoothing foresees the free share of the nodes better than its last value and than its mean"
-                    .to_owned(),
-            paper: "–".to_owned(),
-            seen: format!(
+        ),
+        Finding::own(
+            "smoothing foresees the free share of the nodes better than its last value and than its mean",
+            format!(
                 "mean absolute error of smoothing / last value / mean, {}",
                 ahead.join(", ")
             ),
-            verdict: if foreseen.is_empty() {
+            if foreseen.is_empty() {
                 Verdict::Measured
             } else {
                 Verdict::of_own(foreseen.iter().filter(|holds| **holds).count(), foreseen.len())
             },
-            why: String::new(),
-        },
+        ),
     ]
 }
 
@@ -243,7 +190,7 @@ fn slots(results: &Results, forecasts: &[Forecast], p: f64) -> (f64, f64) {
     )
 }
 
-fn deadlines(setup: &Setup) -> Report {
+pub(super) fn deadlines(setup: &Setup) -> Report {
     const STATED: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
     let results = results(setup);
     let mut table = Table::new(&[
@@ -266,55 +213,47 @@ fn deadlines(setup: &Setup) -> Report {
             } else {
                 "–".to_owned()
             };
-            let numbers = [format!("{:.1}", 100.0 * met), format!("{reserved:.2}")];
-            table
-                .rows
-                .push([vec![source.name().to_owned(), at], numbers.to_vec()].concat());
-            points.push(Point {
-                x: reserved,
-                y: 100.0 * met,
-                error: 0.0,
-            });
+            table.rows.push(vec![
+                source.name().to_owned(),
+                at,
+                format!("{:.1}", 100.0 * met),
+                format!("{reserved:.2}"),
+            ]);
+            points.push(Point::new(reserved, 100.0 * met));
         }
-        series.push(Series {
-            label: source.name().to_owned(),
-            points,
-        });
+        series.push(Series::new(source.name(), points));
     }
     let met = |source, p| slots(results, results.of(source).unwrap_or_default(), p);
     let [mean, smoothed, trusted] =
         [Source::Mean, Source::Smoothing, Source::Trust].map(|source| met(source, 0.5).0);
     let (learned, _) = met(Source::Learned, 0.95);
     let findings = vec![
-        Finding {
-            what: "smoothing and trust let more deadlines be met".to_owned(),
-            paper: "it becomes more likely that jobs finish in time".to_owned(),
-            seen: format!(
+        Finding::new(
+            "smoothing and trust let more deadlines be met",
+            "it becomes more likely that jobs finish in time",
+            format!(
                 "{:.1} % by the mean, {:.1} % with smoothing, {:.1} % with trust",
                 100.0 * mean,
                 100.0 * smoothed,
                 100.0 * trusted
             ),
-            verdict: Verdict::of(usize::from(smoothed > mean) + usize::from(trusted > smoothed), 2),
-            why: String::new(),
-        },
-        Finding {
-            what: "slots sized for 95 % hold 94 to 96 % of the runs".to_owned(),
-            paper: "–".to_owned(),
-            seen: format!("{:.1} %", 100.0 * learned),
-            verdict: Verdict::of_own(usize::from((0.94..=0.96).contains(&learned)), 1),
-            why: String::new(),
-        },
+            Verdict::of(usize::from(smoothed > mean) + usize::from(trusted > smoothed), 2),
+        ),
+        Finding::own(
+            "slots sized for 95 % hold 94 to 96 % of the runs",
+            format!("{:.1} %", 100.0 * learned),
+            Verdict::of_own(usize::from((0.94..=0.96).contains(&learned)), 1),
+        ),
     ];
-    let figure = Figure {
-        name: "004-deadlines".to_owned(),
-        title: "Deadlines met for what is reserved".to_owned(),
-        x_label: "node-seconds reserved for each used".to_owned(),
-        y_label: "deadlines met (%)".to_owned(),
-        plot: Plot::Lines,
+    let labels = ["node-seconds reserved for each used", "deadlines met (%)"];
+    let figure = Figure::lines(
+        "004-deadlines",
+        "Deadlines met for what is reserved",
+        labels,
         series,
-    };
-    report(results, findings, table, vec![figure])
+    );
+    let title = "Deadlines met by slots of the estimated length";
+    report(title, results, findings, table, vec![figure])
 }
 
 /// The reliability table: quantiles and intervals with the shares that they held, and the pinball loss of every source.
@@ -325,42 +264,36 @@ fn table(results: &Results) -> Table {
         .chain(learned.map(|source| format!("held (%), {}", source.name())))
         .chain(Source::ALL.map(|source| format!("pinball loss (s), {}", source.name())))
         .collect();
-    let books = Source::ALL.map(|source| results.reliability(source, all.clone()));
-    let held = learned.map(|source| results.reliability(source, all.clone()));
-    let cell = |number: Option<f64>, digits: usize| {
-        number.map_or_else(|| "–".to_owned(), |number| format!("{number:.digits$}"))
+    let kept = |source| results.reliability(source, all.clone());
+    let (books, held) = (Source::ALL.map(kept), learned.map(kept));
+    let cells = |of: &[Option<Reliability>], digits: usize, number: &dyn Fn(&Reliability) -> f64| {
+        let cell = |of: &Option<Reliability>| match of {
+            Some(of) => format!("{:.digits$}", number(of)),
+            None => "–".to_owned(),
+        };
+        of.iter().map(cell).collect::<Vec<String>>()
     };
+    let none = |count: usize| vec!["–".to_owned(); count];
     let mut rows = Vec::new();
     for at in 0..INTERVALS {
         let stated = LEVELS[LEVELS.len() - 1 - at] - LEVELS[at];
-        let mut row = vec![format!("{:.0} % interval", 100.0 * stated)];
-        row.extend(
-            held.each_ref()
-                .map(|books| cell(books.as_ref().map(|b| 100.0 * b.intervals()[at].1), 1)),
+        let inside = cells(&held, 1, &|of| 100.0 * of.intervals()[at].1);
+        rows.push(
+            [
+                vec![format!("{:.0} % interval", 100.0 * stated)],
+                inside,
+                none(books.len()),
+            ]
+            .concat(),
         );
-        row.extend(Source::ALL.map(|_| "–".to_owned()));
-        rows.push(row);
     }
     for (at, p) in LEVELS.into_iter().enumerate() {
-        let mut row = vec![format!("{:.0} % quantile", 100.0 * p)];
-        row.extend(
-            held.each_ref()
-                .map(|books| cell(books.as_ref().map(|b| 100.0 * b.levels()[at].1), 1)),
-        );
-        row.extend(
-            books
-                .each_ref()
-                .map(|books| cell(books.as_ref().map(|b| b.levels()[at].2), 0)),
-        );
-        rows.push(row);
+        let below = cells(&held, 1, &|of| 100.0 * of.levels()[at].1);
+        let loss = cells(&books, 0, &|of| of.levels()[at].2);
+        rows.push([vec![format!("{:.0} % quantile", 100.0 * p)], below, loss].concat());
     }
-    let mut row = vec!["mean of the quantiles".to_owned(), "–".to_owned(), "–".to_owned()];
-    row.extend(
-        books
-            .each_ref()
-            .map(|books| cell(books.as_ref().map(Reliability::mean_loss), 0)),
-    );
-    rows.push(row);
+    let loss = cells(&books, 0, &Reliability::mean_loss);
+    rows.push([vec!["mean of the quantiles".to_owned()], none(held.len()), loss].concat());
     Table { columns, rows }
 }
 
@@ -374,21 +307,19 @@ fn coverage(results: &Results, source: Source) -> Option<Finding> {
         .collect();
     let least = parts.iter().copied().fold(1.0, f64::min);
     let most = parts.iter().copied().fold(0.0, f64::max);
-    Some(Finding {
-        what: format!(
+    Some(Finding::own(
+        format!(
             "the stated 90 % interval covers 85 to 95 % of the runs ({})",
             source.name()
         ),
-        paper: "–".to_owned(),
-        seen: format!(
+        format!(
             "{:.1} %; {:.1} to {:.1} % in {PARTS} equal parts of the workload",
             100.0 * overall,
             100.0 * least,
             100.0 * most
         ),
-        verdict: Verdict::of_own(usize::from(COVERED.contains(&overall)), 1),
-        why: String::new(),
-    })
+        Verdict::of_own(usize::from(COVERED.contains(&overall)), 1),
+    ))
 }
 
 /// Whether one source's pinball loss is below another's.
@@ -405,25 +336,23 @@ fn sharper(results: &Results, source: Source, than: Source) -> Option<Finding> {
         .filter(|(a, b)| a.2 < b.2)
         .count();
     let holds = ours.mean_loss() < theirs.mean_loss();
-    Some(Finding {
-        what: format!(
+    Some(Finding::own(
+        format!(
             "what is stated is sharper than the {} ({})",
             than.name(),
             source.name()
         ),
-        paper: "–".to_owned(),
-        seen: format!(
+        format!(
             "mean pinball loss {:.0} s against {:.0} s; less at {less} of {} quantiles",
             ours.mean_loss(),
             theirs.mean_loss(),
             LEVELS.len()
         ),
-        verdict: Verdict::of_own(usize::from(holds), 1),
-        why: String::new(),
-    })
+        Verdict::of_own(usize::from(holds), 1),
+    ))
 }
 
-fn calibration(setup: &Setup) -> Report {
+pub(super) fn calibration(setup: &Setup) -> Report {
     let results = results(setup);
     let learned = [Source::Learned, Source::LearnedWithEstimate];
     let mut findings: Vec<Finding> = learned
@@ -436,15 +365,8 @@ fn calibration(setup: &Setup) -> Report {
     }
     let line = |source: Source, label: &str, of: &dyn Fn((f64, f64, f64)) -> f64| {
         let books = results.reliability(source, 0..results.jobs.len())?;
-        let points = books.levels().into_iter().map(|level| Point {
-            x: 100.0 * level.0,
-            y: of(level),
-            error: 0.0,
-        });
-        Some(Series {
-            label: label.to_owned(),
-            points: points.collect(),
-        })
+        let levels = books.levels().map(|level| Point::new(100.0 * level.0, of(level)));
+        Some(Series::new(label, levels))
     };
     let ideal = line(Source::Learned, "what is stated", &|level| 100.0 * level.0);
     let held = learned.map(|source| line(source, source.name(), &|level| 100.0 * level.1));
@@ -455,27 +377,24 @@ fn calibration(setup: &Setup) -> Report {
         Source::User,
     ]
     .map(|source| line(source, source.name(), &|level| level.2));
-    let figure = |name: &str, title: &str, y_label: &str, series: Vec<Option<Series>>| Figure {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        x_label: "stated probability (%)".to_owned(),
-        y_label: y_label.to_owned(),
-        plot: Plot::Lines,
-        series: series.into_iter().flatten().collect(),
+    let figure = |name: &str, title: &str, y_label: &str, series: &[Option<Series>]| {
+        let series: Vec<Series> = series.iter().flatten().cloned().collect();
+        Figure::lines(name, title, ["stated probability (%)", y_label], series)
     };
     let figures = vec![
         figure(
             "004-calibration",
             "Runs within the stated quantile",
             "runs within it (%)",
-            [vec![ideal], held.to_vec()].concat(),
+            &[&[ideal], &held[..]].concat(),
         ),
         figure(
             "004-pinball",
             "Pinball loss of the stated quantiles",
             "mean pinball loss (s)",
-            loss.to_vec(),
+            &loss,
         ),
     ];
-    report(results, findings, table(results), figures)
+    let title = "Stated intervals: calibration and sharpness";
+    report(title, results, findings, table(results), figures)
 }

@@ -142,11 +142,7 @@ impl Task {
 /// Puts the passes together.
 pub(super) fn results(workload: &Workload, passes: Vec<Pass>) -> Results {
     let warm = warm_from(workload);
-    let ahead = passes
-        .iter()
-        .map(|pass| pass.ahead.clone())
-        .next()
-        .unwrap_or_default();
+    let ahead = passes.first().map(|pass| pass.ahead.clone()).unwrap_or_default();
     let forecasts: Vec<(Source, Vec<Option<Forecast>>)> = passes
         .into_iter()
         .flat_map(|pass| pass.forecasts)
@@ -178,17 +174,12 @@ fn warm_from(workload: &Workload) -> usize {
     workload.jobs.len()
 }
 
-/// When a job started, and ended.
-pub(super) fn ran(job: &Job) -> Interval {
-    Interval::of(Time(job.submit + job.wait.unwrap_or(0)), job.run)
-}
-
 fn order(workload: &Workload) -> Vec<Event> {
     events(
         workload
             .jobs
             .iter()
-            .map(|job| Interval::new(Time(job.submit), ran(job).end)),
+            .map(|job| Interval::new(Time(job.submit), job.ran().end)),
     )
 }
 

@@ -1,10 +1,10 @@
 //! Alternatives: slots outside of the asked window, offered after a refusal.
 
-use super::super::Setup;
+use super::super::setup::Setup;
 use super::gains::{Gains, flexible_gains, gains, series_over_phi};
-use super::{cells_of_loads, columns, joined, load_name, phi_name, point, report};
-use crate::figure::{Figure, Plot, Series};
-use crate::report::{Finding, Report, Verdict, cells};
+use super::{cells_of_loads, columns, phi_name};
+use crate::figure::{Figure, Series};
+use crate::report::{Finding, Report, Verdict, joined, load_name, spread};
 use advisor::flexible::{LOADS, PHIS, Run, Takers};
 use advisor::statistics::Summary;
 use advisor::table::Table;
@@ -23,16 +23,21 @@ fn alternative_gains(setup: &Setup, takers: Takers, earlier_only: bool) -> Gains
 }
 
 /// Figure 5 of paper 000.
-pub(super) fn all_sides(setup: &Setup) -> Report {
-    compare_alternatives(setup, false, "000-fig5")
+pub(in crate::experiment) fn all_sides(setup: &Setup) -> Report {
+    compare_alternatives(
+        setup,
+        false,
+        "000-fig5",
+        "Alternatives instead of flexible intervals",
+    )
 }
 
 /// Figure 6 of paper 001.
-pub(super) fn earlier_only(setup: &Setup) -> Report {
-    compare_alternatives(setup, true, "001-fig6")
+pub(in crate::experiment) fn earlier_only(setup: &Setup) -> Report {
+    compare_alternatives(setup, true, "001-fig6", "Earlier alternatives only")
 }
 
-fn compare_alternatives(setup: &Setup, earlier_only: bool, name: &str) -> Report {
+fn compare_alternatives(setup: &Setup, earlier_only: bool, name: &str, title: &'static str) -> Report {
     let flexible = flexible_gains(setup, false);
     let half = alternative_gains(setup, Takers::Half, earlier_only);
     let all = alternative_gains(setup, Takers::All, earlier_only);
@@ -41,21 +46,21 @@ fn compare_alternatives(setup: &Setup, earlier_only: bool, name: &str) -> Report
         pairs.filter(|(a, b)| a.mean < b.mean).count()
     };
     let positive = half.points.iter().filter(|gain| gain.is_positive()).count();
-    let claim = |who: &str, gains: &Gains| Finding {
-        what: format!("alternatives gain less than flexible intervals, taken by {who}"),
-        paper: "less".to_owned(),
-        seen: format!("less in {} of 9 cells: {}", below(gains), gains.text()),
-        verdict: Verdict::of(below(gains), 9),
-        why: String::new(),
+    let claim = |who: &str, gains: &Gains| {
+        Finding::new(
+            format!("alternatives gain less than flexible intervals, taken by {who}"),
+            "less",
+            format!("less in {} of 9 cells: {}", below(gains), gains.text()),
+            Verdict::of(below(gains), 9),
+        )
     };
     let findings = vec![
-        Finding {
-            what: "alternatives raise the utilisation".to_owned(),
-            paper: "they do".to_owned(),
-            seen: format!("surely (95 %) in {positive} of 9 cells, taken by half of the users"),
-            verdict: Verdict::of(positive, 9),
-            why: String::new(),
-        },
+        Finding::new(
+            "alternatives raise the utilisation",
+            "they do",
+            format!("surely (95 %) in {positive} of 9 cells, taken by half of the users"),
+            Verdict::of(positive, 9),
+        ),
         claim("half of the users, as half are flexible in figure 2", &half),
         claim("all users", &all),
     ];
@@ -64,61 +69,67 @@ fn compare_alternatives(setup: &Setup, earlier_only: bool, name: &str) -> Report
     table
         .rows
         .extend(further.filter(|row| row[2] != "rigid").cloned());
-    let figures = LOADS
-        .iter()
-        .enumerate()
-        .map(|(at, load)| Figure {
-            name: format!("{name}-load-{load}"),
-            title: format!(
+    let figure = |(at, load): (usize, u32)| {
+        let bars = |label: &str, gains: &Gains| {
+            let of_load = gains.points.iter().skip(at * PHIS.len()).take(PHIS.len());
+            Series::bars(label, of_load.copied())
+        };
+        Figure::bars(
+            format!("{name}-load-{load}"),
+            format!(
                 "Alternatives against flexible intervals, load {}",
-                load_name(*load)
+                load_name(load)
             ),
-            x_label: "threshold of alternatives, or mean length of intervals".to_owned(),
-            y_label: "utilisation, gain over rigid (points)".to_owned(),
-            plot: Plot::Bars {
-                groups: (0..PHIS.len()).map(phi_name).collect(),
-            },
-            series: [
-                ("flexible intervals, half", &flexible),
-                ("alternatives, half", &half),
-                ("alternatives, all", &all),
-            ]
-            .map(|(label, gains)| Series {
-                label: label.to_owned(),
-                points: (0..PHIS.len())
-                    .map(|phi| point(phi as f64, &gains.points[at * PHIS.len() + phi]))
-                    .collect(),
-            })
-            .to_vec(),
-        })
-        .collect();
+            [
+                "threshold of alternatives, or mean length of intervals",
+                "utilisation, gain over rigid (points)",
+            ],
+            PHIS.map(phi_name),
+            [
+                bars("flexible intervals, half", &flexible),
+                bars("alternatives, half", &half),
+                bars("alternatives, all", &all),
+            ],
+        )
+    };
     let which = if earlier_only {
         "Only slots before the ready time are offered. "
     } else {
         ""
     };
-    report(
-        &format!(
+    Report::new(
+        title,
+        format!(
             "Rigid requests, order EDF; after a refusal the nearest slot within the threshold φ is offered, and taken. {which}\
              The papers do not say who takes them, so both readings are run."
         ),
         findings,
         table,
-        figures,
+        LOADS.into_iter().enumerate().map(figure).collect(),
     )
 }
 
 /// Figure 6 of paper 000.
-pub(super) fn deviations(setup: &Setup) -> Report {
-    deviations_of(setup, false, "000-fig6")
+pub(in crate::experiment) fn deviations(setup: &Setup) -> Report {
+    deviations_of(
+        setup,
+        false,
+        "000-fig6",
+        "How far the accepted alternatives are from what was asked",
+    )
 }
 
 /// Figure 7 of paper 001.
-pub(super) fn earlier_deviations(setup: &Setup) -> Report {
-    deviations_of(setup, true, "001-fig7")
+pub(in crate::experiment) fn earlier_deviations(setup: &Setup) -> Report {
+    deviations_of(
+        setup,
+        true,
+        "001-fig7",
+        "How far the accepted earlier alternatives are from what was asked",
+    )
 }
 
-fn deviations_of(setup: &Setup, earlier_only: bool, name: &str) -> Report {
+fn deviations_of(setup: &Setup, earlier_only: bool, name: &str, title: &'static str) -> Report {
     let runs: Vec<Run> = cells_of_loads()
         .map(|(load, phi)| Run::with_alternatives(load, phi, Takers::All, earlier_only))
         .collect();
@@ -134,7 +145,7 @@ fn deviations_of(setup: &Setup, earlier_only: bool, name: &str) -> Report {
     let phis: Vec<Summary> = columns.iter().map(|column| Summary::of(&column.phi)).collect();
     for ((load, phi), summary) in cells_of_loads().zip(&phis) {
         let mut row = vec![load_name(load), PHIS[phi].to_string()];
-        row.extend(cells(summary));
+        row.extend(spread(summary));
         row.push(summary.count.to_string());
         table.rows.push(row);
     }
@@ -142,29 +153,22 @@ fn deviations_of(setup: &Setup, earlier_only: bool, name: &str) -> Report {
         .zip(&phis)
         .filter(|((_, phi), seen)| seen.mean + seen.confidence >= f64::from(PHIS[*phi]))
         .count();
-    let findings = vec![Finding {
-        what: "the mean φ of accepted alternatives is not significantly less than the threshold".to_owned(),
-        paper: "not less".to_owned(),
-        seen: format!(
+    let finding = Finding::new(
+        "the mean φ of accepted alternatives is not significantly less than the threshold",
+        "not less",
+        format!(
             "means at φ 25 / 50 / 100, load by load: {}",
             joined(phis.iter().map(|phi| format!("{:.0}", phi.mean)))
         ),
-        verdict: Verdict::of(near, 9),
-        why: "the nearest slot is taken, so deviations spread from 0 to the threshold: about half of it"
-            .to_owned(),
-    }];
-    let figure = Figure {
-        name: name.to_owned(),
-        title: "Deviation of accepted alternatives".to_owned(),
-        x_label: "threshold φ (% of the run time)".to_owned(),
-        y_label: "mean φ of accepted alternatives (%)".to_owned(),
-        plot: Plot::Lines,
-        series: series_over_phi(&phis),
-    };
-    report(
-        "Rigid requests, alternatives taken by all users.",
-        findings,
-        table,
-        vec![figure],
+        Verdict::of(near, 9),
     )
+    .because("the nearest slot is taken, so deviations spread from 0 to the threshold: about half of it");
+    let labels = [
+        "threshold φ (% of the run time)",
+        "mean φ of accepted alternatives (%)",
+    ];
+    let series = series_over_phi(&phis);
+    let figure = Figure::lines(name, "Deviation of accepted alternatives", labels, series);
+    let about = "Rigid requests, alternatives taken by all users.";
+    Report::new(title, about, vec![finding], table, vec![figure])
 }

@@ -2,9 +2,10 @@
 
 use scheduler::Order;
 
-use super::super::Setup;
-use super::{UTILISATION_COLUMNS, columns, load_name, point, row};
-use crate::figure::{Figure, Plot, Series};
+use super::super::setup::Setup;
+use super::{UTILISATION_COLUMNS, columns, row};
+use crate::figure::{Figure, Point, Series};
+use crate::report::{joined, load_name};
 use advisor::flexible::{LOADS, PHIS, Run};
 use advisor::statistics::Summary;
 use advisor::table::Table;
@@ -66,12 +67,7 @@ impl Gains {
 
     /// The gains in points, load by load.
     pub(super) fn text(&self) -> String {
-        let of_load = |of: &[Summary]| {
-            of.iter()
-                .map(|s| format!("{:+.1}", s.mean))
-                .collect::<Vec<_>>()
-                .join(" / ")
-        };
+        let of_load = |of: &[Summary]| joined(of.iter().map(|s| format!("{:+.1}", s.mean)));
         let loads = self.points.chunks(PHIS.len()).zip(LOADS);
         loads
             .map(|(of, load)| format!("{} ({})", of_load(of), load_name(load)))
@@ -81,29 +77,19 @@ impl Gains {
 
     /// The gains over φ.
     pub(super) fn figure(&self, name: &str, title: &str) -> Figure {
-        Figure {
-            name: name.to_owned(),
-            title: title.to_owned(),
-            x_label: "φ (% of the run time)".to_owned(),
-            y_label: "utilisation, gain over rigid (points)".to_owned(),
-            plot: Plot::Lines,
-            series: series_over_phi(&self.points),
-        }
+        let labels = ["φ (% of the run time)", "utilisation, gain over rigid (points)"];
+        Figure::lines(name, title, labels, series_over_phi(&self.points))
     }
 }
 
 /// A series for each load, with a point for each φ.
 pub(super) fn series_over_phi(cells: &[Summary]) -> Vec<Series> {
-    (cells.chunks(PHIS.len()).zip(LOADS))
-        .map(|(of, load)| Series {
-            label: format!("load {}", load_name(load)),
-            points: of
-                .iter()
-                .zip(PHIS)
-                .map(|(s, phi)| point(f64::from(phi), s))
-                .collect(),
-        })
-        .collect()
+    let series = |(of, load): (&[Summary], u32)| {
+        let points = of.iter().zip(PHIS);
+        let points = points.map(|(s, phi)| Point::mean(f64::from(phi), s));
+        Series::new(format!("load {}", load_name(load)), points)
+    };
+    cells.chunks(PHIS.len()).zip(LOADS).map(series).collect()
 }
 
 /// The gain of flexible requests in order of deadlines.

@@ -1,75 +1,17 @@
 //! Papers 000 and 001: the effect of flexible intervals and alternatives on utilisation.
 
-mod alternatives;
+pub(super) mod alternatives;
 mod gains;
 
 use scheduler::Order;
 
-use super::{Experiment, Setup};
-use crate::figure::{Figure, Plot, Point, Series};
-use crate::report::{Finding, Report, Verdict, cells};
+use super::setup::Setup;
+use crate::figure::{Figure, Series};
+use crate::report::{Finding, Report, Verdict, cells, joined, load_name, mean, spread};
 use advisor::flexible::{LOADS, PHIS, Run, draws, play, utilisation_percent};
 use advisor::statistics::Summary;
 use advisor::table::Table;
 use gains::{Gains, flexible_gains};
-
-/// The experiments of this module.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    Experiment {
-        name: "000-fifo",
-        title: "Utilisation of rigid requests, first come first served",
-        aliases: &["001-fifo"],
-        run: fifo,
-    },
-    Experiment {
-        name: "000-fig1",
-        title: "Which order of the waiting requests fills the resource best",
-        aliases: &["001-fig2"],
-        run: orders,
-    },
-    Experiment {
-        name: "000-fig2",
-        title: "Longer intervals, higher utilisation",
-        aliases: &["001-fig3"],
-        run: intervals,
-    },
-    Experiment {
-        name: "000-fig3",
-        title: "The same where users overestimate their run times",
-        aliases: &["001-fig4"],
-        run: overestimates,
-    },
-    Experiment {
-        name: "000-fig4",
-        title: "Fixing requests before they start",
-        aliases: &["001-fig5"],
-        run: fixing,
-    },
-    Experiment {
-        name: "000-fig5",
-        title: "Alternatives instead of flexible intervals",
-        aliases: &[],
-        run: alternatives::all_sides,
-    },
-    Experiment {
-        name: "000-fig6",
-        title: "How far the accepted alternatives are from what was asked",
-        aliases: &[],
-        run: alternatives::deviations,
-    },
-    Experiment {
-        name: "001-fig6",
-        title: "Earlier alternatives only",
-        aliases: &[],
-        run: alternatives::earlier_only,
-    },
-    Experiment {
-        name: "001-fig7",
-        title: "How far the accepted earlier alternatives are from what was asked",
-        aliases: &[],
-        run: alternatives::earlier_deviations,
-    },
-];
 
 /// The number of random orders; their mean is the baseline of figure 1. A single one would add its own noise to every comparison.
 const SHUFFLES: u64 = 4;
@@ -90,42 +32,27 @@ struct Column {
 /// Plays every run in every window.
 fn columns(setup: &Setup, runs: &[Run]) -> Vec<Column> {
     let capacity = setup.workload.capacity;
-    let played = setup.workers.map(setup.windows, |window| {
+    let played = setup.play(|window| {
         let draws = draws(setup.seed, window);
         let results = runs.iter().map(|run| {
             let outcome = play(capacity, window, &draws, run);
-            let phis: Vec<f64> = outcome
-                .taken
-                .values()
-                .map(advisor::replay::Taken::phi_percent)
+            let phis: Vec<f64> = (outcome.taken.values())
+                .map(|taken| 100.0 * taken.phi())
                 .collect();
-            (
-                utilisation_percent(capacity, &outcome, run.load),
-                Summary::of(&phis),
-            )
+            let phi = (!phis.is_empty()).then(|| Summary::of(&phis).mean);
+            (utilisation_percent(capacity, &outcome, run.load), phi)
         });
-        results.collect::<Vec<_>>()
+        results.collect()
     });
-    (0..runs.len())
-        .map(|run| Column {
-            utilisation: played.iter().map(|window| window[run].0).collect(),
-            phi: played
-                .iter()
-                .map(|window| window[run].1)
-                .filter(|phi| phi.count > 0)
-                .map(|phi| phi.mean)
-                .collect(),
-        })
-        .collect()
+    let column = |windows: Vec<(f64, Option<f64>)>| Column {
+        utilisation: windows.iter().map(|of| of.0).collect(),
+        phi: windows.iter().filter_map(|of| of.1).collect(),
+    };
+    played.into_iter().map(column).collect()
 }
 
-/// Of each load: submissions come faster by this factor.
-fn load_name(load: u32) -> String {
-    format!("×{}", f64::from(load) / 100.0)
-}
-
-fn phi_name(phi: usize) -> String {
-    format!("φ {} %", PHIS[phi])
+fn phi_name(phi: u32) -> String {
+    format!("φ {phi} %")
 }
 
 /// All combinations of a load and an index into [`PHIS`].
@@ -155,44 +82,15 @@ fn row(load: u32, phi: Option<usize>, name: &str, values: &[f64], base: Option<&
         phi.map_or(String::new(), |phi| PHIS[phi].to_string()),
         name.to_owned(),
     ];
-    row.extend(cells(&Summary::of(values)));
-    match Summary::trimmed(values) {
-        Some(trimmed) => row.extend([trimmed.mean, trimmed.deviation].map(|number| format!("{number:.2}"))),
-        None => row.extend([String::new(), String::new()]),
-    }
-    match base.map(|base| Summary::of_differences(values, base)) {
-        Some(difference) => {
-            row.extend([difference.mean, difference.confidence].map(|number| format!("{number:.2}")));
-        }
-        None => row.extend([String::new(), String::new()]),
-    }
+    row.extend(spread(&Summary::of(values)));
+    let trimmed = Summary::trimmed(values);
+    row.extend(trimmed.map_or_else(Default::default, |of| cells([of.mean, of.deviation])));
+    let difference = base.map(|base| Summary::of_differences(values, base));
+    row.extend(difference.map_or_else(Default::default, |of| mean(&of)));
     row
 }
 
-fn point(x: f64, summary: &Summary) -> Point {
-    Point {
-        x,
-        y: summary.mean,
-        error: summary.confidence,
-    }
-}
-
-fn report(about: &str, findings: Vec<Finding>, table: Table, figures: Vec<Figure>) -> Report {
-    Report {
-        name: "",
-        title: "",
-        about: about.to_owned(),
-        findings,
-        table,
-        figures,
-    }
-}
-
-fn joined(values: impl IntoIterator<Item = String>) -> String {
-    values.into_iter().collect::<Vec<_>>().join(" / ")
-}
-
-fn fifo(setup: &Setup) -> Report {
+pub(super) fn fifo(setup: &Setup) -> Report {
     let columns = columns(setup, &LOADS.map(Run::rigid));
     let mut table = Table::new(UTILISATION_COLUMNS);
     let mut within = 0;
@@ -210,40 +108,27 @@ fn fifo(setup: &Setup) -> Report {
         .iter()
         .map(|column| format!("{:.1}", Summary::of(&column.utilisation).mean));
     let findings = vec![
-        Finding {
-            what: "utilisation in percent, trimmed ± standard deviation, at ×1 / ×1.25 / ×1.5".to_owned(),
-            paper: joined(FIFO_OF_PAPER.map(str::to_owned)),
-            seen: joined(trimmed),
-            verdict: Verdict::of(within, LOADS.len()),
-            why: format!(
-                "judged untrimmed: within {FIFO_TOLERANCE} points of 47.1 / 51.4 / 54.6, which are those of SDSC-SP2"
-            ),
-        },
-        Finding {
-            what: "the same, untrimmed".to_owned(),
-            paper: "–".to_owned(),
-            seen: joined(plain),
-            verdict: Verdict::Measured,
-            why: String::new(),
-        },
+        Finding::new(
+            "utilisation in percent, trimmed ± standard deviation, at ×1 / ×1.25 / ×1.5",
+            joined(FIFO_OF_PAPER.map(str::to_owned)),
+            joined(trimmed),
+            Verdict::of(within, LOADS.len()),
+        )
+        .because(format!(
+            "judged untrimmed: within {FIFO_TOLERANCE} points of 47.1 / 51.4 / 54.6, which are those of SDSC-SP2"
+        )),
+        Finding::own("the same, untrimmed", joined(plain), Verdict::Measured),
     ];
-    let figure = Figure {
-        name: "000-fifo".to_owned(),
-        title: "Rigid requests, first come first served".to_owned(),
-        x_label: "load".to_owned(),
-        y_label: "utilisation (%)".to_owned(),
-        plot: Plot::Bars {
-            groups: LOADS.map(load_name).to_vec(),
-        },
-        series: vec![Series {
-            label: "FIFO, rigid".to_owned(),
-            points: (0..)
-                .zip(&columns)
-                .map(|(x, c)| point(f64::from(x), &Summary::of(&c.utilisation)))
-                .collect(),
-        }],
-    };
-    report(
+    let means = columns.iter().map(|column| Summary::of(&column.utilisation));
+    let figure = Figure::bars(
+        "000-fifo",
+        "Rigid requests, first come first served",
+        ["load", "utilisation (%)"],
+        LOADS.map(load_name),
+        [Series::bars("FIFO, rigid", means)],
+    );
+    Report::new(
+        "Utilisation of rigid requests, first come first served",
         "Node-seconds of accepted work inside the window, of those that there are. Every order gives this plan, as no rigid \
          request can move.",
         findings,
@@ -252,7 +137,7 @@ fn fifo(setup: &Setup) -> Report {
     )
 }
 
-fn orders(setup: &Setup) -> Report {
+pub(super) fn orders(setup: &Setup) -> Report {
     const NAMES: [&str; 4] = ["EDF", "LFF", "BJF", "FIFO"];
     let orders = [Order::Edf, Order::Lff, Order::Bjf, Order::Fifo];
     let shuffles = (0..SHUFFLES).map(|shuffle| Order::Shuffle {
@@ -286,113 +171,104 @@ fn orders(setup: &Setup) -> Report {
         differences.push(of);
     }
     let edf: Vec<f64> = differences.iter().map(|of| of[0].mean).collect();
-    let spread = |values: &[f64]| {
+    let range = |values: &[f64]| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         format!("{low:+.1} … {high:+.1}")
     };
     let findings = vec![
-        Finding {
-            what: "EDF gives the highest utilisation in every cell".to_owned(),
-            paper: "in all nine".to_owned(),
-            seen: format!("in {edf_first} of 9; {} points over the shuffle", spread(&edf)),
-            verdict: Verdict::of(edf_first, 9),
-            why: String::new(),
-        },
-        Finding {
-            what: "EDF > LFF > shuffle > BJF > FIFO".to_owned(),
-            paper: "figure 1".to_owned(),
-            seen: format!("in {in_order} of 9 cells"),
-            verdict: Verdict::of(in_order, 9),
-            why: "the shuffle and BJF are often closer than their intervals".to_owned(),
-        },
+        Finding::new(
+            "EDF gives the highest utilisation in every cell",
+            "in all nine",
+            format!("in {edf_first} of 9; {} points over the shuffle", range(&edf)),
+            Verdict::of(edf_first, 9),
+        ),
+        Finding::new(
+            "EDF > LFF > shuffle > BJF > FIFO",
+            "figure 1",
+            format!("in {in_order} of 9 cells"),
+            Verdict::of(in_order, 9),
+        )
+        .because("the shuffle and BJF are often closer than their intervals"),
     ];
-    let figures = LOADS
-        .into_iter()
-        .zip(differences.chunks(PHIS.len()))
-        .map(|(load, cells)| Figure {
-            name: format!("000-fig1-load-{load}"),
-            title: format!(
+    let figure = |(load, cells): (u32, &[Vec<Summary>])| {
+        let series = (0..).zip(NAMES).map(|(order, name): (usize, _)| {
+            let of_order = cells.iter().map(|of| of[order]);
+            Series::bars(name, of_order)
+        });
+        Figure::bars(
+            format!("000-fig1-load-{load}"),
+            format!(
                 "Order of the waiting requests against a random one, load {}",
                 load_name(load)
             ),
-            x_label: "mean length of the flexible intervals beyond the run time".to_owned(),
-            y_label: "utilisation, difference (points)".to_owned(),
-            plot: Plot::Bars {
-                groups: (0..PHIS.len()).map(phi_name).collect(),
-            },
-            series: (0..NAMES.len())
-                .map(|order| Series {
-                    label: NAMES[order].to_owned(),
-                    points: (0..)
-                        .zip(cells)
-                        .map(|(x, of)| point(f64::from(x), &of[order]))
-                        .collect(),
-                })
-                .collect(),
-        })
-        .collect();
-    report(
-        &format!(
+            [
+                "mean length of the flexible intervals beyond the run time",
+                "utilisation, difference (points)",
+            ],
+            PHIS.map(phi_name),
+            series.collect::<Vec<_>>(),
+        )
+    };
+    let of_loads = LOADS.into_iter().zip(differences.chunks(PHIS.len()));
+    Report::new(
+        "Which order of the waiting requests fills the resource best",
+        format!(
             "Utilisation less that of the same requests in random order (the mean of {SHUFFLES}), half of them flexible."
         ),
         findings,
         table,
-        figures,
+        of_loads.map(figure).collect(),
     )
 }
 
 fn longer_is_better(gains: &Gains) -> Finding {
-    Finding {
-        what: "the longer the interval, the higher the utilisation".to_owned(),
-        paper: "at every load".to_owned(),
-        seen: format!(
+    Finding::new(
+        "the longer the interval, the higher the utilisation",
+        "at every load",
+        format!(
             "at {} of 3 loads; points at φ 25 / 50 / 100: {}",
             gains.monotone(),
             gains.text()
         ),
-        verdict: Verdict::of(gains.monotone(), LOADS.len()),
-        why: String::new(),
-    }
+        Verdict::of(gains.monotone(), LOADS.len()),
+    )
 }
 
-fn intervals(setup: &Setup) -> Report {
+pub(super) fn intervals(setup: &Setup) -> Report {
     let gains = flexible_gains(setup, false);
-    let findings = vec![longer_is_better(&gains)];
     let figure = gains.figure("000-fig2", "Flexible intervals, EDF, half of the requests");
-    report(
+    Report::new(
+        "Longer intervals, higher utilisation",
         "Gain of utilisation over rigid requests.",
-        findings,
+        vec![longer_is_better(&gains)],
         gains.table,
         vec![figure],
     )
 }
 
-fn overestimates(setup: &Setup) -> Report {
+pub(super) fn overestimates(setup: &Setup) -> Report {
     let exact = flexible_gains(setup, false);
     let gains = flexible_gains(setup, true);
-    let more: Vec<f64> = gains
-        .relative
-        .iter()
-        .zip(&exact.relative)
-        .map(|(a, b)| a - b)
-        .collect();
+    let pairs = gains.relative.iter().zip(&exact.relative);
+    let more: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
     let higher = more.iter().filter(|more| **more > 0.0).count();
     let findings = vec![
-        Finding {
-            what: "flexibility matters more where users overestimate".to_owned(),
-            paper: "figure 3 above figure 2".to_owned(),
-            seen: format!(
+        Finding::new(
+            "flexibility matters more where users overestimate",
+            "figure 3 above figure 2",
+            format!(
                 "relative gain higher in {higher} of 9 cells, by {} points",
                 joined(more.iter().map(|more| format!("{more:+.1}")))
             ),
-            verdict: Verdict::of(higher, 9),
-            why: "relative to the rigid requests of the same runs".to_owned(),
-        },
+            Verdict::of(higher, 9),
+        )
+        .because("relative to the rigid requests of the same runs"),
         longer_is_better(&gains),
     ];
     let figure = gains.figure("000-fig3", "Flexible intervals, EDF, run times overestimated");
-    report(
+    Report::new(
+        "The same where users overestimate their run times",
         "A job really runs for a Poisson number of percent of its run time (mean 80, at most 100). At each early end the \
          rest of its slot is freed and the waiting requests are placed again.",
         findings,
@@ -401,7 +277,7 @@ fn overestimates(setup: &Setup) -> Report {
     )
 }
 
-fn fixing(setup: &Setup) -> Report {
+pub(super) fn fixing(setup: &Setup) -> Report {
     const PARTS: [Option<u32>; 5] = [Some(0), Some(25), Some(50), Some(75), None];
     let runs = PARTS.map(|fixing_percent| Run {
         fixing_percent,
@@ -420,36 +296,30 @@ fn fixing(setup: &Setup) -> Report {
             Summary::of_differences(&column.utilisation, base)
         })
         .collect();
-    let findings = vec![Finding {
-        what: "the longer a request remains flexible, the higher the utilisation".to_owned(),
-        paper: "figure 4".to_owned(),
-        seen: format!(
+    let finding = Finding::new(
+        "the longer a request remains flexible, the higher the utilisation",
+        "figure 4",
+        format!(
             "points over fixing at once, after 25 % / 50 % / 75 % of the wait / never: {}",
             joined(gains[1..].iter().map(|gain| format!("{:+.2}", gain.mean)))
         ),
-        verdict: Verdict::holds(gains.is_sorted_by(|a, b| a.mean < b.mean)),
-        why: String::new(),
-    }];
-    let figure = Figure {
-        name: "000-fig4".to_owned(),
-        title: "Requests fixed to their slots after a part of their wait".to_owned(),
-        x_label: "part of the wait after which a request is fixed".to_owned(),
-        y_label: "utilisation, gain over fixing at once (points)".to_owned(),
-        plot: Plot::Bars {
-            groups: PARTS.map(name).to_vec(),
-        },
-        series: vec![Series {
-            label: "EDF, load ×1.25, φ 100 %".to_owned(),
-            points: (0..)
-                .zip(&gains)
-                .map(|(x, gain)| point(f64::from(x), gain))
-                .collect(),
-        }],
-    };
-    report(
+        Verdict::holds(gains.is_sorted_by(|a, b| a.mean < b.mean)),
+    );
+    let figure = Figure::bars(
+        "000-fig4",
+        "Requests fixed to their slots after a part of their wait",
+        [
+            "part of the wait after which a request is fixed",
+            "utilisation, gain over fixing at once (points)",
+        ],
+        PARTS.map(name),
+        [Series::bars("EDF, load ×1.25, φ 100 %", gains)],
+    );
+    Report::new(
+        "Fixing requests before they start",
         "Load ×1.25, intervals of φ 100 %, order EDF. A request is fixed to the slot that it has when the part of its wait \
          has passed.",
-        findings,
+        vec![finding],
         table,
         vec![figure],
     )

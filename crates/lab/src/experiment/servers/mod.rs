@@ -2,46 +2,12 @@
 
 pub mod protocol;
 
-use super::{Experiment, Setup};
-use crate::figure::{Figure, Plot, Point, Series};
+use super::setup::Setup;
+use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, Verdict};
 use advisor::statistics::Summary;
 use advisor::table::Table;
 use protocol::{Algorithm, GROUP, LEVELS, Outcome, Scenario};
-
-/// The experiments of this module.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    Experiment {
-        name: "003-fig2",
-        title: "Searches that know the rates lose less work than those that do not",
-        aliases: &[],
-        run: awareness,
-    },
-    Experiment {
-        name: "003-fig4",
-        title: "Work loss and cost of a decision",
-        aliases: &[],
-        run: loss_and_cost,
-    },
-    Experiment {
-        name: "003-fig5",
-        title: "Utilisation and waiting",
-        aliases: &[],
-        run: utilisation_and_waiting,
-    },
-    Experiment {
-        name: "003-fig6",
-        title: "More different servers lose less work",
-        aliases: &[],
-        run: heterogeneity,
-    },
-    Experiment {
-        name: "003-periods",
-        title: "Cost of a decision against the number of idle periods",
-        aliases: &[],
-        run: periods,
-    },
-];
 
 /// Offered loads ρ in percent.
 const LOADS: [u32; 5] = [30, 50, 70, 90, 110];
@@ -77,6 +43,12 @@ const COST: Measure = Measure {
     label: "entries looked at or moved per decision",
     of: |o| o.searched + o.updated,
 };
+const PERIODS: Measure = Measure {
+    name: "periods",
+    label: "idle periods",
+    of: |o| o.periods,
+};
+
 const SEARCHED: Measure = Measure {
     name: "searched",
     label: "entries looked at to find a place",
@@ -123,24 +95,34 @@ fn play(setup: &Setup, runs: Vec<Run>) -> Results {
 }
 
 impl Results {
-    fn values(&self, at: usize, measure: &Measure) -> Vec<f64> {
-        self.outcomes[at].iter().map(measure.of).collect()
-    }
-
     fn summary(&self, at: usize, measure: &Measure) -> Summary {
-        Summary::of(&self.values(at, measure))
+        let values: Vec<f64> = self.outcomes[at].iter().map(measure.of).collect();
+        Summary::of(&values)
     }
 
-    /// Where the run is that differs from `like` only in its algorithm.
-    fn other(&self, like: Run, algorithm: Algorithm) -> Option<usize> {
-        self.runs.iter().position(|run| *run == Run { algorithm, ..like })
+    /// Where a run is.
+    fn position(&self, run: Run) -> Option<usize> {
+        self.runs.iter().position(|other| *other == run)
+    }
+
+    /// The places of the runs of an algorithm.
+    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = usize> {
+        (0..self.runs.len()).filter(move |at| self.runs[*at].algorithm == algorithm)
+    }
+
+    /// A measure of a run, over its batches.
+    fn of_run(&self, run: Run, measure: &Measure) -> Summary {
+        self.summary(self.position(run).unwrap_or_default(), measure)
     }
 
     /// How many runs of `a` have no more, by mean, than those of `b` that are like them; and how many there are.
     fn no_more(&self, measure: &Measure, a: Algorithm, b: Algorithm) -> (usize, usize) {
-        let pairs: Vec<bool> = (0..self.runs.len())
-            .filter(|at| self.runs[*at].algorithm == a)
-            .filter_map(|at| Some((at, self.other(self.runs[at], b)?)))
+        let other = |at: usize| Run {
+            algorithm: b,
+            ..self.runs[at]
+        };
+        let pairs: Vec<bool> = (self.of(a))
+            .filter_map(|at| Some((at, self.position(other(at))?)))
             .map(|(a, b)| self.summary(a, measure).mean <= self.summary(b, measure).mean + 1e-9)
             .collect();
         (pairs.iter().filter(|holds| **holds).count(), pairs.len())
@@ -154,7 +136,6 @@ impl Results {
         }
         let mut table = Table::new(&columns);
         for (at, run) in self.runs.iter().enumerate() {
-            let periods = Summary::of(&self.outcomes[at].iter().map(|o| o.periods).collect::<Vec<_>>());
             let mut row = vec![
                 run.algorithm.name().to_owned(),
                 level_name(run.scenario.level),
@@ -166,7 +147,7 @@ impl Results {
                     "r + l + U"
                 }
                 .to_owned(),
-                format!("{:.0}", periods.mean),
+                format!("{:.0}", self.summary(at, &PERIODS).mean),
             ];
             for measure in measures {
                 let summary = self.summary(at, measure);
@@ -188,28 +169,15 @@ impl Results {
         let mut series: Vec<Series> = Vec::new();
         for (at, run) in self.runs.iter().enumerate() {
             let Some(label) = label(run) else { continue };
-            let summary = self.summary(at, measure);
-            let point = Point {
-                x: f64::from(run.scenario.load) / 100.0,
-                y: summary.mean,
-                error: summary.confidence,
-            };
+            let load = f64::from(run.scenario.load) / 100.0;
+            let point = Point::mean(load, &self.summary(at, measure));
             match series.iter_mut().find(|series| series.label == label) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series {
-                    label,
-                    points: vec![point],
-                }),
+                None => series.push(Series::new(label, [point])),
             }
         }
-        Figure {
-            name: format!("{name}-{}", measure.name),
-            title: title.to_owned(),
-            x_label: "load ρ".to_owned(),
-            y_label: measure.label.to_owned(),
-            plot: Plot::Lines,
-            series,
-        }
+        let name = format!("{name}-{}", measure.name);
+        Figure::lines(name, title, ["load ρ", measure.label], series)
     }
 }
 
@@ -219,22 +187,25 @@ fn level_name(level: usize) -> String {
         .join(" ")
 }
 
+/// A search at the paper's size.
+fn run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bool) -> Run {
+    let scenario = Scenario {
+        level,
+        group: GROUP,
+        load,
+        control,
+        jobs: setup.servers.jobs,
+    };
+    Run { algorithm, scenario }
+}
+
 /// Every algorithm at every load.
 fn runs(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[bool]) -> Vec<Run> {
     let mut runs = Vec::new();
     for &control in controls {
         for &level in levels {
             for &algorithm in algorithms {
-                runs.extend(LOADS.map(|load| Run {
-                    algorithm,
-                    scenario: Scenario {
-                        level,
-                        group: GROUP,
-                        load,
-                        control,
-                        jobs: setup.servers.jobs,
-                    },
-                }));
+                runs.extend(LOADS.map(|load| run(setup, algorithm, level, load, control)));
             }
         }
     }
@@ -245,29 +216,24 @@ const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the
     twenty hours of laxity (r + l + U: the deadlines as printed, U(r, r + 20 h), lose 70 % of the work at any load). Counted \
     after the two weeks in which the plan fills up, or half of a shorter run; each run is a batch. The workload is always generated.";
 
-fn report(setup: &Setup, findings: Vec<Finding>, results: &Results, figures: Vec<Figure>) -> Report {
-    Report {
-        name: "",
-        title: "",
-        about: format!(
-            "{ABOUT} {} runs of {} jobs.",
-            setup.servers.runs, setup.servers.jobs
-        ),
-        findings,
-        table: results.table(),
-        figures,
-    }
+fn report(
+    title: &'static str,
+    setup: &Setup,
+    findings: Vec<Finding>,
+    results: &Results,
+    figures: Vec<Figure>,
+) -> Report {
+    let about = format!(
+        "{ABOUT} {} runs of {} jobs.",
+        setup.servers.runs, setup.servers.jobs
+    );
+    Report::new(title, about, findings, results.table(), figures)
 }
 
 /// A claim of the paper.
 fn counted(what: &str, paper: &str, (holding, parts): (usize, usize), why: &str) -> Finding {
-    Finding {
-        what: what.to_owned(),
-        paper: paper.to_owned(),
-        seen: format!("in {holding} of {parts} cases"),
-        verdict: Verdict::of(holding, parts),
-        why: why.to_owned(),
-    }
+    let seen = format!("in {holding} of {parts} cases");
+    Finding::new(what, paper, seen, Verdict::of(holding, parts)).because(why)
 }
 
 /// A claim that is our own.
@@ -278,7 +244,7 @@ fn own(what: &str, (holding, parts): (usize, usize), why: &str) -> Finding {
     }
 }
 
-fn awareness(setup: &Setup) -> Report {
+pub(super) fn awareness(setup: &Setup) -> Report {
     let algorithms = [Algorithm::Unaware, Algorithm::Aware];
     let results = play(setup, runs(setup, &algorithms, &[1, 2, 3, 4], &[false]));
     let findings = vec![
@@ -308,15 +274,15 @@ fn awareness(setup: &Setup) -> Report {
             label,
         )
     });
-    report(setup, findings, &results, figures.to_vec())
+    let title = "Searches that know the rates lose less work than those that do not";
+    report(title, setup, findings, &results, figures.to_vec())
 }
 
-fn loss_and_cost(setup: &Setup) -> Report {
+pub(super) fn loss_and_cost(setup: &Setup) -> Report {
     let results = play(setup, runs(setup, &Algorithm::ALL, &[MOST], &[false, true]));
     let values = |algorithm| {
-        let of = |run: &Run| run.algorithm == algorithm && !run.scenario.control && run.scenario.load == 90;
-        let at = results.runs.iter().position(of).unwrap_or_default();
-        format!("{:.1}", results.summary(at, &LOSS))
+        let run = run(setup, algorithm, MOST, 90, false);
+        format!("{:.1}", results.of_run(run, &LOSS))
     };
     let seen = Algorithm::ALL
         .map(|algorithm| format!("{} {}", algorithm.name(), values(algorithm)))
@@ -328,14 +294,15 @@ fn loss_and_cost(setup: &Setup) -> Report {
         .fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
     let (no_more, cases) = results.no_more(&LOSS, Algorithm::AwarePlus, Algorithm::Unaware);
     let findings = vec![
-        Finding {
-            what: "FF-HA+ loses somewhat more work than FF-HU at medium loads".to_owned(),
-            paper: "it does".to_owned(),
-            seen: format!("at ρ = 0.9 (%): {seen}"),
-            verdict: Verdict::of(cases - no_more, cases),
-            why: "FF-HU fills the fast servers with what slow ones could do, which costs more than fragments"
-                .to_owned(),
-        },
+        Finding::new(
+            "FF-HA+ loses somewhat more work than FF-HU at medium loads",
+            "it does",
+            format!("at ρ = 0.9 (%): {seen}"),
+            Verdict::of(cases - no_more, cases),
+        )
+        .because(
+            "FF-HU fills the fast servers with what slow ones could do, which costs more than fragments",
+        ),
         counted(
             "FF-HA+ looks at or moves fewer entries than FF-HU",
             "a significantly shorter running time",
@@ -356,10 +323,11 @@ fn loss_and_cost(setup: &Setup) -> Report {
     let label = |run: &Run| (!run.scenario.control).then(|| run.algorithm.name().to_owned());
     let figures = [&LOSS, &COST]
         .map(|measure| results.figure("003-fig4", "Searches at the most different rates", measure, label));
-    report(setup, findings, &results, figures.to_vec())
+    let title = "Work loss and cost of a decision";
+    report(title, setup, findings, &results, figures.to_vec())
 }
 
-fn utilisation_and_waiting(setup: &Setup) -> Report {
+pub(super) fn utilisation_and_waiting(setup: &Setup) -> Report {
     let results = play(setup, runs(setup, &Algorithm::ALL, &[MOST], &[false]));
     let findings = vec![
         counted(
@@ -378,39 +346,21 @@ fn utilisation_and_waiting(setup: &Setup) -> Report {
     let label = |run: &Run| Some(run.algorithm.name().to_owned());
     let figures = [&UTILISATION, &WAITING]
         .map(|measure| results.figure("003-fig5", "Searches at the most different rates", measure, label));
-    report(setup, findings, &results, figures.to_vec())
+    let title = "Utilisation and waiting";
+    report(title, setup, findings, &results, figures.to_vec())
 }
 
-fn heterogeneity(setup: &Setup) -> Report {
+pub(super) fn heterogeneity(setup: &Setup) -> Report {
     let algorithms = [Algorithm::AwarePlus, Algorithm::OneTree];
     let levels: Vec<usize> = (0..LEVELS.len()).collect();
     let results = play(setup, runs(setup, &algorithms, &levels, &[false, true]));
     let improves = |measure: &Measure, control: bool, better: fn(f64, f64) -> bool| {
-        let of_load = |load: u32| {
-            let mean = |level: usize| {
-                let run = Run {
-                    algorithm: Algorithm::AwarePlus,
-                    scenario: Scenario {
-                        level,
-                        group: GROUP,
-                        load,
-                        control,
-                        jobs: setup.servers.jobs,
-                    },
-                };
-                let at = results
-                    .runs
-                    .iter()
-                    .position(|other| *other == run)
-                    .unwrap_or_default();
-                results.summary(at, measure).mean
-            };
+        let of_load = |load: &u32| {
+            let run = |level| run(setup, Algorithm::AwarePlus, level, *load, control);
+            let mean = |level| results.of_run(run(level), measure).mean;
             better(mean(MOST), mean(1))
         };
-        (
-            LOADS.into_iter().filter(|load| of_load(*load)).count(),
-            LOADS.len(),
-        )
+        (LOADS.iter().filter(|load| of_load(load)).count(), LOADS.len())
     };
     let less = |most: f64, least: f64| most <= least + 1e-9;
     let more = |most: f64, least: f64| most >= least - 1e-9;
@@ -439,25 +389,23 @@ fn heterogeneity(setup: &Setup) -> Report {
     };
     let figures = [&LOSS, &UTILISATION]
         .map(|measure| results.figure("003-fig6", "Heterogeneity of the servers, FF-HA+", measure, label));
-    report(setup, findings, &results, figures.to_vec())
+    let title = "More different servers lose less work";
+    report(title, setup, findings, &results, figures.to_vec())
 }
 
-fn periods(setup: &Setup) -> Report {
+pub(super) fn periods(setup: &Setup) -> Report {
     let of_group = |group: u32| {
-        let scenario = Scenario {
-            level: MOST,
-            group,
-            load: 90,
-            control: false,
+        Algorithm::ALL.map(|algorithm| {
+            let mut of_group = run(setup, algorithm, MOST, 90, false);
             // As many days for any number of servers.
-            jobs: setup.servers.jobs * group as usize / GROUP as usize,
-        };
-        Algorithm::ALL.map(|algorithm| Run { algorithm, scenario })
+            of_group.scenario.jobs = setup.servers.jobs * group as usize / GROUP as usize;
+            of_group.scenario.group = group;
+            of_group
+        })
     };
     let results = play(setup, GROUPS.into_iter().flat_map(of_group).collect());
     let growth = |algorithm| {
-        let costs: Vec<f64> = (0..results.runs.len())
-            .filter(|at| results.runs[*at].algorithm == algorithm)
+        let costs: Vec<f64> = (results.of(algorithm))
             .map(|at| results.summary(at, &COST).mean)
             .collect();
         (costs[0], costs[costs.len() - 1])
@@ -469,37 +417,31 @@ fn periods(setup: &Setup) -> Report {
         })
         .join(", ");
     let (first, last) = growth(Algorithm::OneTree);
-    let findings = vec![Finding {
-        what: "the cost of one tree a class grows with the logarithm of the idle periods".to_owned(),
-        paper: "–".to_owned(),
-        seen: format!("entries per decision with 30 and with 480 servers: {text}"),
-        verdict: Verdict::of_own(usize::from(last < 2.0 * first), 1),
-        why: "judged by less than twice the entries for sixteen times the servers".to_owned(),
-    }];
-    let series = Algorithm::ALL.map(|algorithm| Series {
-        label: algorithm.name().to_owned(),
-        points: (0..results.runs.len())
-            .filter(|at| results.runs[*at].algorithm == algorithm)
-            .map(|at| {
-                let cost = results.summary(at, &COST);
-                let periods =
-                    Summary::of(&results.outcomes[at].iter().map(|o| o.periods).collect::<Vec<_>>());
-                // Powers of ten: the algorithms differ by hundreds of times.
-                Point {
-                    x: periods.mean.max(1.0).log10(),
-                    y: cost.mean.max(1.0).log10(),
-                    error: 0.0,
-                }
-            })
-            .collect(),
+    let findings = vec![
+        Finding::own(
+            "the cost of one tree a class grows with the logarithm of the idle periods",
+            format!("entries per decision with 30 and with 480 servers: {text}"),
+            Verdict::of_own(usize::from(last < 2.0 * first), 1),
+        )
+        .because("judged by less than twice the entries for sixteen times the servers"),
+    ];
+    let series = Algorithm::ALL.map(|algorithm| {
+        let points = results.of(algorithm).map(|at| {
+            let [periods, cost] = [&PERIODS, &COST].map(|of| results.summary(at, of).mean);
+            // Powers of ten: the algorithms differ by hundreds of times.
+            Point::new(periods.max(1.0).log10(), cost.max(1.0).log10())
+        });
+        Series::new(algorithm.name(), points)
     });
-    let figure = Figure {
-        name: "003-periods".to_owned(),
-        title: "Cost of a decision, load 0.9, the most different rates".to_owned(),
-        x_label: "idle periods (power of ten)".to_owned(),
-        y_label: "entries per decision (power of ten)".to_owned(),
-        plot: Plot::Lines,
-        series: series.to_vec(),
-    };
-    report(setup, findings, &results, vec![figure])
+    let figure = Figure::lines(
+        "003-periods",
+        "Cost of a decision, load 0.9, the most different rates",
+        [
+            "idle periods (power of ten)",
+            "entries per decision (power of ten)",
+        ],
+        series,
+    );
+    let title = "Cost of a decision against the number of idle periods";
+    report(title, setup, findings, &results, vec![figure])
 }

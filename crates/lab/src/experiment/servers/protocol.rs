@@ -1,11 +1,9 @@
-//! The protocol of paper 003, section VII: servers of three rates, and jobs that book up to two weeks ahead. The experiments
-//! and the benchmark of the searches (`benches/heterogeneous.rs`) share it.
+//! The protocol of paper 003, section VII: servers of three rates, and jobs that book up to two weeks ahead.
 
 use std::time::Instant;
 
 use scheduler::heterogeneous::{
-    Choice, FirstFitAware, FirstFitUnaware, Job, Operations, Placement, Search, Servers, SingleTree,
-    TwoDimensional,
+    FirstFitAware, FirstFitUnaware, Job, Operations, Placement, Search, Servers, SingleTree, TwoDimensional,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
@@ -72,10 +70,10 @@ impl Algorithm {
     /// Plays run number `batch` of a scenario.
     pub(crate) fn play(self, scenario: &Scenario, seed: u64, batch: u64) -> Outcome {
         match self {
-            Self::Unaware => scenario.play(FirstFitUnaware::new(), seed, batch),
-            Self::Aware => scenario.play(FirstFitAware::new(), seed, batch),
-            Self::AwarePlus => scenario.play(TwoDimensional::new(), seed, batch),
-            Self::OneTree => scenario.play(SingleTree::new(Choice::default()), seed, batch),
+            Self::Unaware => scenario.play(FirstFitUnaware::default(), seed, batch),
+            Self::Aware => scenario.play(FirstFitAware::default(), seed, batch),
+            Self::AwarePlus => scenario.play(TwoDimensional::default(), seed, batch),
+            Self::OneTree => scenario.play(SingleTree::default(), seed, batch),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! A job's folder on the shared disk while it is made: under a name of its own, and whole before it gets the job's. A draft that a
-//! crash has left is removed a day later ([`Disk::clear`](crate::execution::slurm::Disk::clear)).
+//! crash has left is removed a day later ([`Disk::clear`](crate::execution::slurm::jobs::disk::Disk::clear)).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, lchown};
 use std::path::Path;
 
-use super::{Part, Record, SharedFolder, WORK};
+use super::{SharedFolder, WORK};
+use crate::execution::slurm::helper::operation::{Part, Record};
 use crate::execution::slurm::jobs::disk::draft;
 use crate::execution::{ExecutionError, SaveWork};
 
@@ -32,10 +33,7 @@ impl SharedFolder {
         };
         let _ = fs::remove_dir_all(&new);
         // Another one was faster.
-        if self
-            .exists(Part::Folder)
-            .map_err(|why| ExecutionError::system("create", &self.path)(why))?
-        {
+        if self.exists(Part::Folder).map_err(failed)? {
             return Ok(false);
         }
         Err(error)

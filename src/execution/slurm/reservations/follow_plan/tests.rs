@@ -15,7 +15,7 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         nodes: vec![0],
         since: Time(100),
     }];
-    *lock(&executor.kept) = Some(kept.clone());
+    *lock(&executor.seen.kept) = Some(kept.clone());
     let target = Target {
         id: Run::first(agreement),
         interval: Interval::new(Time(100), Time(200)),
@@ -28,9 +28,9 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         behind_own_jobs: false,
     };
     assert!(executor.differences(&[], &[target]).is_err());
-    assert_eq!(*lock(&executor.kept), Some(kept));
+    assert_eq!(*lock(&executor.seen.kept), Some(kept));
     executor.note_kept(&[], &BTreeMap::new());
-    assert_eq!(*lock(&executor.kept), Some(Vec::new()));
+    assert_eq!(*lock(&executor.seen.kept), Some(Vec::new()));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_was_refused_just_now_waits_until_anything_else_is_wanted() {
         behind_own_jobs: false,
     };
     let (first, other) = (target(&["n1"]), target(&["n2"]));
-    let pause = || lock(&executor.refused).as_ref().map(|of| of.pause);
+    let pause = || lock(&executor.seen.refused).as_ref().map(|of| of.pause);
     assert_eq!(executor.refused_just_now(&[&first]), None);
     let said = vec!["no".to_owned()];
     for expected in [2, 4, 8, 16, 16] {

@@ -73,7 +73,7 @@ fn only_time_in_which_it_was_held_and_looked_at_counts_as_unused() {
     assert_eq!(look(90, true), []);
     // There was no look for an hour, and then Slurm could not be asked.
     assert_eq!(look(3_700, true), []);
-    executor.blind.store(true, Ordering::Relaxed);
+    executor.seen.blind.store(true, Ordering::Relaxed);
     assert_eq!(look(3_715, true), []);
     assert_eq!(look(3_730, true), [(slot.run.agreement, Unused::Warn)]);
     assert_eq!(look(3_745, true), []);

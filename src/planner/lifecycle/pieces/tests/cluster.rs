@@ -3,6 +3,7 @@
 use super::*;
 use crate::agreement::Run;
 use crate::planner::KeptNodes;
+use crate::planner::resources::resource::CLUSTER;
 
 #[test]
 fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {

@@ -1,6 +1,7 @@
 //! Pieces that move for others, and others that move for pieces.
 
 use super::*;
+use crate::planner::{About, Ask, Weights};
 
 fn said(domain: &Domain, id: uuid::Uuid, words: &str) -> bool {
     domain
@@ -137,4 +138,54 @@ fn others_move_for_a_lost_piece_that_has_no_place_else() {
     assert!(said(&domain, moves, "to let one in whose slot was lost"));
     domain.check();
     domain.check_rebuilt();
+}
+
+#[test]
+fn the_last_piece_ends_later_as_far_as_others_make_room_while_the_first_runs() {
+    let mut domain = domain(vec![local("local", 4)]);
+    domain.place(proposal(4, 20, (10, 30))).unwrap();
+    let id = domain.place(cut(4, 30, (3, 100), (0, 200))).unwrap().agreement.id;
+    assert_eq!(slots(domain.of(id)), [(0, 9), (30, 51)]);
+    let moves = domain.place(proposal(4, 10, (51, 100))).unwrap().agreement.id;
+    domain.place(proposal(4, 5, (70, 75))).unwrap();
+    domain.begin(0);
+    for (seconds, expected) in [(35, 56), (49, 70), (20, 41)] {
+        let offered = last_ends(&mut domain, id, seconds).unwrap();
+        assert_eq!(offered, [(0, 9), (30, expected)], "for {seconds} seconds");
+    }
+    // A slot that stays begins after nineteen seconds.
+    for (seconds, why) in [(60, "promised to others"), (9, "its last piece")] {
+        let refused = last_ends(&mut domain, id, seconds).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+    assert_eq!(
+        domain.of(moves).placement().start,
+        Time(51),
+        "an offer that is not held moves no agreement"
+    );
+    domain.check();
+    domain.check_rebuilt();
+}
+
+/// The pieces that an agreement that has begun would be offered for this number of seconds in all.
+fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i64, i64)>, String> {
+    let ask = Ask {
+        about: About::Negotiation(uuid::Uuid::now_v7()),
+        proposal: Proposal {
+            deviation_max: Some(scheduler::Fraction::percent(100)),
+            ..cut(4, seconds, (3, 100), (0, 200))
+        },
+        others: None,
+        weights: Weights::default(),
+    };
+    let quote = domain.decide(|decider| {
+        decider.suppose(|decider| {
+            let lifted = decider.lift(id).unwrap();
+            decider.quote_begun(&ask, Time(1_000), &lifted).unwrap()
+        })
+    });
+    let quote = quote.map_err(|refusal| refusal.binding)?;
+    let terms = &quote.candidates[0].terms;
+    let of = |piece: &Slot| (piece.placement.start.seconds(), piece.placement.end.seconds());
+    Ok(terms.slots.pieces().iter().map(of).collect())
 }

@@ -1,0 +1,140 @@
+//! The creation constraints of a template.
+
+use crate::constraints::item::{ITEMS_MAX, Item};
+use crate::constraints::steps::View;
+use crate::constraints::whole::{Constraint, terms_of};
+use crate::document::{Document, Node};
+use crate::expression::Expression;
+use crate::ns::{BSP, WSAG};
+use crate::reader::{Check, collapse};
+use crate::templates::Template;
+use crate::terms::Terms;
+use crate::violation::{Violation, ViolationKind};
+
+/// A template made ready to check offers.
+pub struct CompiledTemplate {
+    id: String,
+    name: Option<String>,
+    items: Vec<Item>,
+    constraints: Vec<Constraint>,
+    problems: Vec<Violation>,
+}
+
+impl CompiledTemplate {
+    /// Compiles the constraints of a template.
+    pub fn compile(template: &Template) -> CompiledTemplate {
+        let mut compiled = CompiledTemplate {
+            id: template.template_id.clone(),
+            name: template.name.clone(),
+            items: Vec::new(),
+            constraints: Vec::new(),
+            problems: Vec::new(),
+        };
+        // The fragment was cut from a document that passed the guard; if it did not parse, no offer may pass.
+        match Document::written(template.source.as_str()) {
+            Ok(document) => {
+                if let Some(node) = document.root().child(WSAG, "CreationConstraints") {
+                    compiled.read(node, &template.terms);
+                }
+            }
+            Err(error) => compiled.problem("/wsag:Template".to_owned(), error.to_string()),
+        }
+        compiled
+    }
+
+    fn read(&mut self, constraints: Node<'_>, terms: &Terms) {
+        let variables = terms.variables();
+        for (index, node) in constraints.children().enumerate() {
+            if index == ITEMS_MAX {
+                let message = format!("a template may have {ITEMS_MAX} items and constraints at most");
+                return self.problem(node.path(), message);
+            }
+            let read = if node.local() == "Item" {
+                Item::read(node).map(|item| self.items.push(item))
+            } else {
+                let expression = Expression {
+                    text: node.text().trim().to_owned(),
+                    dialect: node.attribute(BSP, "dialect").map(str::to_owned),
+                };
+                let read = Constraint::read(&expression, &variables);
+                read.map(|constraint| self.constraints.push(constraint))
+                    .map_err(|message| format!("the Constraint {message}"))
+            };
+            if let Err(message) = read {
+                self.problem(node.path(), message);
+            }
+        }
+    }
+
+    fn problem(&mut self, path: String, message: String) {
+        let kind = ViolationKind::NotEvaluable;
+        self.problems.push(Violation { path, kind, message });
+    }
+
+    /// The template's identity.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The items of the template that cannot be evaluated, with paths into the template. Every offer is refused for each.
+    pub fn problems(&self) -> &[Violation] {
+        &self.problems
+    }
+
+    /// Checks the offer in a document that [`crate::read`] has accepted: a bare offer, or one in an input. The
+    /// result is empty where the offer meets the template.
+    pub fn check(&self, document: &Document<'_>) -> Vec<Violation> {
+        let mut check = Check::default();
+        for offer in document.offers() {
+            self.check_offer(&View::new(offer), &mut check);
+        }
+        check.into_violations()
+    }
+
+    fn check_offer(&self, view: &View<'_>, check: &mut Check) {
+        let offer = view.offer();
+        self.check_context(offer, check);
+        for problem in &self.problems {
+            let message = format!(
+                "the template {} cannot be offered: its element {} cannot be evaluated: {}",
+                self.id, problem.path, problem.message
+            );
+            check.add(ViolationKind::NotEvaluable, offer, message);
+        }
+        for item in &self.items {
+            item.check(view, check);
+        }
+        let terms = terms_of(view);
+        let ways = terms.alternatives();
+        for constraint in &self.constraints {
+            if constraint.is_broken(ways.as_deref()) {
+                let message = format!("the template demands: {}", constraint.text);
+                check.add(ViolationKind::Constraint, offer, message);
+            }
+        }
+    }
+
+    /// An offer names its template by identity and name.
+    fn check_context(&self, offer: Node<'_>, check: &mut Check) {
+        let Some(context) = offer.child(WSAG, "Context") else {
+            return;
+        };
+        let wanted = [
+            ("TemplateId", Some(self.id.as_str())),
+            ("TemplateName", self.name.as_deref()),
+        ];
+        for (name, wanted) in wanted {
+            let Some(wanted) = wanted else { continue };
+            let found = context.child(WSAG, name);
+            if found.is_some_and(|node| collapse(&node.text()) == wanted) {
+                continue;
+            }
+            let missing = match found {
+                Some(_) => String::new(),
+                None => format!("wsag:{name} is missing; "),
+            };
+            let message = format!("{missing}{wanted} is expected");
+            check.add(ViolationKind::Constraint, found.unwrap_or(context), message);
+        }
+    }
+}

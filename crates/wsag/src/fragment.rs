@@ -1,0 +1,37 @@
+//! An element by itself, as text.
+
+use std::fmt;
+
+/// One element cut out of a guarded document, with every namespace declaration that it needs to stand alone. Kept verbatim, so
+/// that the words of one party come back to it unchanged.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Fragment(String);
+
+impl Fragment {
+    /// The XML text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As a document of its own.
+    pub(crate) fn to_document(&self) -> String {
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{self}")
+    }
+
+    /// A fragment from XML that this crate has written, or cut out of a document.
+    pub(crate) fn written(text: String) -> Fragment {
+        Fragment(text)
+    }
+}
+
+impl fmt::Debug for Fragment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Fragment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

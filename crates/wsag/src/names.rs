@@ -1,0 +1,29 @@
+//! Values that documents write as one of a few names.
+
+use crate::violation::one_of;
+
+/// A value that is written as a name.
+pub trait Named: Copy + PartialEq + 'static {
+    /// Every value with its name.
+    const NAMES: &'static [(Self, &'static str)];
+
+    /// The name as it is written.
+    fn name(self) -> &'static str {
+        let mut names = Self::NAMES.iter();
+        names
+            .find(|(known, _)| *known == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    /// The value of this name.
+    fn parse(name: &str) -> Option<Self> {
+        let mut names = Self::NAMES.iter();
+        names.find(|(_, known)| *known == name).map(|(value, _)| *value)
+    }
+}
+
+/// Reads a name.
+pub(crate) fn named<T: Named>(text: &str) -> Result<T, String> {
+    let names: Vec<&str> = T::NAMES.iter().map(|(_, name)| *name).collect();
+    T::parse(text).ok_or_else(|| format!("{} is expected", one_of(&names)))
+}

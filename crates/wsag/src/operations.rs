@@ -1,0 +1,147 @@
+//! The operations that make, accept, reject and end agreements (GFD.192, section 9).
+
+use crate::agreements::{AgreementOffer, read_offer};
+use crate::document::Node;
+use crate::endpoint::{self, EndpointReference};
+use crate::fragment::Fragment;
+use crate::negotiations::{
+    self, NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical,
+};
+use crate::ns::WSAG;
+use crate::placement::Moved;
+use crate::reader::Check;
+use crate::terms::CompositorChoice;
+use crate::writer::Xml;
+
+/// `wsag:CreateAgreementInput` and `wsag:CreatePendingAgreementInput`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateInput {
+    /// Where the decision of a pending agreement is to be called back; never present in a synchronous request.
+    pub acceptance: Option<EndpointReference>,
+    /// The initiator's own endpoint of the agreement.
+    pub initiator: Option<EndpointReference>,
+    /// The offer.
+    pub offer: AgreementOffer,
+    /// `NoncriticalExtension` elements, verbatim; they may be ignored.
+    pub noncritical: Vec<Fragment>,
+    /// The counter offer that this agreement is created from.
+    pub negotiation: Option<NegotiationExtension>,
+    /// The agreement that this one is to replace.
+    pub renegotiation: Option<RenegotiationExtension>,
+}
+
+impl CreateInput {
+    /// The input of a bare offer.
+    pub fn of(offer: AgreementOffer) -> CreateInput {
+        CreateInput {
+            acceptance: None,
+            initiator: None,
+            offer,
+            noncritical: Vec::new(),
+            negotiation: None,
+            renegotiation: None,
+        }
+    }
+}
+
+/// Reads the input of either creating operation.
+pub(crate) fn read_create_input(check: &mut Check, node: Node<'_>) -> Option<CreateInput> {
+    let pending = node.local() == "CreatePendingAgreementInput";
+    check.children(node, |children| {
+        let acceptance = pending.then(|| children.optional(WSAG, "AgreementAcceptanceEPR", endpoint::read));
+        let initiator = children.optional(WSAG, "InitiatorAgreementEPR", endpoint::read);
+        let offer = children.required(WSAG, "AgreementOffer", read_offer);
+        let noncritical = children.many(WSAG, "NoncriticalExtension", read_noncritical);
+        let critical = children.foreign(WSAG);
+        let (negotiation, renegotiation) = read_extensions(children.check, critical);
+        Some(CreateInput {
+            acceptance: acceptance.flatten(),
+            initiator,
+            offer: offer?,
+            noncritical,
+            negotiation,
+            renegotiation,
+        })
+    })
+}
+
+impl CreateInput {
+    /// As `CreateAgreementInput`, or as `CreatePendingAgreementInput`.
+    pub fn to_xml(&self, pending: bool) -> String {
+        let root = if pending {
+            "wsag:CreatePendingAgreementInput"
+        } else {
+            "wsag:CreateAgreementInput"
+        };
+        let mut xml = Xml::document(root, &["wsag", "wsag-neg", "wsa"]);
+        let acceptance = self.acceptance.as_ref().filter(|_| pending);
+        endpoint::write(&mut xml, "wsag:AgreementAcceptanceEPR", acceptance);
+        endpoint::write(&mut xml, "wsag:InitiatorAgreementEPR", self.initiator.as_ref());
+        xml.start("wsag:AgreementOffer");
+        self.offer.write_content(&mut xml);
+        xml.end();
+        xml.insert_all(&self.noncritical);
+        if let Some(extension) = &self.negotiation {
+            negotiations::write_extension(&mut xml, extension);
+        }
+        if let Some(extension) = &self.renegotiation {
+            negotiations::write_reextension(&mut xml, extension);
+        }
+        xml.finish()
+    }
+}
+
+/// `wsag:CreateAgreementResponse`: the answer to an agreement that is observed, with the agreements of the same party that moved
+/// to make room for it, and with the choices that were made where the offer left them.
+pub fn create_agreement_response(
+    created: &EndpointReference,
+    moved: &[Moved],
+    choices: &[CompositorChoice],
+) -> String {
+    let prefixes: &[&str] = if moved.is_empty() && choices.is_empty() {
+        &["wsag", "wsa"]
+    } else {
+        &["wsag", "wsa", "bsp"]
+    };
+    let mut xml = Xml::document("wsag:CreateAgreementResponse", prefixes);
+    endpoint::write(&mut xml, "wsag:CreatedAgreementEPR", created);
+    for other in moved {
+        other.write(&mut xml);
+    }
+    for choice in choices {
+        choice.write(&mut xml);
+    }
+    xml.finish()
+}
+
+/// `wsag:CreatePendingAgreementResponse`: the answer to an agreement that is not decided yet.
+pub fn create_pending_agreement_response(created: &EndpointReference) -> String {
+    let mut xml = Xml::document("wsag:CreatePendingAgreementResponse", &["wsag", "wsa"]);
+    endpoint::write(&mut xml, "wsag:CreatedAgreementEPR", created);
+    xml.finish()
+}
+
+/// `wsag:TerminateInput` with its one reason.
+pub fn terminate_input(reason: &Fragment) -> String {
+    Xml::of_fragments("wsag:TerminateInput", &["wsag"], std::slice::from_ref(reason))
+}
+
+/// `wsag:TerminateResponse`: the agreement ends or has ended.
+pub fn terminate_response() -> String {
+    Xml::of_fragments("wsag:TerminateResponse", &["wsag"], &[])
+}
+
+/// `wsag:AcceptAgreementInput`: the decision of a pending agreement, called back.
+pub fn accept_agreement_input() -> String {
+    Xml::of_fragments("wsag:AcceptAgreementInput", &["wsag"], &[])
+}
+
+/// `wsag:RejectAgreementInput`: the decision of a pending agreement, called back, with reasons.
+pub fn reject_agreement_input(reasons: &[Fragment]) -> String {
+    Xml::of_fragments("wsag:RejectAgreementInput", &["wsag"], reasons)
+}
+
+/// A reason in our own words, for [`terminate_input`] and [`reject_agreement_input`].
+pub fn reason(text: &str) -> Fragment {
+    Xml::said("bsp:Reason", text)
+}

@@ -1,0 +1,8 @@
+//! Locks with data that are whole also after a panic.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks it, whatever has become of other threads.
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

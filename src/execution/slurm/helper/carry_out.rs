@@ -1,0 +1,167 @@
+//! Operations as they are carried out: by the service itself where it has the rights, or else by the helper.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::agreement::Run;
+use crate::execution::ExecutionError;
+use crate::execution::files::tree;
+use crate::execution::slurm::error::{Error, not_understood};
+use crate::execution::slurm::executor::SlurmExecutor;
+use crate::execution::slurm::helper::operation::{
+    Change, Done, HELPER, Operation, Part, Place, Reservation, YES,
+};
+use crate::execution::slurm::jobs::disk::Disk;
+use crate::execution::slurm::jobs::shared_folder::SharedFolder;
+
+impl SlurmExecutor {
+    /// Carries out an operation of Slurm that may need rights, or has the helper do it. Returns the answer.
+    pub(crate) fn act(&self, operation: Operation) -> Result<String, Error> {
+        let done = match &self.helper {
+            None => self.carry_out(operation, Vec::new()),
+            Some(helper) => helper.have_done(&operation, &self.slurm),
+        };
+        match done {
+            Ok(done) => Ok(done.said),
+            Err(ExecutionError::Slurm(error)) => Err(error),
+            Err(other) => Err(not_understood(HELPER, &other.to_string())),
+        }
+    }
+
+    /// Does it here. The operation has been checked, and needs the rights of this process.
+    pub(crate) fn carry_out(
+        &self,
+        operation: Operation,
+        mut files: Vec<File>,
+    ) -> Result<Done, ExecutionError> {
+        let (disk, nothing) = (Disk::of(&self.settings), |()| String::new());
+        let folder_of = |id: Run| self.settings.work_dir.join(id.to_string());
+        let done = match operation {
+            Operation::Greet { .. } => String::new(),
+            Operation::Reserve(reservation) => self.slurm.call("scontrol", self.creation(&reservation))?,
+            Operation::Change(change) => self.slurm.call("scontrol", self.update_of(&change))?,
+            Operation::Release { id } => {
+                let named = format!("ReservationName={}", self.name_of(id));
+                self.slurm.call("scontrol", ["delete", &named])?
+            }
+            Operation::Submit(submission) => {
+                let work = self.place_of(&submission.place)?;
+                if !work.exists(Part::Folder).map_err(look_into(&work))? {
+                    return Err(look_into(&work)(std::io::ErrorKind::NotFound.into()));
+                }
+                let job = submission.job();
+                self.submit(&job, submission.save, &work).map(nothing)?
+            }
+            Operation::Judge(dry) => self.run_dry(&dry)?,
+            Operation::Dedicate { exists } => self.dedicate(exists)?,
+            Operation::Undedicate => self.undedicate()?,
+            Operation::Cancel { jobs } => self.slurm.call("scancel", jobs)?,
+            Operation::Limit { job, minutes } => {
+                let (of, limit) = (format!("JobId={job}"), format!("TimeLimit={minutes}"));
+                self.slurm.call("scontrol", ["update", &of, &limit])?
+            }
+            Operation::Create {
+                place,
+                until,
+                save,
+                inputs,
+            } => {
+                let inputs = inputs.into_iter().zip(files.drain(..)).collect();
+                return Ok(answer(self.place_of(&place)?.make(until, save, inputs)?));
+            }
+            Operation::Put { place, record } => self.place_of(&place)?.put(record).map(nothing)?,
+            Operation::Exists { place, part } => {
+                let work = self.place_of(&place)?;
+                return Ok(answer(work.exists(part).map_err(look_into(&work))?));
+            }
+            Operation::Open { place, item } => {
+                let work = self.place_of(&place)?;
+                let file = work.open(&item).map_err(look_into(&work))?;
+                return Ok(Done {
+                    file,
+                    ..Done::default()
+                });
+            }
+            Operation::List { place } => {
+                let work = self.place_of(&place)?;
+                let names = work.names().map_err(look_into(&work))?;
+                let names: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
+                serde_json::json!(names).to_string()
+            }
+            Operation::Remove { id } => disk.remove(&folder_of(id)).map(nothing)?,
+            Operation::Pack { id } => disk.pack(&folder_of(id)).map(nothing)?,
+            Operation::Clear => disk.clear().map(nothing)?,
+            Operation::Touch => self.touch_shared_folder().map(nothing)?,
+            Operation::Probe { token } => self.submit_probe(token)?,
+            Operation::Seen { token } => self.seen_by_probe(token)?,
+            Operation::Forget { token } => {
+                let path = self.probe_folder(token);
+                let removed = tree::remove(&path).map(nothing);
+                removed.map_err(ExecutionError::system("remove", path))?
+            }
+        };
+        Ok(done.into())
+    }
+
+    fn creation(&self, of: &Reservation) -> Vec<String> {
+        let start = of.start.map_or_else(|| "now".to_owned(), at);
+        let mut arguments = vec![
+            "create".to_owned(),
+            "reservation".to_owned(),
+            format!("ReservationName={}", self.name_of(of.id)),
+            format!("StartTime={start}"),
+            format!("EndTime={}", at(of.end)),
+            format!("Nodes={}", of.nodes.join(",")),
+            format!("Users={}", of.users),
+        ];
+        if !of.flags.is_empty() {
+            let words: Vec<&str> = of.flags.iter().map(|flag| flag.word()).collect();
+            arguments.push(format!("Flags={}", words.join(",")));
+        }
+        let policy = self.settings.policies.of(&of.party, &of.application);
+        arguments.extend(policy.reservation_options);
+        arguments
+    }
+
+    fn update_of(&self, change: &Change) -> Vec<String> {
+        let named = format!("ReservationName={}", self.name_of(change.id));
+        let mut arguments = vec!["update".to_owned(), named];
+        arguments.extend(change.start.map(|start| format!("StartTime={}", at(start))));
+        arguments.extend(change.end.map(|end| format!("EndTime={}", at(end))));
+        let nodes = change.nodes.as_ref();
+        arguments.extend(nodes.map(|nodes| format!("Nodes={}", nodes.join(","))));
+        arguments.extend(change.users.as_ref().map(|users| format!("Users={users}")));
+        arguments.extend(change.flag.map(|flag| format!("Flags+={}", flag.word())));
+        arguments
+    }
+
+    /// A job's folder as this process reaches it.
+    fn place_of(&self, place: &Place) -> Result<SharedFolder, ExecutionError> {
+        let owner = self.owner_of(&place.party)?;
+        let work_dir = &self.settings.work_dir;
+        let common = Some(work_dir.join(place.common.to_string()));
+        Ok(SharedFolder::of(work_dir, place.id, common, owner))
+    }
+
+    /// The folder of the job by which a cluster is checked.
+    pub(crate) fn probe_folder(&self, token: Uuid) -> PathBuf {
+        let name = format!(".check-{}", token.simple());
+        self.settings.work_dir.join(Path::new(&name))
+    }
+}
+
+/// An instant as Slurm reads it, in UTC.
+fn at(second: i64) -> String {
+    let at = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
+    at.strftime("%Y-%m-%dT%H:%M:%S").to_string()
+}
+
+fn look_into(work: &SharedFolder) -> impl FnOnce(std::io::Error) -> ExecutionError + use<> {
+    ExecutionError::system("look into", work.path().to_owned())
+}
+
+fn answer(is_so: bool) -> Done {
+    Done::from(if is_so { YES } else { "no" }.to_owned())
+}

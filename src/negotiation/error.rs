@@ -1,0 +1,152 @@
+//! The failures of use cases, and the fault of a document that tells one.
+
+use scheduler::Interval;
+use wsag::refusals::{Description, Fault};
+use wsag::{Document, Violation, ViolationKind, Violations, ns};
+
+use super::views::documents::{instant, refusal_document};
+use super::views::offer::{LostOffer, Unreadable};
+use super::views::refusal::RefusalView;
+use crate::clock::Micros;
+use crate::{planner, store};
+
+/// The reason why a use case failed, by the action that a caller would take.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The bytes are no document.
+    #[error("{0}")]
+    Malformed(wsag::guard::GuardError),
+    /// The bytes are no JSON, or beyond bounds.
+    #[error("{0}")]
+    MalformedJson(String),
+    /// The document breaks rules, each with its path.
+    #[error("{0}")]
+    Invalid(Violations),
+    /// The document is right and asks for a feature that this version does not have.
+    #[error("{0}")]
+    NotOffered(Violations),
+    /// The plan has no place for the offer.
+    #[error("{}: {}", .0.reason.word(), .0.binding_constraint)]
+    Refused(RefusalView),
+    /// There is no such thing, or it is another party's.
+    #[error("there is no such thing, or it is not yours to see")]
+    NotFound,
+    /// The state of the agreement or the negotiation does not allow it.
+    #[error("{0}")]
+    Conflict(String),
+    /// The time for it is over.
+    #[error("{0}")]
+    Gone(String),
+    /// The agreement is in another version than the request was made for.
+    #[error("the agreement has changed since the version that If-Match names")]
+    Changed,
+    /// The offer cannot be accepted any more.
+    #[error("{}", .0.lost)]
+    Lost(Box<LostOffer>),
+    /// The idempotency key came before, with another body.
+    #[error("this Idempotency-Key was used for another request")]
+    KeyReused,
+    /// A name that no file can have.
+    #[error(
+        "a file's name is 1 to 255 letters, digits, '_', '.' and '-', the first a letter, a digit or '_'"
+    )]
+    BadName,
+    /// The quota of a party is used up.
+    #[error("{0}")]
+    QuotaExceeded(String),
+    /// A party asks for quotes more often than it may.
+    #[error("{0}")]
+    TooOften(String),
+    /// Nothing was stored; worth another try.
+    #[error("the service cannot store decisions at the moment; try again")]
+    Unavailable,
+    /// This machine is short of something, which the log tells; worth another try.
+    #[error("the service is short of resources at the moment; try again")]
+    Short(String),
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// That a document asks for something else than is offered.
+    pub(super) fn not_offered(document: &Document<'_>, what: &str) -> Self {
+        Self::NotOffered(Violations(vec![Violation {
+            path: document.path_to(ns::WSAG, "", 0),
+            kind: ViolationKind::NotSupported,
+            message: what.to_owned(),
+        }]))
+    }
+}
+
+/// A fault of a value at its place.
+pub(super) fn wrong(path: impl Into<String>, message: impl Into<String>) -> Violation {
+    Violation {
+        path: path.into(),
+        kind: ViolationKind::Value,
+        message: message.into(),
+    }
+}
+
+impl From<Violation> for Error {
+    fn from(only: Violation) -> Self {
+        Self::Invalid(Violations(vec![only]))
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Unavailable(_) | store::Error::Unknown { .. } => Self::Unavailable,
+            other => Self::Internal(other.to_string()),
+        }
+    }
+}
+
+impl From<planner::Error> for Error {
+    fn from(error: planner::Error) -> Self {
+        match error {
+            planner::Error::NotFound => Self::NotFound,
+            planner::Error::Refused(refusal) => {
+                let any = Interval::new(scheduler::Time::MIN, scheduler::Time::MAX);
+                Self::Refused(RefusalView::of(&refusal, any))
+            }
+            planner::Error::Conflict(state) => Self::Conflict(format!("the agreement is {state}")),
+            planner::Error::Changed => Self::Changed,
+            planner::Error::Lost(lost) => Self::Conflict(lost.to_string()),
+            planner::Error::Stale(why) => Self::Conflict(why.to_owned()),
+            planner::Error::Unavailable => Self::Unavailable,
+            planner::Error::KeyReused => Self::KeyReused,
+            planner::Error::Repeated(_) => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(Unreadable(why): Unreadable) -> Self {
+        Self::Internal(format!("a stored offer cannot be read: {why}"))
+    }
+}
+
+/// The ContinuingFault of a failure: its code, its descriptions, and the refusal or the violations behind it.
+pub fn fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
+    let mut fault = Fault::new(instant(at), code, "");
+    fault.descriptions = descriptions
+        .iter()
+        .map(|text| Description {
+            text: text.clone(),
+            language: Some("en".to_owned()),
+        })
+        .collect();
+    match error {
+        Some(Error::Refused(refusal)) => fault.refusal = Some(refusal_document(refusal)),
+        Some(Error::Lost(lost)) => {
+            fault.extensions = lost.fresh.fragment().into_iter().collect();
+        }
+        Some(Error::Invalid(violations) | Error::NotOffered(violations)) => {
+            fault.violations = violations.0.iter().map(Into::into).collect();
+        }
+        _ => {}
+    }
+    fault.to_xml()
+}

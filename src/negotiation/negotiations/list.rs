@@ -1,0 +1,92 @@
+//! Lists of negotiations.
+
+use serde::Serialize;
+use uuid::Uuid;
+use wsag::listings::{self, ListedNegotiation};
+
+use super::NegotiationView;
+use crate::agreement::NegotiationInstance;
+use crate::negotiation::service::cut;
+use crate::negotiation::views::offer::WordedOffer;
+use crate::negotiation::{Error, Negotiation, Scope};
+
+/// Negotiations on a page where the caller does not say, and at most.
+const PAGE: (u32, u32) = (20, 100);
+/// Negotiations that are shown together: as many as a person looks through.
+const GOING_SHOWN_MAX: u32 = 20;
+
+/// Negotiations, a page at a time.
+#[derive(Debug, Clone, Serialize)]
+pub struct NegotiationsView {
+    /// The newest first, each with its offers that can be accepted now.
+    pub negotiations: Vec<NegotiationView>,
+    /// The value of `after` for the next page; none on the last.
+    pub next: Option<Uuid>,
+}
+
+impl NegotiationsView {
+    /// As a document, with the negotiations' addresses below the service's. Their offers are there.
+    pub fn document(&self, base: &str) -> String {
+        let listed = self.negotiations.iter().map(|view| ListedNegotiation {
+            id: view.id.to_string(),
+            address: format!("{base}/negotiations/{}", view.id),
+            party: &view.party,
+            agreement: view.agreement.map(|id| id.to_string()),
+            state: view.state,
+            created: &view.created,
+            expires: &view.expires,
+            proposed: view.proposed,
+            offers: view.offers.iter().map(|offer| offer.id.as_str()).collect(),
+        });
+        let next = self.next.map(|id| id.to_string());
+        listings::negotiations(&listed.collect::<Vec<_>>(), next.as_deref())
+    }
+}
+
+impl Negotiation {
+    /// Negotiations with their offers that can be accepted, newest first, beginning after one.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn negotiations(
+        &self,
+        scope: &Scope,
+        after: Option<Uuid>,
+        limit: Option<u32>,
+    ) -> Result<NegotiationsView, Error> {
+        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
+        let found = self.store.negotiations_page(scope.party(), after, limit + 1);
+        let (found, next) = cut(found.await?, limit, |of| of.id);
+        let negotiations = self.with_what_is_held(found).await?;
+        Ok(NegotiationsView { negotiations, next })
+    }
+
+    /// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>, Error> {
+        let now = self.clock.now();
+        let going = self.store.negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
+        self.with_what_is_held(going.await?).await
+    }
+
+    async fn with_what_is_held(
+        &self,
+        found: Vec<NegotiationInstance>,
+    ) -> Result<Vec<NegotiationView>, Error> {
+        let now = self.clock.now();
+        let mut views = Vec::with_capacity(found.len());
+        for instance in found {
+            let mut view = NegotiationView::of(&instance, now);
+            view.penalties = self.penalties_about(&instance).await?;
+            for (row, document) in self.store.offers_held(instance.id).await? {
+                if !row.is_expired(now) {
+                    view.offers.push(WordedOffer::read(row, &document)?.view());
+                }
+            }
+            views.push(view);
+        }
+        Ok(views)
+    }
+}

@@ -1,0 +1,330 @@
+//! The use cases with all that they need: what callers hold, and may see.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scheduler::Seconds;
+use tokio::sync::{Notify, Semaphore};
+use wsag::templates::agreement_factory_properties;
+
+use super::error::Error;
+use super::templates::{self, Templates};
+use super::views::agreement::{AgreementView, TemplateView};
+use crate::agreement::{Agreement, Currency, Job, OfferTerms};
+use crate::callbacks::Policy;
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
+use crate::execution;
+use crate::execution::dispatcher::Shared;
+use crate::execution::faults::{Doing, Faults};
+use crate::execution::files::inputs::InputFiles;
+use crate::execution::files::retention::JobFolders;
+use crate::metrics::{Exposition, Kind};
+use crate::planner::{self, Planner};
+use crate::prediction::{Predictions, Work};
+use crate::store::Store;
+
+/// The most names of input files in a list: more do not help in a choice.
+const INPUT_FILES_SHOWN_MAX: usize = 500;
+
+/// A store that does not answer for this time is not ready. Probes wait longer.
+const PING_WAIT: Duration = Duration::from_secs(1);
+
+/// The agreements that a caller may see: a party's own, or all for an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// One party's.
+    Party(String),
+    /// Every party's.
+    All,
+}
+
+impl Scope {
+    /// The party that it is restricted to.
+    pub(super) fn party(&self) -> Option<&str> {
+        match self {
+            Self::Party(party) => Some(party),
+            Self::All => None,
+        }
+    }
+}
+
+/// The use cases: cheap to clone.
+#[derive(Clone)]
+pub struct Negotiation {
+    pub(super) planner: Planner,
+    pub(super) store: Store,
+    pub(super) templates: Arc<Templates>,
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) clock: Clock,
+    /// The files that jobs may read.
+    pub(super) files: InputFiles,
+    /// The jobs' folders.
+    pub(super) jobs: JobFolders,
+    /// The limits of negotiations.
+    pub(super) negotiating: planner::Negotiating,
+    /// The currency of charges, where something is charged.
+    pub(super) currency: Option<Currency>,
+    /// The knowledge of run times; none where the service does not learn them.
+    pub(super) predictions: Option<Predictions>,
+    /// The allowed receivers of call-backs.
+    pub(super) call_backs: Policy,
+    /// The present faults of resources.
+    pub(super) faults: Faults,
+    /// The clusters by their resources, for their metrics and their refusals.
+    pub(super) clusters: Arc<[(String, Shared)]>,
+    /// Rung when there is a pending agreement to decide.
+    pub(super) undecided: Arc<Notify>,
+    /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
+    pub(super) reading: Arc<Semaphore>,
+}
+
+/// A body of a request, in one of the two representations.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A document of WS-Agreement.
+    Xml(Vec<u8>),
+    /// A flat value.
+    Json(Vec<u8>),
+}
+
+impl Input {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Xml(bytes) | Self::Json(bytes) => bytes,
+        }
+    }
+}
+
+impl Negotiation {
+    /// The use cases over a planner, a store and the provider's templates.
+    pub fn new(
+        planner: Planner,
+        store: Store,
+        templates: Templates,
+        catalogue: Arc<Catalogue>,
+        clock: Clock,
+        files: InputFiles,
+        jobs: JobFolders,
+    ) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let negotiating = planner.negotiating();
+        let currency = planner.currency();
+        Self {
+            planner,
+            store,
+            templates: Arc::new(templates),
+            catalogue,
+            clock,
+            files,
+            jobs,
+            negotiating,
+            currency,
+            predictions: None,
+            call_backs: Policy::default(),
+            faults: Faults::default(),
+            clusters: Arc::default(),
+            undecided: Arc::default(),
+            reading: Arc::new(Semaphore::new(processors)),
+        }
+    }
+
+    /// The same with durations from past executions, where offers name none.
+    #[must_use]
+    pub fn predicting(mut self, predictions: Predictions) -> Self {
+        self.predictions = Some(predictions);
+        self
+    }
+
+    /// The seconds at the reference rate that hold such a job of a party with the template's probability, where any of its
+    /// application has been seen.
+    pub(super) fn predicted(
+        &self,
+        party: &str,
+        offered: &templates::Offered,
+        job: &Job,
+        nodes: u32,
+    ) -> Option<Seconds> {
+        let work = work(party, job, self.templates.resource(), nodes);
+        let known = self.predictions.as_ref()?.now();
+        known.slot(&work, offered.slot_probability)
+    }
+
+    /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.
+    pub(super) fn confidence(&self, agreement: &Agreement) -> Option<f64> {
+        let known = self.predictions.as_ref()?.now();
+        let confidence = known.confidence(agreement, self.clock.micros())?;
+        Some(three_digits(confidence))
+    }
+
+    /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
+    /// digits, where that is known: as the agreement would state it before its slot begins.
+    pub(super) fn confidence_in(&self, slot: &OfferTerms, party: &str, job: &Job) -> Option<f64> {
+        let work = work(party, job, Some(&slot.resource), slot.nodes());
+        let known = self.predictions.as_ref()?.now();
+        known.probability(&work, slot.duration()).map(three_digits)
+    }
+
+    /// An agreement as it is shown.
+    pub(super) fn view(&self, agreement: &Agreement) -> AgreementView {
+        AgreementView {
+            confidence: self.confidence(agreement),
+            ..AgreementView::of(agreement)
+        }
+    }
+
+    /// The same, with call-backs to the receivers that `policy` allows.
+    #[must_use]
+    pub fn telling(mut self, policy: Policy) -> Self {
+        self.call_backs = policy;
+        self
+    }
+
+    /// The same service with the faults of resources, and the metrics of clusters, for operators.
+    #[must_use]
+    pub fn showing(mut self, faults: Faults, clusters: Vec<(String, Shared)>) -> Self {
+        self.faults = faults;
+        self.clusters = clusters.into();
+        self
+    }
+
+    /// Whether offers can be decided now: the plan is in step with the store, which answers, and no other process has
+    /// taken over.
+    pub async fn is_ready(&self) -> bool {
+        let epoch = tokio::time::timeout(PING_WAIT, self.store.epoch());
+        self.planner.is_ready() && matches!(epoch.await, Ok(Ok(epoch)) if epoch == self.planner.epoch())
+    }
+
+    /// The fault that was found in the store, because of which nothing is decided any more.
+    pub fn distrusted(&self) -> Option<&str> {
+        self.planner.distrusted()
+    }
+
+    /// The resources on which nothing new is promised, because they have not passed their checks.
+    pub fn closed(&self) -> Vec<String> {
+        self.faults.failing_in(Doing::PassChecks)
+    }
+
+    /// The clusters that do not tell how their nodes stand.
+    pub fn silent(&self) -> Vec<String> {
+        self.faults.failing_in(Doing::TellNodes)
+    }
+
+    /// Writes the counts of this module and the ones below.
+    pub async fn expose(&self, text: &mut Exposition) {
+        self.planner.expose(text).await;
+        execution::metrics::expose(&self.clusters, text);
+        let mut family = text.family(
+            "bespeak_resource_troubles",
+            Kind::Gauge,
+            "In how many of its doings a resource fails at the moment; /resources says which and why.",
+        );
+        for resource in self.planner.resources() {
+            let faults = self.faults.of(&resource.name);
+            family.sample(&[("resource", &resource.name)], faults.len());
+        }
+        let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
+        if let Ok(Ok(waiting)) = waiting {
+            text.family(
+                "bespeak_call_backs_waiting",
+                Kind::Gauge,
+                "Decisions with a call-back that is still to be made.",
+            )
+            .sample(&[], waiting);
+        }
+    }
+
+    /// The code of the currency that agreements are charged in; `None` where nothing is charged.
+    pub fn currency(&self) -> Option<&str> {
+        self.currency.as_ref().map(Currency::code)
+    }
+
+    /// The applications that offers may name.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// The clock that decisions go by.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The names of files that this party's offers may use, in order, for a choice: the first [`INPUT_FILES_SHOWN_MAX`]
+    /// found, and none where the folders cannot be read. An offer may name any file that is there.
+    pub async fn input_files(&self, party: &str) -> Vec<String> {
+        let (files, party) = (self.files.clone(), party.to_owned());
+        let names = tokio::task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
+        names.await.unwrap_or_default()
+    }
+
+    /// Runs work on a document off the threads that serve connections, a bounded number at a time.
+    pub(super) async fn reading<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let this = self.clone();
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.reading)
+            .acquire_owned()
+            .await
+            .map_err(|_| Error::Unavailable)?;
+        tokio::task::spawn_blocking(move || {
+            let done = work(&this);
+            drop(permit);
+            done
+        })
+        .await
+        .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
+    }
+}
+
+impl Negotiation {
+    /// The templates that are offered.
+    pub fn templates(&self) -> Vec<TemplateView> {
+        self.templates.all().map(|offered| offered.view.clone()).collect()
+    }
+
+    /// The nodes and the seconds that the template proposes from which forms make their offers: the first, where it does.
+    pub fn proposed_size(&self) -> (Option<u32>, Option<i32>) {
+        self.templates.first().map_or((None, None), |of| of.proposed())
+    }
+
+    /// A template and its document.
+    pub fn template(&self, id: &str) -> Option<(TemplateView, String)> {
+        self.templates
+            .get(id)
+            .map(|offered| (offered.view.clone(), offered.document.clone()))
+    }
+
+    /// The AgreementFactoryProperties with every template.
+    pub fn factory_properties(&self) -> String {
+        agreement_factory_properties(self.templates.all().map(|offered| &offered.template))
+    }
+}
+
+/// A job of a party, as predictions know it.
+fn work<'a>(party: &'a str, job: &'a Job, resource: Option<&'a str>, nodes: u32) -> Work<'a> {
+    Work {
+        application: &job.application,
+        version: job.version.as_deref(),
+        arguments: Some(&job.arguments),
+        party: Some(party),
+        resource,
+        nodes: Some(nodes),
+    }
+}
+
+/// A probability to three digits, rounded down: it is not stated higher than it is known to be.
+fn three_digits(probability: f64) -> f64 {
+    (probability * 1_000.0).floor() / 1_000.0
+}
+
+/// The first `limit` of the rows found, and the key after which the next page begins. One more row than that has been asked for,
+/// and tells whether there is one.
+pub(super) fn cut<T, K>(mut found: Vec<T>, limit: u32, key: impl Fn(&T) -> K) -> (Vec<T>, Option<K>) {
+    let more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let next = found.last().map(key).filter(|_| more);
+    (found, next)
+}

@@ -1,0 +1,396 @@
+//! Templates and agreements as flat values.
+
+use scheduler::Time;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::values::{MoneyView, as_date_time, from_date_time, instant, second};
+use crate::agreement::{Agreement, Compensation, Guarantee, OfferTerms, Slot};
+use crate::planner::{Accepted, CompositorChoice};
+use crate::store::{Succession, TrailLine};
+
+/// A template, as far as one needs to know it to choose.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateView {
+    /// Its id, to be named in an offer's context.
+    pub id: String,
+    /// Its name, to be named in an offer's context.
+    pub name: String,
+}
+
+/// An agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgreementView {
+    /// Its id.
+    pub id: Uuid,
+    /// The name that the offer gave.
+    pub name: Option<String>,
+    /// Its party.
+    pub party: String,
+    /// The template that it was made from.
+    pub template: String,
+    /// State of the agreement.
+    pub state: String,
+    /// State of its service terms.
+    pub service_state: String,
+    /// The resource that it is placed on.
+    pub resource: String,
+    /// Nodes granted.
+    pub nodes: u32,
+    /// Contract duration in seconds.
+    pub duration_seconds: i64,
+    /// Earliest start.
+    pub ready: String,
+    /// Latest completion.
+    pub deadline: String,
+    /// Planned start.
+    pub planned_start: String,
+    /// Planned end.
+    pub planned_end: String,
+    /// The pieces in which its work is done, in order of time; none where it is done in one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<PieceView>,
+    /// Its price, where it is priced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<MoneyView>,
+    /// The reservation in the cluster that its party's jobs can name; of an agreement that runs nothing, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
+    /// The probability that its job ends by itself before its slot does, 0 to 1, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Real start, once there is one.
+    pub started: Option<String>,
+    /// Real end, once there is one.
+    pub ended: Option<String>,
+    /// Application of the catalogue; none where nodes are reserved and nothing runs.
+    pub application: Option<String>,
+    /// Its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// How the work ended: completed, failed, killed, terminated or lost.
+    pub outcome: Option<String>,
+    /// The exit status, where a process ended by itself.
+    pub exit_status: Option<i32>,
+    /// The guarantees and their states.
+    pub guarantees: Vec<GuaranteeView>,
+    /// The agreement that it has taken the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<Uuid>,
+    /// The agreement that has taken its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<Uuid>,
+    /// The provider's own proposals about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposals: Vec<ProposalView>,
+    /// When the offer was accepted.
+    pub created: String,
+    /// Counts changes; the entity tag.
+    pub version: i64,
+}
+
+/// A piece of an agreement's work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PieceView {
+    /// Planned start.
+    pub planned_start: String,
+    /// Planned end.
+    pub planned_end: String,
+    /// How many nodes it has.
+    pub nodes: u32,
+    /// Real start, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// Real end, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+}
+
+/// An offer that was accepted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AcceptedView {
+    /// The agreement that it became.
+    #[serde(flatten)]
+    pub agreement: AgreementView,
+    /// The same party's other agreements that moved inside their windows to make room for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedView>,
+    /// The choice, where the offer left one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<ChoiceView>,
+}
+
+/// The choice from a compositor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChoiceView {
+    /// Path of the compositor in the offer.
+    pub path: String,
+    /// Which of its members hold, counted from 1.
+    pub members: Vec<u32>,
+}
+
+/// An agreement that moved inside its window.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MovedView {
+    /// Which.
+    pub id: Uuid,
+    /// Its planned start from now on.
+    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
+    pub planned_start: Time,
+    /// Its planned end from now on.
+    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
+    pub planned_end: Time,
+}
+
+/// A guarantee term and its state.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuaranteeView {
+    /// Name of the term.
+    pub name: String,
+    /// NotDetermined, Fulfilled or Violated.
+    pub state: String,
+    /// The objective.
+    pub objective: String,
+    /// The data that decided the state.
+    pub evidence: Option<String>,
+    /// Its values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueView>,
+}
+
+/// A penalty or reward of a guarantee.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ValueView {
+    /// `penalty` where the guarantee is violated, `reward` where it is fulfilled.
+    pub kind: String,
+    /// The amount each time, for the price of this agreement.
+    pub amount: MoneyView,
+    /// Paid again after this number of seconds; none for once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every_seconds: Option<i64>,
+    /// How often it has been paid.
+    pub paid: i64,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgreementPage {
+    /// Newest first.
+    pub agreements: Vec<AgreementView>,
+    /// The value of `after` for the next page; none on the last.
+    pub next: Option<Uuid>,
+}
+
+/// One line of a timeline.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventView {
+    /// When.
+    pub at: String,
+    /// The kind of the event, in a word.
+    pub kind: String,
+    /// The event, in words.
+    pub detail: String,
+}
+
+/// The timeline of an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelineView {
+    /// The agreement.
+    pub agreement: Uuid,
+    /// In order.
+    pub events: Vec<EventView>,
+}
+
+impl AgreementView {
+    pub(in crate::negotiation) fn of(agreement: &Agreement) -> Self {
+        Self {
+            id: agreement.id,
+            name: agreement.name.clone(),
+            party: agreement.party.clone(),
+            template: agreement.template.clone(),
+            state: agreement.state.word().to_owned(),
+            service_state: agreement.service.word().to_owned(),
+            resource: agreement.resource.clone(),
+            nodes: agreement.nodes(),
+            duration_seconds: agreement.duration,
+            ready: second(agreement.ready),
+            deadline: second(agreement.deadline),
+            planned_start: second(agreement.placement().start),
+            planned_end: second(agreement.placement().end),
+            pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
+            price: agreement.price.map(MoneyView::of),
+            reservation: None,
+            confidence: None,
+            started: agreement.started.map(instant),
+            ended: agreement.ended.map(instant),
+            application: agreement.job.as_ref().map(|job| job.application.clone()),
+            arguments: agreement
+                .job
+                .as_ref()
+                .map_or_else(Vec::new, |job| job.arguments.clone()),
+            outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+            exit_status: agreement.outcome.and_then(crate::agreement::RunOutcome::exit),
+            guarantees: agreement
+                .guarantees
+                .iter()
+                .map(|guarantee| GuaranteeView {
+                    name: guarantee.name.clone(),
+                    state: guarantee.state.word().to_owned(),
+                    objective: guarantee.objective.clone(),
+                    evidence: guarantee.evidence.clone(),
+                    values: values_of(guarantee, agreement),
+                })
+                .collect(),
+            supersedes: None,
+            superseded_by: None,
+            proposals: Vec::new(),
+            created: instant(agreement.created),
+            version: agreement.version,
+        }
+    }
+
+    /// With the agreements that it stands between.
+    pub(in crate::negotiation) fn between(self, succession: Succession) -> Self {
+        Self {
+            supersedes: succession.supersedes,
+            superseded_by: succession.superseded_by,
+            ..self
+        }
+    }
+
+    /// Its path under the service's address.
+    pub fn path(&self) -> String {
+        format!("/agreements/{}", self.id)
+    }
+
+    /// Its address, given the service's.
+    pub fn address(&self, base: &str) -> String {
+        format!("{base}{}", self.path())
+    }
+}
+
+impl PieceView {
+    pub(in crate::negotiation) fn of(piece: &Slot) -> Self {
+        Self {
+            planned_start: second(piece.placement.start),
+            planned_end: second(piece.placement.end),
+            nodes: piece.nodes,
+            started: piece.started.map(instant),
+            ended: piece.ended.map(instant),
+        }
+    }
+}
+
+/// The values of a guarantee of an agreement.
+fn values_of(guarantee: &Guarantee, agreement: &Agreement) -> Vec<ValueView> {
+    let each = |kind: &'static str, all: &[Compensation]| {
+        let worth = all.iter().filter_map(|of| {
+            let amount = of.worth.of(agreement.price)?;
+            Some(ValueView {
+                kind: kind.to_owned(),
+                amount: MoneyView::of(amount),
+                every_seconds: of.every,
+                paid: of.paid,
+            })
+        });
+        worth.collect::<Vec<_>>()
+    };
+    let mut values = each("penalty", &guarantee.values.penalties);
+    values.extend(each("reward", &guarantee.values.rewards));
+    values
+}
+
+impl AcceptedView {
+    pub(in crate::negotiation) fn of(accepted: &Accepted) -> Self {
+        let moved = accepted.moved.iter().map(|other| MovedView {
+            id: other.id,
+            planned_start: other.placement().start,
+            planned_end: other.placement().end,
+        });
+        Self {
+            agreement: AgreementView::of(&accepted.agreement),
+            moved: moved.collect(),
+            choices: accepted.choices.iter().map(ChoiceView::of).collect(),
+        }
+    }
+}
+
+impl ChoiceView {
+    fn of(choice: &CompositorChoice) -> Self {
+        Self {
+            path: choice.path.clone(),
+            members: choice.members.clone(),
+        }
+    }
+}
+
+impl EventView {
+    pub(in crate::negotiation) fn of(event: &TrailLine) -> Self {
+        Self {
+            at: instant(event.at),
+            kind: event.kind.clone(),
+            detail: event.detail.clone(),
+        }
+    }
+}
+
+/// A proposal of the provider about an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalView {
+    /// The negotiation in which it is proposed.
+    pub negotiation: Uuid,
+    /// `better-fit` or `broken`.
+    pub reason: String,
+    /// Until when it can be accepted.
+    pub expires: String,
+    /// The payment to its party, by the agreement's terms, because it was not kept, whether or not this is accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<MoneyView>,
+    /// The offers that can be accepted, the best first.
+    pub offers: Vec<ProposedView>,
+}
+
+/// Something that can be accepted in place of an agreement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposedView {
+    /// The offer's id, by which it is accepted.
+    pub id: Uuid,
+    /// The resource that it lies on.
+    pub resource: String,
+    /// Nodes.
+    pub nodes: u32,
+    /// Where it would start.
+    pub start: String,
+    /// Where it would end.
+    pub end: String,
+    /// Its price, where something is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<MoneyView>,
+}
+
+impl ProposedView {
+    pub(in crate::negotiation) fn of(id: Uuid, terms: &OfferTerms) -> Self {
+        let slot = terms.placement();
+        Self {
+            id,
+            resource: terms.resource.clone(),
+            nodes: terms.nodes(),
+            start: second(slot.start),
+            end: second(slot.end),
+            price: terms.price.map(MoneyView::of),
+        }
+    }
+}

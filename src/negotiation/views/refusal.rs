@@ -1,0 +1,158 @@
+//! Refusals as flat values: why an offer has no place, and the changes and the places that would do.
+
+use scheduler::refusal::Relaxation;
+use scheduler::{Interval, Reason, Time};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::values::{MoneyView, as_date_time, second};
+use crate::agreement::Money;
+use crate::planner::{AlternativeSlot, Refusal};
+
+/// Why an offer has no place, and the nearest places that there are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusalView {
+    /// By which it is found again: of an offer of an agreement, where the audit trail has noted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Uuid>,
+    /// From the closed list of reasons.
+    #[serde(serialize_with = "as_word")]
+    pub reason: Reason,
+    /// The constraint that binds, in words.
+    pub binding_constraint: String,
+    /// Whether the search for a place was cut short: a longer one might have found one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
+    /// The nearest slots outside the window, the nearer first.
+    pub alternatives: Vec<AlternativeView>,
+    /// The smallest changes that would have been accepted, each by itself.
+    pub relaxations: Vec<RelaxationView>,
+}
+
+/// A change with which a request would have been accepted: one value, or two where no single one is enough.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RelaxationView {
+    /// The latest earlier start of the window.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "as_maybe_date_time"
+    )]
+    pub ready: Option<Time>,
+    /// The earliest later deadline.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "as_maybe_date_time"
+    )]
+    pub deadline: Option<Time>,
+    /// The largest smaller number of nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// The longest shorter duration, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_seconds: Option<i64>,
+    /// The lowest budget.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_maybe_money")]
+    pub budget: Option<Money>,
+}
+
+/// A slot outside the window that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AlternativeView {
+    /// `earlier` or `later` than the window.
+    pub direction: &'static str,
+    /// Where it starts.
+    #[serde(serialize_with = "as_date_time")]
+    pub start: Time,
+    /// Where it ends.
+    #[serde(serialize_with = "as_date_time")]
+    pub end: Time,
+    /// On how many nodes, where the offer leaves the size open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// φ: how far outside the window it lies, in durations of the request.
+    pub deviation: f64,
+}
+
+impl RefusalView {
+    /// The view of a refusal of `window`, which tells how far the nearest slots lie outside it.
+    pub(in crate::negotiation) fn of(refusal: &Refusal, window: Interval) -> Self {
+        Self {
+            id: None,
+            reason: refusal.reason,
+            binding_constraint: refusal.binding.clone(),
+            cut_short: refusal.cut_short,
+            alternatives: refusal
+                .alternatives
+                .iter()
+                .map(|of| AlternativeView::of(*of, window))
+                .collect(),
+            relaxations: refusal
+                .relaxations
+                .iter()
+                .map(|of| RelaxationView::of(*of))
+                .chain(refusal.lowest_budget.map(|budget| RelaxationView {
+                    budget: Some(budget),
+                    ..RelaxationView::default()
+                }))
+                .collect(),
+        }
+    }
+}
+
+impl RelaxationView {
+    fn of(relaxation: Relaxation) -> Self {
+        let mut view = Self::default();
+        match relaxation {
+            Relaxation::Deadline(deadline) => view.deadline = Some(deadline),
+            Relaxation::Ready(ready) => view.ready = Some(ready),
+            Relaxation::Nodes(nodes) => view.nodes = Some(nodes),
+            Relaxation::Duration(seconds) => view.duration_seconds = Some(seconds),
+            Relaxation::NodesAndDeadline(nodes, deadline) => {
+                (view.nodes, view.deadline) = (Some(nodes), Some(deadline));
+            }
+            Relaxation::NodesAndReady(nodes, ready) => (view.nodes, view.ready) = (Some(nodes), Some(ready)),
+        }
+        view
+    }
+}
+
+impl AlternativeView {
+    /// The view of a slot outside a window, on the side that it reaches further beyond.
+    fn of(alternative: AlternativeSlot, window: Interval) -> Self {
+        let slot = alternative.slot;
+        let (before, after) = (window.start - slot.start, slot.end - window.end);
+        Self {
+            direction: if before >= after { "earlier" } else { "later" },
+            start: slot.start,
+            end: slot.end,
+            nodes: alternative.nodes,
+            deviation: ratio(before.max(after), slot.duration()),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds of a plan are far below 2^53")]
+fn ratio(part: i64, whole: i64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+fn as_word<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(reason.word())
+}
+
+#[expect(clippy::ref_option, reason = "the shape that serde asks for")]
+fn as_maybe_date_time<S: serde::Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.serialize_str(&second(*time)),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[expect(clippy::ref_option, reason = "the shape that serde asks for")]
+fn as_maybe_money<S: serde::Serializer>(money: &Option<Money>, serializer: S) -> Result<S::Ok, S::Error> {
+    money.map(MoneyView::of).serialize(serializer)
+}

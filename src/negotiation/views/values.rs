@@ -1,0 +1,62 @@
+//! Money and times as flat values have them.
+
+use scheduler::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::agreement::Money;
+use crate::clock::{MICROS_PER_SECOND, Micros};
+
+/// A sum of money. The amount is a text, because a number of JSON may lose its last digits on the way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoneyView {
+    /// A decimal of at most six places.
+    pub amount: String,
+    /// Three capital letters.
+    pub currency: String,
+}
+
+impl MoneyView {
+    pub(in crate::negotiation) fn of(money: Money) -> Self {
+        Self {
+            amount: money.amount(),
+            currency: money.currency.to_string(),
+        }
+    }
+}
+
+impl std::fmt::Display for MoneyView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.amount, self.currency)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+pub(super) fn as_date_time<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&second(*time))
+}
+
+pub(super) fn from_date_time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse::<jiff::Timestamp>()
+        .map(|timestamp| Time(timestamp.as_second()))
+        .map_err(serde::de::Error::custom)
+}
+
+/// A second as a dateTime in UTC.
+pub(in crate::negotiation) fn second(time: Time) -> String {
+    let seconds = time.seconds().clamp(SECONDS_MIN, SECONDS_MAX);
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| String::new(), |timestamp| timestamp.to_string())
+}
+
+/// An instant as a dateTime in UTC, to the millisecond.
+pub(in crate::negotiation) fn instant(at: Micros) -> String {
+    let seconds = at.div_euclid(MICROS_PER_SECOND).clamp(SECONDS_MIN, SECONDS_MAX);
+    let millis = at.rem_euclid(MICROS_PER_SECOND) / 1_000;
+    jiff::Timestamp::from_millisecond(seconds * 1_000 + millis)
+        .map_or_else(|_| String::new(), |timestamp| format!("{timestamp:.3}"))
+}
+
+/// The years that a dateTime is written in: 0001 to 9999.
+const SECONDS_MIN: i64 = -62_135_596_800;
+const SECONDS_MAX: i64 = 253_402_207_200;

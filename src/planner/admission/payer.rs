@@ -1,0 +1,45 @@
+//! The party that pays.
+
+use scheduler::Fraction;
+
+use crate::agreement::{Agreement, Money};
+use crate::planner::request::Proposal;
+
+/// The party that pays, and the most that it pays.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct Payer<'a> {
+    /// The party, for its price profile.
+    pub(in crate::planner) party: &'a str,
+    /// The most that it pays; none for no limit.
+    pub(in crate::planner) budget: Option<Money>,
+    /// The part of its wait after which it lets itself be moved no more, which is for its discount.
+    pub(in crate::planner) fix_at: Option<Fraction>,
+}
+
+impl<'a> Payer<'a> {
+    /// The payer of a proposal.
+    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
+        Self {
+            party: &proposal.party,
+            budget: proposal.budget,
+            fix_at: fix_at(proposal.fix_at_ppm),
+        }
+    }
+
+    /// The payer of an agreement, without a limit.
+    pub(in crate::planner) fn of_agreement(agreement: &'a Agreement) -> Self {
+        Self {
+            party: &agreement.party,
+            budget: None,
+            fix_at: fix_at(agreement.leeway.fix_at_ppm),
+        }
+    }
+}
+
+/// A part in millionths.
+pub(in crate::planner) fn fix_at(millionths: Option<u32>) -> Option<Fraction> {
+    millionths.map(|numerator| Fraction {
+        numerator,
+        denominator: 1_000_000,
+    })
+}

@@ -1,0 +1,35 @@
+//! How often each party has done something in the current minute.
+
+use std::collections::BTreeMap;
+
+/// Counts of the current minute, by party.
+#[derive(Debug, Default)]
+pub(in crate::planner) struct PerMinute {
+    pub(in crate::planner) minute: i64,
+    pub(in crate::planner) counts: BTreeMap<String, u32>,
+}
+
+impl PerMinute {
+    /// Counts one; how many of its party there have been in the minute.
+    pub(in crate::planner) fn count(&mut self, party: &str, minute: i64) -> u32 {
+        if self.minute != minute {
+            self.minute = minute;
+            self.counts.clear();
+        }
+        let count = self.counts.entry(party.to_owned()).or_insert(0);
+        *count = count.saturating_add(1);
+        *count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_are_counted_by_party_and_minute() {
+        let mut refused = PerMinute::default();
+        assert_eq!((refused.count("a", 1), refused.count("a", 1)), (1, 2));
+        assert_eq!((refused.count("b", 1), refused.count("a", 2)), (1, 1));
+    }
+}

@@ -1,0 +1,153 @@
+//! The context of a decision, and the commands that it decides. The decisions are its methods, each in the room of its subject: from
+//! the plan and a command to the changes that are stored and the answer that is given. They never wait or store; the writer does.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, Event, EventKind};
+use crate::clock::Micros;
+use crate::planner::batches::{Answer, DecisionRecord, Remembered};
+use crate::planner::error::Error;
+use crate::planner::plan::Plan;
+use crate::planner::request::Scope;
+use crate::planner::settings::Settings;
+use crate::store::Change;
+
+/// The data of a decision: the plan, the present, and the changes that the batch has so far.
+pub(super) struct Decider<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) plan: &'a mut Plan,
+    pub(super) now: Micros,
+    pub(super) batch: &'a mut Vec<Change>,
+    pub(super) remembered: Remembered,
+    /// The commands that wait for their clusters, by the agreements that they would make.
+    pub(super) later: &'a mut BTreeMap<Uuid, Command>,
+}
+
+impl Decider<'_> {
+    /// An agreement that is not over.
+    pub(super) fn live(&self, id: Uuid) -> Result<Agreement, Error> {
+        self.plan.get(id).cloned().ok_or(Error::NotFound)
+    }
+
+    /// A line of a timeline, as of now.
+    pub(super) fn event(&self, kind: EventKind, detail: impl Into<String>) -> Event {
+        Event {
+            at: self.now,
+            kind,
+            detail: detail.into(),
+        }
+    }
+
+    /// Keeps a command that waits, to be decided again.
+    fn decide_later(&mut self, id: Uuid, command: Command) {
+        if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
+            waiting.is_kept = true;
+            self.later.insert(id, command);
+        }
+    }
+}
+
+/// The way back to the caller.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// How far the decision of a command has come.
+#[derive(Debug)]
+pub(super) enum Step<T, C> {
+    /// It is decided.
+    Done(T),
+    /// It is decided again when the cluster holds the nodes; the request comes back.
+    Wait(C),
+}
+
+impl<T, C> Step<T, C> {
+    /// The same with the request of another command, where it has to come back.
+    pub(super) fn map_request<D>(self, map: impl FnOnce(C) -> D) -> Step<T, D> {
+        match self {
+            Self::Done(done) => Step::Done(done),
+            Self::Wait(request) => Step::Wait(map(request)),
+        }
+    }
+}
+
+#[cfg(test)]
+impl<T, C> Step<T, C> {
+    /// The decision.
+    pub(super) fn done(self) -> T {
+        match self {
+            Self::Done(done) => done,
+            Self::Wait(_) => panic!("it waits for its cluster"),
+        }
+    }
+}
+
+/// Decides something once, and counts it.
+type Decide = Box<dyn FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Answer + Send + Sync>;
+
+/// A verb of the [`Decider`] with its request, and the way to its answer.
+pub(super) struct Command {
+    /// Where the request is to have one effect only.
+    pub(super) scope: Option<Scope>,
+    decide: Decide,
+}
+
+/// A verb that may have to wait until a cluster holds the nodes.
+type Verb<C, T> = fn(&mut Decider<'_>, C) -> Result<Step<T, C>, Error>;
+
+impl Command {
+    /// One that is decided at once, with the count of the decision where it is counted.
+    pub(super) fn new<T: Send + 'static>(
+        scope: Option<Scope>,
+        reply: Reply<T>,
+        verb: impl FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            scope,
+            decide: Box::new(|decider, decisions| answer(reply, verb(decider, decisions))),
+        }
+    }
+
+    /// One about an agreement that may have to wait for a cluster, and is decided again then. It is counted, and noted for its
+    /// party, only once it is decided.
+    pub(super) fn that_may_wait<T: Send + 'static, C: Send + Sync + 'static>(
+        (id, request): (Uuid, C),
+        scope: Option<Scope>,
+        reply: Reply<T>,
+        verb: Verb<C, T>,
+        count: impl FnOnce(&mut Decider<'_>, &Result<T, Error>) -> DecisionRecord + Send + Sync + 'static,
+    ) -> Self {
+        let again = scope.clone();
+        let decide = move |decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>| -> Answer {
+            decider.come_back(id);
+            let decided = match verb(decider, request) {
+                Ok(Step::Done(decided)) => Ok(decided),
+                Ok(Step::Wait(request)) => {
+                    let again = Self::that_may_wait((id, request), again, reply, verb, count);
+                    decider.decide_later(id, again);
+                    return Box::new(|_| {});
+                }
+                Err(why) => Err(why),
+            };
+            decisions.push(count(decider, &decided));
+            answer(reply, decided)
+        };
+        Self {
+            scope,
+            decide: Box::new(decide),
+        }
+    }
+
+    /// Decides it; the answer waits for the batch, and so does the count of the decisions.
+    pub(super) fn decide(self, decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>) -> Answer {
+        (self.decide)(decider, decisions)
+    }
+}
+
+/// An answer that holds only if it is stored. A client that went away gets none.
+fn answer<T: Send + 'static>(reply: Reply<T>, decision: Result<T, Error>) -> Answer {
+    Box::new(move |stored| {
+        let _ = reply.send(if stored { decision } else { Err(Error::Unavailable) });
+    })
+}

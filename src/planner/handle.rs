@@ -1,0 +1,313 @@
+//! The handle to the planner: the verbs of other modules, each a command to the planner's task.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use scheduler::Time;
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::offers::suggestion::WAITING_MAX;
+use super::writer;
+use crate::agreement::{Agreement, Currency, Shape};
+use crate::clock::Clock;
+use crate::metrics::{Exposition, Kind};
+use crate::planner::batches::DecisionRecord;
+use crate::planner::decider::{Command, Decider, Reply};
+use crate::planner::error::{Error, StartError};
+use crate::planner::metrics::Measured;
+use crate::planner::offers::suggestion::Suggestion;
+use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, Termination};
+use crate::planner::resources::nodes::{KeptNodes, NodeReport, Planned, Reporter, Unused};
+use crate::planner::resources::resource::{Resource, Scaling};
+use crate::planner::settings::{Negotiating, Settings};
+use crate::store::{Lease, Store};
+
+/// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
+const QUEUE_MAX: usize = 1_024;
+/// A planner that takes longer to report its state is busy; its own numbers are left out then.
+const CENSUS_WAIT: Duration = Duration::from_secs(1);
+
+/// The handle to the planner: cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Planner {
+    pub(super) suggested: broadcast::Sender<Suggestion>,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) due: watch::Receiver<Option<Time>>,
+    pub(super) stored: watch::Receiver<u64>,
+    pub(super) ready: watch::Receiver<bool>,
+    pub(super) epoch: i64,
+    pub(super) negotiating: Negotiating,
+    pub(super) resources: Arc<[Resource]>,
+    pub(super) currency: Option<Currency>,
+    pub(super) measured: Arc<Mutex<Measured>>,
+    pub(super) distrusted: Arc<OnceLock<String>>,
+}
+
+impl Planner {
+    /// Rebuilds the plan from the store and starts the task that owns it. The task ends when `stop` is cancelled, and
+    /// cancels it itself when it may decide no longer (its lease is lost).
+    ///
+    /// # Errors
+    /// When the store cannot be read, or does not hold a valid plan (over capacity, an unknown resource).
+    pub async fn start(
+        settings: Settings,
+        store: Store,
+        lease: Lease,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
+        let mut plan = writer::read_plan(&settings, &store, &clock).await?;
+        plan.resources.note_free_time_everywhere();
+        let (commands, queue) = mpsc::channel(QUEUE_MAX);
+        let (due_sender, due) = watch::channel(plan.next_due());
+        let (ready_sender, ready) = watch::channel(true);
+        let (stored_sender, stored) = watch::channel(0);
+        let (suggested, _) = broadcast::channel(WAITING_MAX);
+        let signals = writer::Signals {
+            suggested: suggested.clone(),
+            due: due_sender,
+            stored: stored_sender,
+            ready: ready_sender,
+            measured: Arc::default(),
+        };
+        let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
+        let negotiating = settings.negotiation;
+        let resources = settings.resources.as_slice().into();
+        let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
+        let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
+        let task = tokio::spawn(writer.run(stop));
+        let planner = Self {
+            suggested,
+            commands,
+            due,
+            stored,
+            ready,
+            epoch,
+            negotiating,
+            resources,
+            currency,
+            measured,
+            distrusted: Arc::default(),
+        };
+        Ok((planner, task))
+    }
+
+    /// Whether the plan is in step with the store.
+    pub fn is_ready(&self) -> bool {
+        *self.ready.borrow() && !self.commands.is_closed() && self.distrusted().is_none()
+    }
+
+    /// Decides nothing from now on, because the stored data have this fault.
+    pub fn distrust(&self, finding: String) {
+        // The first finding is as good as any.
+        let _ = self.distrusted.set(finding);
+    }
+
+    /// Why nothing is decided any more, if that is so.
+    pub fn distrusted(&self) -> Option<&str> {
+        self.distrusted.get().map(String::as_str)
+    }
+
+    /// The epoch of the lease under which it decides: whether that is still the stored one only the store knows.
+    pub fn epoch(&self) -> i64 {
+        self.epoch
+    }
+
+    /// The executor of a resource, by the resource's name.
+    pub fn kind_of(&self, resource: &str) -> Option<&str> {
+        let found = self.resources.iter().find(|of| of.name == resource);
+        found.map(|of| of.kind.as_str())
+    }
+
+    /// The currency of charges; `None` where nothing is charged.
+    pub fn currency(&self) -> Option<Currency> {
+        self.currency
+    }
+
+    /// The limits of negotiations.
+    pub fn negotiating(&self) -> Negotiating {
+        self.negotiating
+    }
+
+    /// Places an offer inside its window, where accepted agreements that may still move make room for it; once this
+    /// answers, the agreement is stored, and every move with it.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where there is no place, [`Error::Repeated`] where its idempotency key has been used,
+    /// [`Error::Unavailable`] where it could not be stored.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method of a decider of one lifetime is none of every decider"
+    )]
+    pub async fn place(&self, proposal: Proposal) -> Result<Accepted, Error> {
+        let (party, id) = (proposal.party.clone(), proposal.id);
+        let scope = proposal.idempotency.as_ref().map(Idempotency::scope);
+        let count = move |of: &mut Decider<'_>, decided: &Result<_, Error>| {
+            of.note_refused(&party, id, decided);
+            DecisionRecord::of("offer", decided)
+        };
+        self.send(|reply| {
+            Command::that_may_wait(
+                (id, proposal),
+                scope,
+                reply,
+                |of, proposal| of.place(proposal),
+                count,
+            )
+        })
+        .await
+    }
+
+    /// Ends an agreement before its time: at once when nothing of it runs, else as soon as its job has been stopped.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] also when it has ended already, [`Error::Changed`] when it is in another version,
+    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored.
+    pub async fn terminate(&self, termination: Termination) -> Result<Agreement, Error> {
+        let scope = termination.idempotency.as_ref().map(Idempotency::scope);
+        self.ask_once(scope, |of, decisions| {
+            let decided = of.terminate(termination);
+            decisions.push(DecisionRecord::of("termination", &decided));
+            decided
+        })
+        .await
+    }
+
+    /// Begins every slot that is due, and closes every reservation without a job at the end of its slot. Returns the
+    /// agreements with a job to start now.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it could not be stored; nothing has begun then.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method of a decider of one lifetime is none of every decider"
+    )]
+    pub async fn begin_due(&self) -> Result<Vec<Agreement>, Error> {
+        self.ask(|of| of.begin_due()).await
+    }
+
+    /// The agreements with a job that runs or is about to run, including the agreements that are being terminated.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn running(&self) -> Result<Vec<Agreement>, Error> {
+        self.ask(|of| Ok(of.plan.running())).await
+    }
+
+    /// The agreements that are not over and have their place on a resource, in order of start, with their nodes. The
+    /// agreements that commands wait for are among them.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn planned_on(&self, resource: String) -> Result<Planned, Error> {
+        self.ask(move |of| Ok(of.plan.planned_on(&resource))).await
+    }
+
+    /// Takes note of the nodes that a resource keeps for its agreements, all of them: those are bound when their slots
+    /// begin.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn keep_nodes(&self, resource: String, kept: Vec<KeptNodes>) -> Result<(), Error> {
+        self.ask(move |of| {
+            of.keep_nodes(&resource, kept);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Records that a party does not use the nodes that its agreement without a job has been given.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<(), Error> {
+        self.ask(move |of| of.unused(id, unused)).await
+    }
+
+    /// Takes the states of the nodes of a resource and repairs the plan. Work on nodes that are gone is lost. A waiting
+    /// agreement that no longer fits gets another place, or its party is told that there is none. Nodes that come back are
+    /// used.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] where it could not be stored.
+    pub async fn set_nodes(
+        &self,
+        resource: String,
+        by: Reporter,
+        report: NodeReport,
+    ) -> Result<Repaired, Error> {
+        self.ask(move |of| of.set_nodes(&resource, by, &report)).await
+    }
+
+    /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.
+    pub fn subscribe(&self) -> watch::Receiver<Option<Time>> {
+        self.due.clone()
+    }
+
+    /// Changes with the plan: when a batch is stored, and when a command begins or ends to wait for a cluster.
+    pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
+        self.stored.clone()
+    }
+
+    /// A size as it would be on a resource, by the resource's name; `None` where there is no such resource, or it has too few nodes.
+    pub fn size_on(&self, resource: &str, scaling: Scaling, shape: Shape) -> Option<Shape> {
+        let found = self.resources.iter().find(|of| of.name == resource)?;
+        (shape.nodes <= found.capacity).then(|| scaling.shape(shape, found.rate))
+    }
+
+    /// Writes the counts of this module. The numbers from the plan are left out where the planner does not answer in
+    /// time.
+    pub async fn expose(&self, text: &mut Exposition) {
+        text.family(
+            "bespeak_ready",
+            Kind::Gauge,
+            "Whether the plan is in step with the store.",
+        )
+        .sample(&[], self.is_ready());
+        text.family(
+            "bespeak_planner_queue",
+            Kind::Gauge,
+            "Commands that wait to be decided.",
+        )
+        .sample(&[], self.commands.max_capacity() - self.commands.capacity());
+        let census = tokio::time::timeout(CENSUS_WAIT, self.ask(|of| Ok(of.census()))).await;
+        if let Ok(Ok(census)) = census {
+            census.expose(text);
+        }
+        self.measured
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .expose(text);
+    }
+
+    /// Has something decided that may be decided twice, and is not counted.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        verb: impl FnOnce(&mut Decider<'_>) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.ask_once(None, |decider, _| verb(decider)).await
+    }
+
+    /// Has something decided, once for an idempotency key, and maybe counted.
+    pub(super) async fn ask_once<T: Send + 'static>(
+        &self,
+        scope: Option<Scope>,
+        verb: impl FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        self.send(|reply| Command::new(scope, reply, verb)).await
+    }
+
+    /// Has a command decided.
+    pub(super) async fn send<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
+        if self.distrusted().is_some() {
+            return Err(Error::Unavailable);
+        }
+        let (reply, answer) = oneshot::channel();
+        self.commands
+            .try_send(command(reply))
+            .map_err(|_| Error::Unavailable)?;
+        answer.await.unwrap_or(Err(Error::Unavailable))
+    }
+}

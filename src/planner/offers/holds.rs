@@ -1,0 +1,75 @@
+//! The nodes that are kept for offers, by answer and by resource.
+
+use std::collections::BTreeMap;
+
+use scheduler::{Request, Time};
+use uuid::Uuid;
+
+use crate::agreement::Stretch;
+
+/// A stretch that is kept, and the number by which the schedule of its resource knows it.
+#[derive(Debug, Clone)]
+pub(in crate::planner) struct HeldStretch {
+    pub(in crate::planner) resource: String,
+    pub(in crate::planner) number: u64,
+    pub(in crate::planner) stretch: Stretch,
+}
+
+impl HeldStretch {
+    /// As the schedule of its resource sees it.
+    pub(in crate::planner) fn request(&self, submitted: Time) -> Request {
+        let (interval, nodes) = self.stretch;
+        Request {
+            id: self.number,
+            submitted,
+            ready: interval.start,
+            deadline: interval.end,
+            duration: interval.duration(),
+            nodes,
+            revenue: 0,
+        }
+    }
+}
+
+/// Stretches of one resource by start and number, each with its end and the answer that it is kept for.
+pub(in crate::planner) type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
+
+/// The nodes kept for the offers of one answer, by answer and by resource.
+#[derive(Default)]
+pub(in crate::planner) struct Holds {
+    pub(in crate::planner) by_answer: BTreeMap<Uuid, Vec<HeldStretch>>,
+    pub(in crate::planner) by_resource: BTreeMap<String, ByStart>,
+}
+
+impl Holds {
+    pub(in crate::planner) fn insert(&mut self, answer: Uuid, held: HeldStretch) {
+        let (slot, _) = held.stretch;
+        let here = self.by_resource.entry(held.resource.clone()).or_default();
+        here.insert((slot.start, held.number), (slot.end, answer));
+        self.by_answer.entry(answer).or_default().push(held);
+    }
+
+    /// Lets go of the hold of an answer.
+    pub(in crate::planner) fn remove(&mut self, answer: Uuid) -> Vec<HeldStretch> {
+        let all = self.by_answer.remove(&answer).unwrap_or_default();
+        for held in &all {
+            if let Some(here) = self.by_resource.get_mut(&held.resource) {
+                here.remove(&(held.stretch.0.start, held.number));
+            }
+        }
+        all
+    }
+
+    /// The hold of an answer.
+    pub(in crate::planner) fn of(&self, answer: Uuid) -> &[HeldStretch] {
+        self.by_answer.get(&answer).map_or(&[], Vec::as_slice)
+    }
+
+    /// Starts and numbers of the stretches kept on a resource, with their ends and answers.
+    pub(in crate::planner) fn on(
+        &self,
+        resource: &str,
+    ) -> impl Iterator<Item = (&(Time, u64), &(Time, Uuid))> {
+        self.by_resource.get(resource).into_iter().flatten()
+    }
+}

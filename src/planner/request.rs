@@ -1,0 +1,153 @@
+//! What the planner is asked for: an offer that is to be placed, its acceptance, and the end of an agreement.
+
+use scheduler::preemptive::Preemption;
+use scheduler::{Fraction, Time};
+use uuid::Uuid;
+
+use crate::agreement::{
+    Agreement, Barred, Filter, Guarantee, Job, Money, PlacementConstraints, Shape, Wording,
+};
+use crate::planner::resources::resource::Scaling;
+
+/// An offer as the planner sees it: already checked against its template.
+#[derive(Debug, Clone)]
+pub struct Proposal {
+    /// The id that the agreement will have.
+    pub id: Uuid,
+    /// The party that makes the offer.
+    pub party: String,
+    /// The name in the offer.
+    pub name: Option<String>,
+    /// The template it was made from.
+    pub template: String,
+    /// The sizes that it may have with their durations, from most nodes to fewest; at least one.
+    pub shapes: Vec<Shape>,
+    /// The meaning of these durations.
+    pub scaling: Scaling,
+    /// How its work may be cut, where it may.
+    pub preemption: Option<Preemption>,
+    /// The conditions on the nodes.
+    pub filters: Vec<Filter>,
+    /// The resources where the cluster would refuse its job.
+    pub barred: Vec<Barred>,
+    /// The millionths of its wait after which its slot is to move no more.
+    pub fix_at_ppm: Option<u32>,
+    /// How far outside its window alternatives may lie, as a fraction of the duration, where it says.
+    pub deviation_max: Option<Fraction>,
+    /// Earliest start; one before now is moved to now.
+    pub ready: Option<Time>,
+    /// Latest completion; the horizon where there is none.
+    pub deadline: Option<Time>,
+    /// The job to run.
+    pub job: Option<Job>,
+    /// Its guarantee terms.
+    pub guarantees: Vec<Guarantee>,
+    /// The most that it may cost, in the provider's currency; `None` for no limit.
+    pub budget: Option<Money>,
+    /// Its choice, where the offer leaves one.
+    pub choices: Vec<CompositorChoice>,
+    /// The offer as it came, to be shown again.
+    pub document: Wording,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<Accepted>>,
+}
+
+impl Proposal {
+    /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.
+    pub(crate) fn leeway(&self, in_pieces: bool) -> PlacementConstraints {
+        PlacementConstraints {
+            shapes: match self.scaling {
+                Scaling::Contract => Vec::new(),
+                Scaling::ReferenceRate => self.shapes.clone(),
+            },
+            pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
+            filters: self.filters.clone(),
+            barred: self.barred.clone(),
+            fix_at_ppm: self.fix_at_ppm,
+        }
+    }
+}
+
+/// An offer that was accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
+    /// The agreement that it became.
+    pub agreement: Agreement,
+    /// The same party's other agreements that moved inside their windows to make room for it.
+    pub moved: Vec<Agreement>,
+    /// The choice, where the offer left one.
+    pub choices: Vec<CompositorChoice>,
+}
+
+/// The choice from an offer's compositor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompositorChoice {
+    /// Path of the compositor.
+    pub path: String,
+    /// Which of its members hold, counted from 1.
+    pub members: Vec<u32>,
+}
+
+/// An order to end an agreement before its time.
+#[derive(Debug, Clone)]
+pub struct Termination {
+    /// Which agreement.
+    pub id: Uuid,
+    /// The party that it must be of; none for any.
+    pub party: Option<String>,
+    /// Whether the provider takes its time back, and not its party ends it.
+    pub by_provider: bool,
+    /// The versions that it may have, where the caller names some.
+    pub versions: Option<Vec<i64>>,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<Agreement>>,
+}
+
+impl Termination {
+    /// Of an agreement in any version. It must be `party`'s where a party is named.
+    pub fn of(id: Uuid, party: Option<String>) -> Self {
+        Self {
+            id,
+            party,
+            by_provider: false,
+            versions: None,
+            idempotency: None,
+        }
+    }
+}
+
+/// The effects of a change of nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Agreements that lost their work with its nodes.
+    pub lost: usize,
+    /// Agreements that got another place.
+    pub moved: usize,
+    /// Agreements for which there is no place any more.
+    pub broken: usize,
+    /// Offers that were held and cannot be kept.
+    pub withdrawn: usize,
+}
+
+/// The party and the idempotency key of a request.
+pub(super) type Scope = (String, String);
+
+/// The identity of a request, and the way to keep its answer.
+#[derive(Debug, Clone)]
+pub struct Idempotency<T> {
+    /// The party that sent it; keys of different parties have nothing to do with each other.
+    pub party: String,
+    /// The key.
+    pub key: String,
+    /// A digest of the request: another request under the same key is the client's mistake.
+    pub request_hash: String,
+    /// Writes the answer as the text that is kept. It runs on the planner's task, so it only writes its arguments.
+    pub answer: fn(&T) -> String,
+}
+
+impl<T> Idempotency<T> {
+    /// The name under which it is remembered.
+    pub(super) fn scope(&self) -> Scope {
+        (self.party.clone(), self.key.clone())
+    }
+}

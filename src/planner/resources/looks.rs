@@ -1,0 +1,66 @@
+//! When resources are looked at again: for nodes that are out of use, and for agreements that may be able to start earlier.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::Time;
+
+/// Looking at a resource costs at most this for each agreement that waits on it, until something changes there again. Else, in an order that changes
+/// with time, the same agreements would be looked at again every second.
+const LOOKS_WORK: u64 = 64;
+
+/// Where something may be able to start earlier: resources by their places, each with the work that may be done to look for it.
+#[derive(Debug, Default)]
+pub(in crate::planner) struct ToLookAt {
+    pub(in crate::planner) work: BTreeMap<usize, u64>,
+    /// The place behind the one that was looked at last.
+    pub(in crate::planner) next: usize,
+}
+
+impl ToLookAt {
+    /// Notes a resource with its number of waiting agreements.
+    pub(in crate::planner) fn note(&mut self, at: usize, waiting: usize) {
+        let work = LOOKS_WORK.saturating_mul(waiting as u64 + 1);
+        self.work.insert(at, work);
+    }
+
+    /// The next resource in turn, and the work that may be done on it.
+    pub(in crate::planner) fn take(&mut self) -> Option<(usize, u64)> {
+        let after = self.work.range(self.next..).next();
+        let (at, _) = after.or_else(|| self.work.first_key_value())?;
+        let at = *at;
+        self.next = at + 1;
+        self.work.remove_entry(&at)
+    }
+
+    /// Has a resource looked at again, with the rest of the work.
+    pub(in crate::planner) fn go_on(&mut self, at: usize, work: u64) {
+        if work > 0 {
+            self.work.insert(at, work);
+        }
+    }
+
+    pub(in crate::planner) fn is_empty(&self) -> bool {
+        self.work.is_empty()
+    }
+}
+
+/// When resources are to be looked at again.
+#[derive(Default)]
+pub(in crate::planner) struct Looks {
+    pub(in crate::planner) when: BTreeMap<usize, Time>,
+    pub(in crate::planner) by_time: BTreeSet<(Time, usize)>,
+}
+
+impl Looks {
+    /// Sets when a resource is looked at, or that it is not.
+    pub(in crate::planner) fn set(&mut self, at: usize, when: Option<Time>) {
+        let before = match when {
+            Some(when) => self.when.insert(at, when),
+            None => self.when.remove(&at),
+        };
+        if let Some(before) = before {
+            self.by_time.remove(&(before, at));
+        }
+        self.by_time.extend(when.map(|when| (when, at)));
+    }
+}

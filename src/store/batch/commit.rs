@@ -1,0 +1,149 @@
+//! Writing a batch of decisions: one transaction, under an epoch, and with a definite outcome wherever there can be
+//! one.
+//!
+//! The rows to write, with the hashes of the trail, are made before the transaction begins, from the end of the trail as the last
+//! batch left it. Where another process has appended to it meanwhile, they are made again. Each table takes one way to the
+//! database.
+//!
+//! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for the batch
+//! before it reads anything. When the connection breaks around COMMIT, the row is locked again: that waits until the server has
+//! ended the broken transaction, and the id in the row says which end it had.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::change::Change;
+use super::tables::{Failure, Tables};
+use super::trail::Trail;
+use crate::store::database::Store;
+use crate::store::engine::{Connection, Error, is_contention, is_undone, silence, statements};
+
+/// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
+const ATTEMPTS: u32 = 4;
+/// How often the outcome of a COMMIT is asked for, and how long to wait before the second time; it doubles then. With the time of
+/// the attempts themselves, this is about as long as a server's restart.
+const INQUIRIES: u32 = 6;
+const INQUIRY_WAIT: Duration = Duration::from_millis(100);
+/// A server that takes longer than this for a batch, or for a COMMIT, counts as gone.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+impl Store {
+    /// Writes one batch in one transaction, for the holder of the lease with this epoch. Takes time in proportion to
+    /// the batch.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] where a later epoch exists, [`Error::Conflict`] where a change does not fit the store,
+    /// [`Error::Unavailable`]; after these nothing was written. [`Error::Unknown`] where the connection broke around COMMIT and
+    /// the database did not come back in time.
+    pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<(), Error> {
+        let id = Uuid::now_v7();
+        let mut attempt = 1;
+        loop {
+            let again: Error = match self.write_batch(epoch, id, batch).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Contention(error)) => error.into(),
+                Err(Failure::Unknown(error)) => match self.inquire(epoch, id).await {
+                    Some(true) => return Ok(()),
+                    Some(false) => error.into(),
+                    None => {
+                        return Err(Error::Unknown {
+                            batch: id,
+                            why: Box::new(error),
+                        });
+                    }
+                },
+            };
+            if attempt == ATTEMPTS {
+                return Err(again);
+            }
+            tracing::warn!(attempt, error = %again, "a batch is written again");
+            attempt += 1;
+        }
+    }
+
+    /// One attempt.
+    async fn write_batch(&self, epoch: i64, id: Uuid, batch: &[Change]) -> Result<(), Failure> {
+        let known = self.known_trail();
+        let tables = Tables::of(batch, &known)?;
+        let writing = async {
+            let mut transaction = self.begin().await?;
+            if begin(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
+                tables.write(&mut transaction).await?;
+                return Ok::<_, Failure>((transaction, tables.trail));
+            }
+            let rows = transaction.read(statements::LOCK_TRAIL, &[], |row| {
+                Ok((row.integer("epoch")?, Trail::of(row)?))
+            });
+            // A key was made or revoked since, or this is the first batch of all.
+            let known = match rows.await?.pop() {
+                Some((current, known)) if current == epoch => known,
+                _ => return Err(Error::LeaseLost.into()),
+            };
+            let tables = Tables::of(batch, &known)?;
+            begin(&mut transaction, epoch, id, (&known, &tables.trail)).await?;
+            tables.write(&mut transaction).await?;
+            Ok((transaction, tables.trail))
+        };
+        let (transaction, trail) = tokio::time::timeout(ANSWER_WAIT, writing)
+            .await
+            .map_err(|_| silence())??;
+        match tokio::time::timeout(ANSWER_WAIT, transaction.commit()).await {
+            Ok(Ok(())) => {
+                self.went_on(trail);
+                Ok(())
+            }
+            Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
+            Ok(Err(error)) => Err(Failure::Unknown(error)),
+            Err(_) => Err(Failure::Unknown(silence())),
+        }
+    }
+
+    /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or
+    /// another decider has written since.
+    async fn inquire(&self, epoch: i64, id: Uuid) -> Option<bool> {
+        let mut wait = INQUIRY_WAIT;
+        for inquiry in 1..=INQUIRIES {
+            match tokio::time::timeout(ANSWER_WAIT, self.settled()).await {
+                Ok(Ok((current, last))) => return (current == epoch).then_some(last == Some(id)),
+                Ok(Err(error)) => tracing::warn!(inquiry, %error, "the outcome of a batch is not known yet"),
+                Err(_) => tracing::warn!(inquiry, "the outcome of a batch is not known yet: no answer"),
+            }
+            if inquiry < INQUIRIES {
+                tokio::time::sleep(wait).await;
+                wait *= 2;
+            }
+        }
+        None
+    }
+
+    /// The epoch and the last batch, once no transaction that writes is open any more.
+    pub(in crate::store) async fn settled(&self) -> Result<(i64, Option<Uuid>), Error> {
+        let mut transaction = self.begin().await?;
+        let found = transaction.read_lease(statements::SETTLE, |row| {
+            Ok((row.integer("epoch")?, row.maybe_id("batch")?))
+        });
+        let found = found.await?;
+        transaction.commit().await?;
+        Ok(found)
+    }
+}
+
+/// Locks the lease's row and has the trail go on; false where the epoch or the end of the trail is another than is known.
+async fn begin(
+    connection: &mut Connection,
+    epoch: i64,
+    id: Uuid,
+    (known, after): (&Trail, &Trail),
+) -> Result<bool, sqlx::Error> {
+    let values = [
+        epoch.into(),
+        id.into(),
+        known.number.into(),
+        (&known.hash).into(),
+        after.number.into(),
+        (&after.hash).into(),
+    ];
+    Ok(connection.execute(statements::BEGIN_BATCH, &values).await? == 1)
+}

@@ -1,0 +1,251 @@
+//! Never two deciders. The lease is two things at once. It is a lock that dies with its process, so that a restart after kill -9
+//! need not wait for anything to time out. And it is an epoch that rises with every holder, so that a decider that has lost its
+//! lock without noticing cannot write any more.
+//!
+//! On Postgres the lock is a session's, and sessions end while their process lives: an administrator ends one, the server
+//! restarts, a network fails. So the holder watches the lease ([`Store::check_lease`]) and takes its lock again
+//! ([`Store::retake_lease`]) under the epoch that it has. That is safe: a process that wants a new epoch must have the lock
+//! first. So an epoch which is unchanged once the lock is ours again says that no other process has decided in between, and that
+//! none can from here on. A later epoch says that another process has taken over, for good.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection as _};
+use uuid::Uuid;
+
+use crate::store::database::Store;
+use crate::store::engine::connect::Place;
+use crate::store::engine::{Columns, Connection, Error, silence, statements};
+
+/// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_file_soon`]).
+const FILE_WAIT: Duration = Duration::from_secs(10);
+/// After how long the log says that the lock is waited for.
+const FILE_TOLD_AFTER: Duration = Duration::from_secs(1);
+/// How long to wait between two tries.
+const FILE_PAUSE: Duration = Duration::from_millis(20);
+/// How long Postgres may take to notice that the last holder's connection is gone.
+const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
+/// The advisory lock of deciders; the number is arbitrary, and one that nothing else on the database uses.
+const POSTGRES_LOCK: &str = "SELECT pg_advisory_lock(7018974218)";
+const POSTGRES_UNLOCK: &str = "SELECT pg_advisory_unlock(7018974218)";
+/// How long a look at the epoch of a file may hold up decisions.
+const GLANCE: Duration = Duration::from_millis(100);
+/// A connection that does not answer for this long does not hold anything that we may rely on.
+const SESSION_ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// How long it may take to open a session and to have the lock in it, the wait for another holder included.
+const SESSION_WAIT: Duration = Duration::from_secs(10);
+
+/// The right to decide, until it is dropped.
+pub struct Lease {
+    /// Counts the holders from 1; every batch is written under it.
+    pub epoch: i64,
+    lock: Lock,
+}
+
+enum Lock {
+    /// Released when the file is closed, at the latest by the death of the process.
+    File(File),
+    /// Released when the session ends; none once it is known to have ended.
+    Session(Option<Box<PgConnection>>),
+}
+
+impl Store {
+    /// Takes the lease. From here on no other process can write a batch: one that was being committed has ended.
+    ///
+    /// # Errors
+    /// [`Error::LeaseHeld`] where another process has it.
+    pub async fn acquire_lease(&self) -> Result<Lease, Error> {
+        let lock = match &self.database.place {
+            Place::File { lock } => Lock::File(lock_file_soon(lock).await?),
+            Place::Server(options) => Lock::Session(Some(lock_session(options).await?)),
+        };
+        let mut transaction = self.begin().await?;
+        let epoch = transaction.read_lease(statements::NEXT_EPOCH, read_epoch).await?;
+        transaction.commit().await?;
+        Ok(Lease { epoch, lock })
+    }
+
+    /// The epoch of the present holder, or of the last one.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn epoch(&self) -> Result<i64, Error> {
+        let epoch = self.read_one(statements::EPOCH, &[], read_epoch).await?;
+        epoch.ok_or_else(no_row)
+    }
+
+    /// Whether a lease still holds, by one read of the database: over the session that has the lock, where that is a
+    /// session's. Batches are safe without asking; this is for a holder that has nothing to write.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] where another process has taken over. [`Error::Unavailable`] where the lock is gone, or does
+    /// not answer within some seconds; [`Store::retake_lease`] may get it back.
+    pub async fn check_lease(&self, lease: &mut Lease) -> Result<(), Error> {
+        let Lock::Session(session) = &mut lease.lock else {
+            // A file is locked for as long as the process lives: a read that fails, or waits behind others, says nothing about
+            // the lock.
+            return match tokio::time::timeout(GLANCE, self.epoch()).await {
+                Ok(Ok(epoch)) => lease.confirm(epoch),
+                _ => Ok(()),
+            };
+        };
+        let answered = async {
+            let connection = session.as_deref_mut().ok_or_else(silence)?;
+            let epoch = sqlx::query_scalar(statements::EPOCH).fetch_optional(connection);
+            epoch.await?.ok_or_else(no_row)
+        };
+        match tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await {
+            Ok(Ok(epoch)) => lease.confirm(epoch),
+            Ok(Err(why)) => {
+                *session = None;
+                Err(why)
+            }
+            Err(_) => {
+                *session = None;
+                Err(silence().into())
+            }
+        }
+    }
+
+    /// Takes the lock of a lease again where its session has ended, under the same epoch. When this returns, no batch is being
+    /// written any more, not even one with a broken connection. Answers with the last batch that was written.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others it may be
+    /// tried again: [`Error::Unavailable`], and [`Error::LeaseHeld`] where another session has the lock and has not decided
+    /// anything. That session may be our own old one, where the server has not noticed yet that it is gone.
+    pub async fn retake_lease(&self, lease: &mut Lease) -> Result<Option<Uuid>, Error> {
+        if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
+            return Err(lost);
+        }
+        if let (Lock::Session(None), Place::Server(options)) = (&lease.lock, &self.database.place) {
+            // Asked first, as another process that has the lock is waited for.
+            lease.confirm(self.epoch().await?)?;
+            lease.lock = Lock::Session(Some(lock_session(options).await?));
+        }
+        let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled())
+            .await
+            .map_err(|_| silence())??;
+        lease.confirm(epoch)?;
+        Ok(last)
+    }
+}
+
+impl Lease {
+    /// Whether the epoch that is stored is this one.
+    fn confirm(&self, stored: i64) -> Result<(), Error> {
+        if stored == self.epoch {
+            Ok(())
+        } else {
+            Err(Error::LeaseLost)
+        }
+    }
+
+    /// Gives the lease up, and returns when another can take it.
+    pub async fn release(self) {
+        match self.lock {
+            Lock::File(file) => drop(file),
+            Lock::Session(None) => {}
+            Lock::Session(Some(mut session)) => {
+                // Where this fails the session is gone, and the lock with it.
+                let _ = sqlx::raw_sql(POSTGRES_UNLOCK).execute(&mut *session).await;
+                let _ = session.close().await;
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Lease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lease")
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Locks a file beside the database; waits for a moment where it is locked. A process that another thread, or the last
+/// holder, was just starting has the file open until it becomes its program.
+async fn lock_file_soon(path: &Path) -> Result<File, Error> {
+    let began = Instant::now();
+    let mut told = false;
+    loop {
+        match lock_file(path) {
+            Err(Error::LeaseHeld(_)) if began.elapsed() < FILE_WAIT => {
+                if !told && began.elapsed() > FILE_TOLD_AFTER {
+                    tracing::info!(file = %path.display(), "another process has this database; waiting for it to end");
+                    told = true;
+                }
+                tokio::time::sleep(FILE_PAUSE).await;
+            }
+            locked => return locked,
+        }
+    }
+}
+
+/// Locks a file beside the database. The file stays: removing it would let two processes lock two files of one name.
+fn lock_file(path: &Path) -> Result<File, Error> {
+    let failed =
+        |error: std::io::Error| Error::Address(format!("cannot lock the file {}: {error}", path.display()));
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::LeaseHeld(format!("{} is locked", path.display()))),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+/// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
+async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>, Error> {
+    let locked = async {
+        let mut session = options
+            .clone()
+            .application_name("bespeak decider")
+            .connect()
+            .await?;
+        sqlx::raw_sql(POSTGRES_WAIT).execute(&mut session).await?;
+        sqlx::raw_sql(POSTGRES_LOCK).execute(&mut session).await?;
+        Ok(Box::new(session))
+    };
+    let locked: sqlx::Result<_> = tokio::time::timeout(SESSION_WAIT, locked)
+        .await
+        .unwrap_or_else(|_| Err(silence()));
+    locked.map_err(|error| {
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code);
+        if code.as_deref() == Some("55P03") {
+            Error::LeaseHeld("its advisory lock is taken".into())
+        } else {
+            error.into()
+        }
+    })
+}
+
+impl Connection {
+    /// Reads the row of the lease by one statement.
+    pub(in crate::store) async fn read_lease<T: Send>(
+        &mut self,
+        sql: &'static str,
+        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        self.read(sql, &[], one).await?.pop().ok_or_else(no_row)
+    }
+}
+
+fn no_row() -> Error {
+    Error::Corrupt("the lease has no row".into())
+}
+
+fn read_epoch(row: &Columns<'_>) -> Result<i64, Error> {
+    row.integer("epoch")
+}

@@ -1,0 +1,359 @@
+//! The rows of a batch, table by table and statement by statement, with the hashes of the trail, before anything is sent. Several
+//! changes of one row become one. A change that contradicts its own batch is found here; a change that contradicts the store is
+//! found by how many rows a statement changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use scheduler::Interval;
+use uuid::Uuid;
+
+use super::change::Change;
+use super::trail::Trail;
+use crate::agreement::{Agreement, Event, NegotiationOffer, Note};
+use crate::clock::Micros;
+use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
+use crate::store::engine::{Connection, Error, Value, is_contention};
+use crate::store::records::agreements;
+use crate::store::records::call_backs;
+use crate::store::records::executions;
+use crate::store::records::idempotency;
+use crate::store::records::ledger;
+use crate::store::records::negotiations;
+use crate::store::records::nodes;
+use crate::store::records::nodes::NodeRow;
+use crate::store::records::notes;
+
+/// Why an attempt failed.
+pub(in crate::store) enum Failure {
+    /// Nothing was written, and trying again may help.
+    Contention(sqlx::Error),
+    /// Nothing was written.
+    Refused(Error),
+    /// Whether COMMIT was carried out is not known.
+    Unknown(sqlx::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        if is_contention(&error) {
+            Self::Contention(error)
+        } else {
+            Self::Refused(error.into())
+        }
+    }
+}
+
+/// Changes of bindings of one kind that follow each other in a batch and do not depend on each other.
+struct Run<'a> {
+    kind: Binding,
+    agreements: BTreeSet<Uuid>,
+    values: Vec<Value<'a>>,
+    /// The nodes that it binds, with their times.
+    bound: Vec<(&'a str, u32, Interval)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Binding {
+    Bind,
+    HandOver,
+    Release,
+}
+
+/// A batch by tables.
+pub(in crate::store) struct Tables<'a> {
+    /// The end of the trail after it.
+    pub(in crate::store) trail: Trail,
+    /// The rows of each statement of [`ALL_BULK`].
+    rows: Vec<Vec<Value<'a>>>,
+    /// The stored version, and the last that is in the batch.
+    changed: BTreeMap<Uuid, (i64, &'a Agreement)>,
+    changed_offers: BTreeMap<Uuid, &'a NegotiationOffer>,
+    nodes: BTreeMap<(&'a str, u32, &'a str), Option<&'a NodeRow>>,
+    keys: BTreeSet<(&'a str, &'a str)>,
+    /// In their order, as nodes that one gives back another may get.
+    bindings: Vec<Run<'a>>,
+}
+
+impl<'a> Tables<'a> {
+    /// The rows of a batch where the trail ends so before it.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where its changes do not fit each other.
+    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail) -> Result<Self, Error> {
+        let mut tables = Self {
+            trail: trail.clone(),
+            rows: vec![Vec::new(); ALL_BULK.len()],
+            changed: BTreeMap::new(),
+            changed_offers: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            keys: BTreeSet::new(),
+            bindings: Vec::new(),
+        };
+        let now = latest(batch);
+        for change in batch {
+            tables.add(change, now)?;
+        }
+        for (before, now) in std::mem::take(&mut tables.changed).into_values() {
+            tables.push(&bulk::UPDATE_AGREEMENTS, [before.into()]);
+            tables.push(&bulk::UPDATE_AGREEMENTS, agreements::row(now));
+        }
+        for offer in std::mem::take(&mut tables.changed_offers).into_values() {
+            tables.push(&bulk::UPDATE_OFFERS, negotiations::changed_offer_row(offer));
+        }
+        for ((resource, node, reporter), of) in std::mem::take(&mut tables.nodes) {
+            let key = [resource.into(), node.into(), reporter.into()];
+            tables.push(&bulk::FORGET_NODE_STATES, key);
+            if let Some(of) = of {
+                tables.push(&bulk::INSERT_NODE_STATES, nodes::row(of));
+            }
+        }
+        Ok(tables)
+    }
+
+    fn push<const N: usize>(&mut self, statement: &'static Bulk, row: [Value<'a>; N]) {
+        let at = ALL_BULK.iter().position(|of| std::ptr::eq(*of, statement));
+        // All statements stand there.
+        self.rows[at.expect("the statement has its place")].extend(row);
+    }
+
+    fn events(&mut self, agreement: &'a Agreement, events: &'a [Event]) {
+        for event in events {
+            let row = agreements::event_row(&mut self.trail, agreement, event);
+            self.push(&bulk::INSERT_EVENTS, row);
+        }
+    }
+
+    fn note(&mut self, note: &Note) {
+        let row = notes::row(&mut self.trail, note);
+        self.push(&bulk::INSERT_NOTES, row);
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a few lines for each kind of change")]
+    fn add(&mut self, change: &'a Change, now: Micros) -> Result<(), Error> {
+        match change {
+            Change::CreateAgreement {
+                agreement,
+                document,
+                events,
+            } => {
+                self.push(&bulk::INSERT_AGREEMENTS, agreements::row(agreement));
+                let document = agreements::document_row(agreement.id, document);
+                self.push(&bulk::INSERT_DOCUMENTS, document);
+                self.events(agreement, events);
+            }
+            Change::UpdateAgreement { agreement, events } => {
+                let before = agreement.version - 1;
+                match self.changed.get_mut(&agreement.id) {
+                    None => {
+                        self.changed.insert(agreement.id, (before, agreement));
+                    }
+                    Some((_, last)) if last.version == before => *last = agreement,
+                    Some((_, last)) => {
+                        let (id, has) = (agreement.id, last.version);
+                        let what = format!("agreement {id} has the version {has} and not {before}");
+                        return Err(Error::Conflict(what));
+                    }
+                }
+                self.events(agreement, events);
+            }
+            Change::BindNodes {
+                agreement,
+                resource,
+                nodes,
+                interval,
+            } => {
+                let bound = nodes.iter().map(|node| (resource.as_str(), *node, *interval));
+                let rows = nodes.iter().flat_map(|node| -> [Value<'a>; 5] {
+                    [
+                        resource.into(),
+                        (*node).into(),
+                        interval.start.into(),
+                        interval.end.into(),
+                        (*agreement).into(),
+                    ]
+                });
+                let run = self.run(Binding::Bind, &[*agreement]);
+                run.values.extend(rows);
+                run.bound.extend(bound);
+            }
+            Change::HandOverNodes { from, to, now, end } => {
+                let row = [(*from).into(), (*to).into(), (*end).into(), (*now).into()];
+                self.run(Binding::HandOver, &[*from, *to]).values.extend(row);
+            }
+            Change::ReleaseNodes { agreement, end } => {
+                let row = [(*agreement).into(), (*end).into()];
+                self.run(Binding::Release, &[*agreement]).values.extend(row);
+            }
+            Change::Post(posting) => {
+                for side in ledger::rows(posting) {
+                    self.push(&bulk::INSERT_ENTRIES, side);
+                }
+            }
+            Change::AwaitDecision {
+                agreement,
+                acceptance,
+                offer,
+            } => {
+                let row = [(*agreement).into(), acceptance.into(), (*offer).into()];
+                self.push(&bulk::AWAIT_DECISIONS, row);
+            }
+            Change::DecideAgreement(agreement) => {
+                self.push(&bulk::DECIDED, [(*agreement).into()]);
+            }
+            Change::QueueCallBack(call) => self.push(&bulk::INSERT_CALL_BACKS, call_backs::row(call)),
+            Change::RecordExecution(execution) => {
+                self.push(&bulk::INSERT_EXECUTIONS, executions::row(execution));
+            }
+            Change::RememberRequest(done) => {
+                if !self.keys.insert((&done.party, &done.key)) {
+                    let what = format!("the idempotency key {:?} is there twice", done.key);
+                    return Err(Error::Conflict(what));
+                }
+                self.push(&bulk::REMEMBER_REQUESTS, idempotency::row(done));
+            }
+            Change::SetNode(of) => {
+                self.nodes.insert((&of.resource, of.node, &of.reporter), Some(of));
+            }
+            Change::ForgetNode {
+                resource,
+                node,
+                reporter,
+            } => {
+                self.nodes.insert((resource, *node, reporter), None);
+            }
+            Change::CreateNegotiation {
+                negotiation,
+                document,
+            } => {
+                self.push(
+                    &bulk::INSERT_NEGOTIATIONS,
+                    negotiations::row(negotiation, document),
+                );
+                self.note(&Note::of_opening(negotiation));
+            }
+            Change::EndNegotiation { negotiation, at } => {
+                self.push(&bulk::END_NEGOTIATIONS, [(*negotiation).into(), (*at).into()]);
+                self.note(&Note::of_ending(*negotiation, *at));
+            }
+            Change::CreateOffer { offer, document } => {
+                self.push(&bulk::INSERT_OFFERS, negotiations::offer_row(offer, document));
+                self.note(&Note::of_new_offer(offer));
+            }
+            Change::Supersede { old, new } => {
+                self.push(&bulk::INSERT_SUCCESSIONS, [(*old).into(), (*new).into()]);
+            }
+            Change::UpdateOffer(offer) => {
+                let before = self.changed_offers.insert(offer.id, offer);
+                if before.is_some_and(|before| before.agreement.is_some()) {
+                    return Err(Error::Conflict(format!("offer {} has been accepted", offer.id)));
+                }
+                self.note(&Note::of_offer(offer, now));
+            }
+            Change::Note(note) => self.note(note),
+        }
+        Ok(())
+    }
+
+    /// The run that a change of the bindings of these agreements belongs to.
+    fn run(&mut self, kind: Binding, agreements: &[Uuid]) -> &mut Run<'a> {
+        let goes_on = self.bindings.last().is_some_and(|last| {
+            last.kind == kind
+                && (kind == Binding::Bind || agreements.iter().all(|of| !last.agreements.contains(of)))
+        });
+        if !goes_on {
+            self.bindings.push(Run {
+                kind,
+                agreements: BTreeSet::new(),
+                values: Vec::new(),
+                bound: Vec::new(),
+            });
+        }
+        // One has just been made where there was none.
+        let run = self.bindings.last_mut().expect("there is one");
+        run.agreements.extend(agreements);
+        run
+    }
+
+    /// Writes everything but the end of the trail.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it does not fit the store, and the errors of the engine.
+    pub(in crate::store) async fn write(&self, connection: &mut Connection) -> Result<(), Failure> {
+        for (statement, rows) in ALL_BULK.iter().zip(&self.rows) {
+            if !rows.is_empty() {
+                send(connection, statement, rows).await?;
+            }
+        }
+        for run in &self.bindings {
+            match run.kind {
+                Binding::Bind => {
+                    run.check_owners()?;
+                    send(connection, &bulk::BIND_NODES, &run.values).await?;
+                }
+                Binding::HandOver => send(connection, &bulk::HAND_OVER_NODES, &run.values).await?,
+                Binding::Release => {
+                    send(connection, &bulk::RELEASE_NODES, &run.values).await?;
+                    send(connection, &bulk::SHORTEN_BINDINGS, &run.values).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// That no node is bound twice in it: a statement does not see the rows that it adds.
+    fn check_owners(&self) -> Result<(), Error> {
+        let mut bound = self.bound.clone();
+        bound.sort_unstable_by_key(|(resource, node, interval)| (*resource, *node, interval.start));
+        let twice = |pair: &&[(&str, u32, Interval)]| {
+            let [(resource, node, first), (other, same, second)] = pair else {
+                return false;
+            };
+            (resource, node) == (other, same) && second.start < first.end
+        };
+        match bound.windows(2).find(twice) {
+            Some([(resource, node, interval), ..]) => Err(Error::Conflict(format!(
+                "node {node} of {resource} has another owner in {interval}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs a statement. Where it has a name for its rows, each of them must change one row of the database.
+async fn send(
+    connection: &mut Connection,
+    statement: &'static Bulk,
+    rows: &[Value<'_>],
+) -> Result<(), Failure> {
+    let changed = connection.execute_bulk(statement, rows).await?;
+    let count = statement.count(rows);
+    match statement.each {
+        Some(what) if changed != count as u64 => {
+            let what = format!("{changed} of {count} are {what}");
+            Err(Error::Conflict(what).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The latest instant in a batch, for changes without an instant of their own.
+fn latest(batch: &[Change]) -> Micros {
+    let at = |change: &Change| match change {
+        Change::CreateOffer { offer, .. } => Some(offer.created),
+        Change::CreateAgreement { events, .. } | Change::UpdateAgreement { events, .. } => {
+            events.iter().map(|event| event.at).max()
+        }
+        Change::UpdateOffer(offer) => offer.released,
+        Change::EndNegotiation { at, .. } => Some(*at),
+        _ => None,
+    };
+    batch.iter().filter_map(at).max().unwrap_or(0)
+}

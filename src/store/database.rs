@@ -1,0 +1,146 @@
+//! The store itself: opening it, and the ways to read and to write that everything else here uses.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::batch::trail::Trail;
+use super::engine::bulk::ALL_BULK;
+use super::engine::connect::{Database, Missing, Place, connect};
+use super::engine::transaction::Transaction;
+use super::engine::{Columns, Engine, Error, Value, migrations, statements};
+
+/// A database that is open and has our schema. Clones share its connections.
+#[derive(Clone)]
+pub struct Store {
+    pub(super) database: Arc<Database>,
+    /// The end of the audit trail as this process knows it: where it is another, a batch finds that out.
+    trail: Arc<Mutex<Trail>>,
+}
+
+impl Store {
+    /// Opens `postgres://…`, `postgresql://…` or `sqlite:PATH`, and brings its schema up to date. A file that is
+    /// missing is created, readable by its owner only; its folder must exist.
+    ///
+    /// # Errors
+    /// [`Error::Address`], [`Error::Schema`] where a later version has been here, [`Error::Unavailable`].
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        Self::open_file(url, Missing::Create).await
+    }
+
+    /// The same, where a SQLite file that is missing is a mistake.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub async fn open_existing(url: &str) -> Result<Self, Error> {
+        Self::open_file(url, Missing::Refuse).await
+    }
+
+    async fn open_file(url: &str, missing: Missing) -> Result<Self, Error> {
+        let database = connect(url, missing).await?;
+        migrations::run(&database.writers).await?;
+        Ok(Self {
+            database: Arc::new(database),
+            trail: Arc::new(Mutex::new(Trail::empty())),
+        })
+    }
+
+    /// The engine that it runs on.
+    pub fn kind(&self) -> Engine {
+        match self.database.place {
+            Place::File { .. } => Engine::Sqlite,
+            Place::Server(_) => Engine::Postgres,
+        }
+    }
+
+    /// Has the engine prepare every statement that the store can make, so that one that does not fit the schema is
+    /// found before it is needed.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] with the statement's name and the message of the engine.
+    pub async fn check_statements(&self) -> Result<(), Error> {
+        let mut connection = self.database.writers.acquire().await?;
+        let bulk = ALL_BULK
+            .iter()
+            .map(|bulk| (bulk.name, bulk.statement(self.kind())));
+        for (name, sql) in statements::ALL.iter().copied().chain(bulk) {
+            connection
+                .prepare(sql)
+                .await
+                .map_err(|error| Error::Schema(format!("statement {name}: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Closes every connection once it is returned. Afterwards everything fails with [`Error::Unavailable`].
+    pub async fn close(&self) {
+        self.database.readers.close().await;
+        self.database.writers.close().await;
+    }
+
+    /// The end of the audit trail as far as it is known.
+    pub(super) fn known_trail(&self) -> Trail {
+        self.trail.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes note of a later end.
+    pub(super) fn went_on(&self, trail: Trail) {
+        *self.trail.lock().unwrap_or_else(PoisonError::into_inner) = trail;
+    }
+
+    /// Reads the rows of one statement.
+    pub(super) async fn read<T: Send>(
+        &self,
+        sql: &'static str,
+        values: &[Value<'_>],
+        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
+    ) -> Result<Vec<T>, Error> {
+        let mut connection = self.database.readers.acquire().await?;
+        connection.read(sql, values, one).await
+    }
+
+    /// Reads the only row of one statement, if there is one.
+    pub(super) async fn read_one<T: Send>(
+        &self,
+        sql: &'static str,
+        values: &[Value<'_>],
+        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
+    ) -> Result<Option<T>, Error> {
+        Ok(self.read(sql, values, one).await?.pop())
+    }
+
+    /// Reads all rows by the first of two statements, or only those of one name by the second ([`super::engine::connection::Connection::read_of`]).
+    pub(super) async fn read_of<T: Send>(
+        &self,
+        name: Option<&str>,
+        values: &[Value<'_>],
+        statements: [&'static str; 2],
+        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
+    ) -> Result<Vec<T>, Error> {
+        let mut connection = self.database.readers.acquire().await?;
+        connection.read_of(name, values, statements, one).await
+    }
+
+    /// Runs one statement that is a transaction by itself, and says how many rows it changed.
+    pub(super) async fn write(&self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, Error> {
+        let mut connection = self.database.writers.acquire().await?;
+        Ok(connection.execute(sql, values).await?)
+    }
+
+    /// Begins a transaction that writes.
+    pub(super) async fn begin(&self) -> sqlx::Result<Transaction> {
+        Transaction::begin(&self.database.writers).await
+    }
+
+    /// Begins a transaction that reads one state of the database, whichever writes happen meanwhile.
+    pub(super) async fn snapshot(&self) -> sqlx::Result<Transaction> {
+        Transaction::snapshot(&self.database.readers).await
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The address may hold a password.
+        f.debug_struct("Store")
+            .field("kind", &self.kind())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,343 @@
+//! Every SQL statement, in the dialect that Postgres and SQLite share: `$1` placeholders, no clock of the database, no
+//! function that only one has. [`crate::store::Store::check_statements`] has an engine prepare each of them. Those about many rows at
+//! once are in [`super::bulk`].
+
+/// Declares statements as constants and lists them for the test.
+macro_rules! statements {
+    ($($name:ident = $sql:expr;)+) => {
+        $(pub(in crate::store) const $name: &str = $sql;)+
+        pub(in crate::store) const ALL: &[(&str, &str)] = &[$((stringify!($name), $name)),+];
+    };
+}
+
+/// The columns of an agreement, as [`crate::store::records::agreements`] reads them.
+macro_rules! select_agreement {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
+             planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
+             version, fixed, price_micros, price_currency, leeway, origin, pieces FROM agreements ",
+            $rest
+        )
+    };
+}
+
+/// The columns of a negotiation, as [`crate::store::records::negotiations`] reads them.
+macro_rules! select_negotiation {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, party, agreement, created_us, expires_s, ended_us, proposed FROM negotiations ",
+            $rest
+        )
+    };
+}
+
+/// The columns of an offer, as [`crate::store::records::negotiations`] reads them.
+macro_rules! select_offer {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, negotiation, name, parent, creator, state, created_us, expires_s, terms, refusal, held_us, \
+             released_us, agreement, document FROM offers ",
+            $rest
+        )
+    };
+}
+
+/// Offers of a kind after one, with the rows that they are checked against.
+macro_rules! select_offer_with_agreements {
+    ($which:literal) => {
+        concat!(
+            "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
+        o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
+        a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
+        r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes, r.pieces AS replaced_pieces \
+        FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
+        LEFT JOIN agreements r ON r.id = n.agreement AND r.state = 'Observed' AND r.service <> 'Completed' \
+        WHERE o.id > $1 AND ",
+            $which,
+            " ORDER BY o.id LIMIT $2"
+        )
+    };
+}
+
+/// The means of samples over whole hours, in whole numbers as both engines divide them.
+macro_rules! hourly_means {
+    ($which:literal) => {
+        concat!(
+            "SELECT resource, at_us / 3600000000 * 3600 AS hour_s, COUNT(*) AS samples, \
+             CAST(SUM(free_cpu_millionths) AS BIGINT) / NULLIF(COUNT(free_cpu_millionths), 0) AS free_cpu_millionths, \
+             CAST(SUM(bandwidth_in) AS BIGINT) / NULLIF(COUNT(bandwidth_in), 0) AS bandwidth_in, \
+             CAST(SUM(bandwidth_out) AS BIGINT) / NULLIF(COUNT(bandwidth_out), 0) AS bandwidth_out, \
+             CAST(SUM(nodes_up) AS BIGINT) / NULLIF(COUNT(nodes_up), 0) AS nodes_up \
+             FROM resource_samples WHERE ",
+            $which,
+            " GROUP BY resource, at_us / 3600000000 * 3600"
+        )
+    };
+}
+
+statements! {
+
+    // Migrations: made and read before anything else exists.
+    CREATE_MIGRATIONS = "CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT NOT NULL PRIMARY KEY, \
+        name TEXT NOT NULL, checksum TEXT NOT NULL)";
+    APPLIED_MIGRATIONS = "SELECT version, checksum FROM schema_migrations ORDER BY version";
+    RECORD_MIGRATION = "INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)";
+
+    // The lease.
+    EPOCH = "SELECT epoch FROM lease WHERE id = 1";
+    NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 RETURNING epoch";
+    // Where the trail is longer than when its end was read, nothing changes.
+    BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6 WHERE id = 1 AND epoch = $1 \
+        AND trail_number = $3 AND trail_hash = $4";
+    END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";
+    TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
+    CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash FROM lease WHERE id = 1";
+    TRAIL_CHECKED = "UPDATE lease SET checked_number = $1, checked_hash = $2 WHERE id = 1 AND checked_number < $1";
+    // Each part by itself is a page in the order of its index: PostgreSQL would sort all of them otherwise. A column that a part
+    // does not have needs its type for that.
+    TRAIL_LINES = "SELECT * FROM (SELECT number, hash, at_us, kind, detail, agreement AS subject, \
+        CAST(NULL AS UUID) AS negotiation, CAST(NULL AS TEXT) AS party, seq, version, state, service FROM events \
+        WHERE number > $1 ORDER BY number LIMIT $2) a UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, detail, \
+        subject, negotiation, party, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS TEXT), CAST(NULL AS TEXT) \
+        FROM notes WHERE number > $1 ORDER BY number LIMIT $2) b UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, \
+        detail, agreement, CAST(NULL AS UUID), CAST(NULL AS TEXT), seq, version, state, service FROM archived_events \
+        WHERE number > $1 ORDER BY number LIMIT $2) c ORDER BY number LIMIT $2";
+    LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, trail_number, trail_hash";
+    // The lines of the negotiations that an agreement was made in and of those about it, with its own timeline.
+    TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \
+        FROM all_events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
+        FROM notes WHERE negotiation IN (SELECT negotiation FROM offers WHERE agreement = $1 \
+        UNION SELECT id FROM negotiations WHERE agreement = $1) ORDER BY number";
+    REFUSED_REQUEST = "SELECT number, hash, at_us, kind, detail, subject, negotiation, party FROM notes \
+        WHERE subject = $1 AND kind = 'refused' AND negotiation IS NULL";
+    UNTOLD_OFFERS = "SELECT o.id FROM offers o WHERE NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind IN ('asked', 'countered', 'refused', 'declined')) \
+        OR o.agreement IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind = 'taken') \
+        OR o.agreement IS NULL AND o.released_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = o.negotiation AND n.subject = o.id AND n.kind IN ('lapsed', 'released', 'declined')) \
+        ORDER BY o.id LIMIT $1";
+    UNTOLD_NEGOTIATIONS = "SELECT g.id FROM negotiations g WHERE NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.negotiation = g.id AND n.subject = g.id AND n.kind IN ('negotiating', 'proposed')) OR g.ended_us IS NOT NULL \
+        AND NOT EXISTS (SELECT 1 FROM notes n WHERE n.negotiation = g.id AND n.subject = g.id AND n.kind = 'withdrawn') \
+        ORDER BY g.id LIMIT $1";
+    UNTOLD_KEYS = "SELECT k.id FROM api_keys k WHERE NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.subject = k.id AND n.kind IN ('key-added', 'key-revoked') AND n.kind = 'key-added') \
+        OR k.revoked_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
+        WHERE n.subject = k.id AND n.kind IN ('key-added', 'key-revoked') AND n.kind = 'key-revoked') \
+        ORDER BY k.id LIMIT $1";
+    OUTSIDE_TRAIL = "SELECT agreement FROM events WHERE number IS NULL LIMIT 1";
+    // Locks the row, and so waits for a transaction that is still being committed.
+    SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
+
+    // Agreements.
+    DOCUMENT = "SELECT document, template FROM agreement_documents WHERE agreement = $1 UNION ALL \
+        SELECT document, template FROM archived_documents WHERE agreement = $1";
+    KEEP_TEMPLATE = "INSERT INTO template_versions (id, document) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
+    TEMPLATE_VERSION = "SELECT document FROM template_versions WHERE id = $1";
+    AGREEMENT = select_agreement!("WHERE id = $1");
+    LIVE_AGREEMENTS =
+        select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
+    AGREEMENTS_TO_START = select_agreement!(
+        "WHERE party = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') AND job IS NOT NULL \
+        AND started_us IS NULL ORDER BY id"
+    );
+    LOST_AGREEMENTS = select_agreement!(
+        "WHERE outcome = 'lost' AND ended_us > $1 AND job IS NOT NULL ORDER BY ended_us DESC LIMIT $2"
+    );
+    LOST_AND_UNANSWERED = select_agreement!(
+        "WHERE state = 'Complete' AND outcome = 'lost' AND EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
+        AND e.kind = 'closed' AND e.at_us > $1) AND NOT EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
+        AND e.kind = 'terminating') AND NOT EXISTS (SELECT 1 FROM negotiations n \
+        WHERE n.agreement = agreements.id AND n.proposed = 'broken') ORDER BY id LIMIT $2"
+    );
+    GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
+    AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
+    AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
+    LIVE_OLDEST = select_agreement!(
+        "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 ORDER BY id LIMIT $2"
+    );
+
+    // The archive. Each agreement has a document, and one that is not archived yet has it here.
+    LONG_OVER = "SELECT d.agreement FROM agreement_documents d JOIN agreements a ON a.id = d.agreement \
+        WHERE a.state IN ('Rejected', 'Complete', 'Terminated') \
+        AND COALESCE(a.ended_us, a.planned_end_s * 1000000) < $1 ORDER BY d.agreement LIMIT $2";
+
+    // The timeline.
+    EVENTS = "SELECT at_us, kind, detail FROM all_events WHERE agreement = $1 ORDER BY seq";
+
+    // CROSS has SQLite begin with the agreements, which are few, even where many lines lie between theirs.
+    LIVE_STEPS = "SELECT e.agreement AS subject, e.seq, e.kind, e.version, e.state, e.service FROM agreements a \
+        CROSS JOIN events e WHERE e.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
+        AND a.id > $1 AND a.id <= $2 ORDER BY e.agreement, e.seq";
+
+    // Resources.
+    PUT_RESOURCE = "INSERT INTO resources (name, kind, capacity) VALUES ($1, $2, $3) \
+        ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, capacity = excluded.capacity";
+    RESOURCES = "SELECT name, kind, capacity FROM resources ORDER BY name";
+    // Only where it differs from the latest that is known.
+    RECORD_CAPACITY = "INSERT INTO capacities (resource, since_us, capacity) SELECT r.name, $2, r.capacity \
+        FROM resources r WHERE r.name = $1 AND r.capacity <> COALESCE((SELECT c.capacity FROM capacities c \
+        WHERE c.resource = $1 ORDER BY c.since_us DESC LIMIT 1), -1) \
+        ON CONFLICT (resource, since_us) DO UPDATE SET capacity = excluded.capacity";
+    NODE_STATES = "SELECT resource, node, reporter, state, since_us, reason FROM node_states \
+        ORDER BY resource, node, reporter";
+    CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";
+
+    // Nodes. In two parts: each has its index as long as no order is asked for. CROSS has SQLite begin with the agreements.
+    LIVE_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM node_bindings WHERE end_s > $1 \
+        UNION ALL SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM agreements a \
+        CROSS JOIN node_bindings b WHERE b.agreement = a.id AND b.end_s <= $1 \
+        AND a.state NOT IN ('Rejected', 'Complete', 'Terminated')";
+    BINDINGS_BETWEEN = "SELECT resource, node, start_s, end_s, agreement FROM all_bindings \
+        WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, node, start_s";
+    LIVE_BINDINGS_BETWEEN = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM agreements a \
+        CROSS JOIN node_bindings b WHERE b.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
+        AND a.id > $1 AND a.id <= $2 ORDER BY b.agreement, b.node, b.start_s";
+    DOUBLE_BINDINGS = "SELECT resource, node, next_s, agreement, other FROM (SELECT resource, node, end_s, agreement, \
+        LEAD(start_s) OVER owners AS next_s, LEAD(agreement) OVER owners AS other FROM all_bindings \
+        WINDOW owners AS (PARTITION BY resource, node ORDER BY start_s)) AS pairs WHERE next_s < end_s \
+        ORDER BY resource, node, next_s LIMIT $1";
+
+    // Executions.
+    EXECUTIONS = "SELECT agreement, ended_us, application, version, arguments, input_bytes, output_bytes, resource, \
+        nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
+        transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
+
+    // History, for prediction. The newest of all, and of each application on each resource: since $1, or since the one that has
+    // $2 newer ones there. One step in the index finds each application and resource, so that no other rows are looked at.
+    PAST_EXECUTIONS = "WITH RECURSIVE applications (application) AS (SELECT MIN(application) FROM executions \
+        UNION ALL SELECT (SELECT MIN(e.application) FROM executions e WHERE e.application > a.application) \
+        FROM applications a WHERE a.application IS NOT NULL), \
+        places (application, resource) AS (SELECT a.application, (SELECT MIN(e.resource) FROM executions e \
+        WHERE e.application = a.application) FROM applications a WHERE a.application IS NOT NULL \
+        UNION ALL SELECT p.application, (SELECT MIN(e.resource) FROM executions e WHERE e.application = p.application \
+        AND e.resource > p.resource) FROM places p WHERE p.resource IS NOT NULL), \
+        firsts (application, resource, ended_us) AS (SELECT p.application, p.resource, COALESCE((SELECT e.ended_us \
+        FROM executions e WHERE e.application = p.application AND e.resource = p.resource ORDER BY e.ended_us DESC \
+        LIMIT 1 OFFSET $2), 0) FROM places p WHERE p.resource IS NOT NULL) \
+        SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
+        e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
+        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
+        FROM firsts f JOIN executions e ON e.application = f.application AND e.resource = f.resource \
+        AND e.ended_us >= CASE WHEN f.ended_us < $1 THEN f.ended_us ELSE $1 END \
+        JOIN agreements a ON a.id = e.agreement ORDER BY e.ended_us DESC LIMIT $3";
+    NTH_LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1 OFFSET $1";
+    PRUNABLE_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
+        e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
+        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
+        FROM (SELECT *, RANK() OVER (PARTITION BY application, resource ORDER BY ended_us DESC) \
+        AS place FROM executions) AS e JOIN agreements a ON a.id = e.agreement WHERE e.ended_us < $1 AND e.place > $2 \
+        AND a.state IN ('Rejected', 'Complete', 'Terminated') ORDER BY e.ended_us LIMIT $3";
+    DELETE_EXECUTION = "DELETE FROM executions WHERE agreement = $1 AND ended_us = $2";
+    ADD_EXECUTION_HOUR = "INSERT INTO execution_hours (application, version, resource, outcome, hour_s, runs, \
+        queue_time_us, run_time_us, input_bytes, output_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+        ON CONFLICT (application, version, resource, outcome, hour_s) DO UPDATE SET \
+        runs = execution_hours.runs + excluded.runs, \
+        queue_time_us = execution_hours.queue_time_us + excluded.queue_time_us, \
+        run_time_us = execution_hours.run_time_us + excluded.run_time_us, \
+        input_bytes = execution_hours.input_bytes + excluded.input_bytes, \
+        output_bytes = execution_hours.output_bytes + excluded.output_bytes";
+    EXECUTION_HOURS = "SELECT application, version, resource, outcome, hour_s, runs, queue_time_us, run_time_us, \
+        input_bytes, output_bytes FROM execution_hours ORDER BY application, version, resource, outcome, hour_s";
+    KEPT_EXECUTION_HOURS = "SELECT application, COALESCE(version, '') AS version, resource, outcome, \
+        ended_us / 3600000000 * 3600 AS hour_s, COUNT(*) AS runs, CAST(SUM(queue_time_us) AS BIGINT) AS queue_time_us, \
+        CAST(SUM(run_time_us) AS BIGINT) AS run_time_us, CAST(SUM(input_bytes) AS BIGINT) AS input_bytes, \
+        CAST(SUM(output_bytes) AS BIGINT) AS output_bytes FROM executions GROUP BY application, COALESCE(version, ''), \
+        resource, outcome, ended_us / 3600000000 * 3600 ORDER BY 1, 2, 3, 4, 5";
+    LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1";
+    INSERT_SAMPLE = "INSERT INTO resource_samples (resource, at_us, free_cpu_millionths, bandwidth_in, bandwidth_out, \
+        nodes_up) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (resource, at_us) DO NOTHING";
+    RESOURCE_HOURS = concat!("SELECT resource, hour_s, samples, free_cpu_millionths, bandwidth_in, bandwidth_out, \
+        nodes_up FROM resource_hours WHERE hour_s >= $1 UNION ALL ", hourly_means!("at_us >= $2"),
+        " ORDER BY resource, hour_s");
+    FOLD_SAMPLES = concat!("INSERT INTO resource_hours (resource, hour_s, samples, free_cpu_millionths, bandwidth_in, \
+        bandwidth_out, nodes_up) ", hourly_means!("at_us < $1"), " ON CONFLICT (resource, hour_s) DO NOTHING");
+    FORGET_SAMPLES = "DELETE FROM resource_samples WHERE at_us < $1";
+    FORGET_HOURS = "DELETE FROM resource_hours WHERE hour_s < $1";
+
+    // Negotiations.
+    NEGOTIATION = select_negotiation!("WHERE id = $1");
+    NEGOTIATION_DOCUMENT = "SELECT document FROM negotiations WHERE id = $1";
+    // In two parts: each has its index as long as no order is asked for. Negotiations that ran out of time and were never ended
+    // stay in the table.
+    OPEN_NEGOTIATIONS = concat!(
+        select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 UNION "),
+        select_negotiation!("WHERE ended_us IS NULL AND id IN (SELECT negotiation FROM offers \
+            WHERE held_us IS NOT NULL AND released_us IS NULL)")
+    );
+    OFFERS_OF_OPEN = "SELECT id, negotiation, name, parent, creator, state, created_us, expires_s, terms, refusal, held_us, \
+        released_us, agreement FROM offers WHERE negotiation IN (SELECT id FROM negotiations WHERE ended_us IS NULL \
+        AND expires_s > $1 UNION SELECT negotiation FROM offers WHERE held_us IS NOT NULL AND released_us IS NULL) \
+        ORDER BY negotiation, id";
+    NEGOTIATIONS_GOING =
+        select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 ORDER BY id DESC LIMIT $2");
+    NEGOTIATIONS_GOING_OF =
+        select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 AND party = $3 ORDER BY id DESC LIMIT $2");
+    NEGOTIATIONS_NEWEST = select_negotiation!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
+    NEGOTIATIONS_NEWEST_OF = select_negotiation!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    PROPOSALS_ABOUT = select_negotiation!("WHERE agreement = $1 AND proposed IS NOT NULL AND ended_us IS NULL \
+        AND expires_s > $2 ORDER BY id");
+    WAS_PROPOSED = "SELECT n.id FROM offers o JOIN negotiations n ON n.id = o.negotiation WHERE o.agreement = $1 \
+        AND n.proposed = $2";
+    OFFER = select_offer!("WHERE id = $1");
+    SUCCESSIONS = "SELECT old, new FROM successions WHERE old = $1 OR new = $1";
+    // An agreement that is to be replaced counts while it is in force.
+    OFFERS_HELD_OR_ACCEPTED = select_offer_with_agreements!("(o.held_us IS NOT NULL OR o.agreement IS NOT NULL)");
+    OFFERS_HELD_NOW = select_offer_with_agreements!("o.held_us IS NOT NULL AND o.released_us IS NULL");
+    OFFER_NAMED = select_offer!("WHERE negotiation = $1 AND name = $2");
+    OFFERS_HELD = select_offer!("WHERE negotiation = $1 AND held_us IS NOT NULL AND released_us IS NULL ORDER BY id");
+    OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
+
+    // The ledger. A posting takes an amount from one account and adds it to another.
+    BALANCES = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
+        GROUP BY account, currency ORDER BY account, currency";
+    BALANCES_OF = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
+        WHERE account = $1 GROUP BY account, currency ORDER BY currency";
+    ENTRIES_NEWEST = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
+        WHERE account <> 'provider' AND posting < $1 ORDER BY posting DESC LIMIT $2";
+    ENTRIES_NEWEST_OF = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
+        WHERE account = $3 AND posting < $1 ORDER BY posting DESC LIMIT $2";
+    LIVE_ENTRIES_BETWEEN = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail \
+        FROM agreements a CROSS JOIN ledger l \
+        WHERE l.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') AND a.id > $1 AND a.id <= $2 \
+        ORDER BY l.agreement, l.posting, l.account";
+    ENTRIES_BETWEEN = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
+        WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, posting, account";
+    UNBALANCED = "SELECT posting FROM ledger GROUP BY posting HAVING SUM(amount_micros) <> 0 OR COUNT(*) <> 2 \
+        OR MIN(currency) <> MAX(currency) ORDER BY posting LIMIT $1";
+
+    // Idempotency.
+    IDEMPOTENT = "SELECT party, key, request_hash, answer, created_us FROM idempotency \
+        WHERE party = $1 AND key = $2";
+    FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
+
+    // Pending agreements and calls.
+    UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, p.offer FROM pending_agreements p \
+        JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
+        WHERE a.state = 'Pending' AND p.agreement > $1 ORDER BY p.agreement LIMIT $2";
+    CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM (SELECT c.id, c.agreement, \
+        c.address, c.body, c.attempts, c.due_us, c.created_us, ROW_NUMBER() OVER (PARTITION BY a.party \
+        ORDER BY c.due_us, c.id) AS place FROM call_backs c JOIN agreements a ON a.id = c.agreement \
+        WHERE c.due_us <= $1) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
+    CALL_BACKS_WAITING = "SELECT COUNT(*) AS waiting FROM call_backs";
+    CALL_BACK_DONE = "DELETE FROM call_backs WHERE id = $1";
+    CALL_BACK_FAILED = "UPDATE call_backs SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
+
+    // Keys and sessions.
+    INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys ORDER BY id";
+    KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys \
+        WHERE digest = $1";
+    REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL";
+    INSERT_SESSION = "INSERT INTO sessions (digest, api_key, expires_us) VALUES ($1, $2, $3)";
+    SESSION = "SELECT k.id, k.digest, k.party, k.role, k.label, k.created_us, k.expires_us, k.revoked_us, \
+        s.expires_us AS session_expires_us FROM sessions s JOIN api_keys k ON k.id = s.api_key WHERE s.digest = $1";
+    DELETE_SESSION = "DELETE FROM sessions WHERE digest = $1";
+    FORGET_SESSIONS = "DELETE FROM sessions WHERE expires_us <= $1";
+    FORGET_OLDEST_SESSIONS = "DELETE FROM sessions WHERE api_key = $1 AND digest NOT IN (SELECT digest FROM sessions \
+        WHERE api_key = $1 ORDER BY expires_us DESC, digest LIMIT $2)";
+}

@@ -1,0 +1,190 @@
+//! The data for prediction: past executions with their parties, and the observed conditions of resources.
+//!
+//! Executions are pruned by a policy ([`crate::store::Kept`]). Samples of resources become means over whole hours, and these go, by
+//! another ([`SamplesKept`]); a live estimate looks back ten weeks.
+
+use scheduler::{Seconds, Time};
+
+use crate::agreement::Execution;
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::store::database::Store;
+use crate::store::engine::{Columns, Error, statements};
+use crate::store::records::executions;
+
+const HOUR: Seconds = 3_600;
+
+/// For how long the conditions of resources are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SamplesKept {
+    /// Seconds for which single samples are kept.
+    pub samples: Seconds,
+    /// Seconds for which their means over hours are kept.
+    pub hours: Seconds,
+}
+
+/// Which executions are learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Learned {
+    /// This many of the last ones of all, at least 1.
+    pub newest: u32,
+    /// And this many of the last ones of each application on each resource, at least 1. So an application that runs often does
+    /// not push out one that runs seldom.
+    pub each: u32,
+}
+
+/// The most executions that are learned from, for any number of applications and resources: some tens of megabytes.
+const LEARNED_MAX: u32 = 100_000;
+
+/// A finished piece of work, its party, and the time of its agreement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastExecution {
+    /// The execution.
+    pub execution: Execution,
+    /// Its party.
+    pub party: String,
+    /// When it was agreed. No estimate of its run time was asked for before that.
+    pub agreed: Micros,
+}
+
+/// The condition of a resource; each part is none where it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Condition {
+    /// The share of its processors that was free, in millionths.
+    pub free_cpu: Option<i64>,
+    /// Bytes a second that its lines could still take in.
+    pub bandwidth_in: Option<i64>,
+    /// Bytes a second that its lines could still send.
+    pub bandwidth_out: Option<i64>,
+    /// Nodes that were up.
+    pub nodes_up: Option<i64>,
+}
+
+/// The condition of a resource at an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Which.
+    pub resource: String,
+    /// When.
+    pub at: Micros,
+    /// Its condition.
+    pub condition: Condition,
+}
+
+/// The condition of a resource over an hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceHour {
+    /// Which.
+    pub resource: String,
+    /// Its first second.
+    pub start: Time,
+    /// Samples that it is the mean of.
+    pub samples: i64,
+    /// The means.
+    pub condition: Condition,
+}
+
+impl Store {
+    /// The executions that are learned from, by their ends; of more than 100,000 the last ones. Takes time in proportion to the
+    /// rows that it reads.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>, Error> {
+        let values = [
+            self.first_of_newest(learned).await?.unwrap_or(0).into(),
+            learned.each.saturating_sub(1).into(),
+            LEARNED_MAX.into(),
+        ];
+        let mut found = self.read(statements::PAST_EXECUTIONS, &values, past).await?;
+        found.reverse();
+        Ok(found)
+    }
+
+    /// The end of the last execution; none before the first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn last_execution(&self) -> Result<Option<Micros>, Error> {
+        let ended = self
+            .read(statements::LAST_EXECUTION, &[], |row| row.integer("ended_us"))
+            .await?;
+        Ok(ended.first().copied())
+    }
+
+    /// Keeps a sample; one of the same resource and instant stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where there is no such resource, [`Error::Unavailable`].
+    pub async fn record_sample(&self, sample: &Sample) -> Result<(), Error> {
+        let Condition {
+            free_cpu,
+            bandwidth_in,
+            bandwidth_out,
+            nodes_up,
+        } = sample.condition;
+        let values = [
+            (&sample.resource).into(),
+            sample.at.into(),
+            free_cpu.into(),
+            bandwidth_in.into(),
+            bandwidth_out.into(),
+            nodes_up.into(),
+        ];
+        self.write(statements::INSERT_SAMPLE, &values).await?;
+        Ok(())
+    }
+
+    /// The conditions of resources hour by hour since an instant, from the samples and the hours that are kept.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>, Error> {
+        let values = [since.into(), (since.seconds() * MICROS_PER_SECOND).into()];
+        self.read(statements::RESOURCE_HOURS, &values, hour).await
+    }
+
+    /// Makes hours of the samples that are older than they are kept, and forgets the hours that are, in one transaction. Only whole hours are made, so that a second call finds nothing left of the first one's.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<(), Error> {
+        let whole = |kept: Seconds| (now.seconds() - kept).div_euclid(HOUR) * HOUR;
+        let before = [(whole(kept.samples) * MICROS_PER_SECOND).into()];
+        let mut transaction = self.begin().await?;
+        transaction.execute(statements::FOLD_SAMPLES, &before).await?;
+        transaction.execute(statements::FORGET_SAMPLES, &before).await?;
+        transaction
+            .execute(statements::FORGET_HOURS, &[whole(kept.hours).into()])
+            .await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// The end of the first of the newest executions that are learned from; none where there are fewer.
+    pub(in crate::store) async fn first_of_newest(&self, learned: Learned) -> Result<Option<Micros>, Error> {
+        let newer = [learned.newest.saturating_sub(1).into()];
+        let ended = |row: &Columns<'_>| row.integer("ended_us");
+        self.read_one(statements::NTH_LAST_EXECUTION, &newer, ended).await
+    }
+}
+
+pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution, Error> {
+    Ok(PastExecution {
+        execution: executions::read(row)?,
+        party: row.text("party")?,
+        agreed: row.integer("created_us")?,
+    })
+}
+
+fn hour(row: &Columns<'_>) -> Result<ResourceHour, Error> {
+    Ok(ResourceHour {
+        resource: row.text("resource")?,
+        start: Time(row.integer("hour_s")?),
+        samples: row.integer("samples")?,
+        condition: Condition {
+            free_cpu: row.maybe_integer("free_cpu_millionths")?,
+            bandwidth_in: row.maybe_integer("bandwidth_in")?,
+            bandwidth_out: row.maybe_integer("bandwidth_out")?,
+            nodes_up: row.maybe_integer("nodes_up")?,
+        },
+    })
+}

@@ -1,0 +1,51 @@
+//! Which nodes belong to which agreement, from when its slot begins until it has used it.
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use crate::store::database::Store;
+use crate::store::engine::{Columns, Error, statements};
+
+/// A node that an agreement has for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// Name of the resource.
+    pub resource: String,
+    /// Number of the node in the resource, from 0.
+    pub node: u32,
+    /// From when until when.
+    pub interval: Interval,
+    /// Its owner.
+    pub agreement: Uuid,
+}
+
+impl Store {
+    /// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within
+    /// this second), by resource, node and start.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>, Error> {
+        let found = self.read(statements::LIVE_BINDINGS, &[now.into()], read).await?;
+        Ok(in_order(found))
+    }
+}
+
+/// By resource, node and start.
+pub(in crate::store) fn in_order(mut bindings: Vec<Binding>) -> Vec<Binding> {
+    let order = |one: &Binding, other: &Binding| {
+        let key = |of: &Binding| (of.node, of.interval.start);
+        one.resource.cmp(&other.resource).then(key(one).cmp(&key(other)))
+    };
+    bindings.sort_unstable_by(order);
+    bindings
+}
+
+pub(in crate::store) fn read(row: &Columns<'_>) -> Result<Binding, Error> {
+    Ok(Binding {
+        resource: row.text("resource")?,
+        node: row.count("node")?,
+        interval: row.interval("start_s", "end_s")?,
+        agreement: row.id("agreement")?,
+    })
+}

@@ -1,0 +1,67 @@
+//! The effect of a request with an `Idempotency-Key`, so that the same request again has no second effect.
+
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::store::database::Store;
+use crate::store::engine::{Columns, Error, Value, statements};
+
+/// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
+pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
+
+/// A request with a key, and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotent {
+    /// The party that sent it; keys of different parties have nothing to do with each other.
+    pub party: String,
+    /// The key.
+    pub key: String,
+    /// A digest of the request: another request under the same key is the client's mistake.
+    pub request_hash: String,
+    /// The answer, in the words of its author: the same request again gets the same answer.
+    pub answer: String,
+    /// When.
+    pub created: Micros,
+}
+
+impl Store {
+    /// The effect of a party's key. One older than [`IDEMPOTENCY_KEPT`] may still be found, and counts as forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn idempotent(&self, party: &str, key: &str) -> Result<Option<Idempotent>, Error> {
+        let values = [party.into(), key.into()];
+        self.read_one(statements::IDEMPOTENT, &values, read).await
+    }
+
+    /// Forgets the keys that are older than [`IDEMPOTENCY_KEPT`] at `now`, and answers how many there were.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn forget_idempotent(&self, now: Micros) -> Result<u64, Error> {
+        let before = now.saturating_sub(IDEMPOTENCY_KEPT);
+        self.write(statements::FORGET_IDEMPOTENT, &[before.into()]).await
+    }
+}
+
+fn read(row: &Columns<'_>) -> Result<Idempotent, Error> {
+    Ok(Idempotent {
+        party: row.text("party")?,
+        key: row.text("key")?,
+        request_hash: row.text("request_hash")?,
+        answer: row.text("answer")?,
+        created: row.integer("created_us")?,
+    })
+}
+
+/// The columns of [`crate::store::engine::bulk::REMEMBER_REQUESTS`].
+pub(in crate::store) fn row(done: &Idempotent) -> [Value<'_>; 5] {
+    [
+        (&done.party).into(),
+        (&done.key).into(),
+        (&done.request_hash).into(),
+        (&done.answer).into(),
+        done.created.into(),
+    ]
+}
+
+// As it stands in that statement.
+const _: () = assert!(IDEMPOTENCY_KEPT == 86_400_000_000);

@@ -1,0 +1,284 @@
+//! Negotiations and their trees of offers.
+
+use std::collections::BTreeMap;
+
+use scheduler::Time;
+use uuid::Uuid;
+
+use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, ProposalReason};
+use crate::store::database::Store;
+use crate::store::engine::{Columns, Error, Value, statements, to_json};
+
+impl Store {
+    /// The negotiations that go on at `now`, and the negotiations that are over while something is still held in them. Each comes
+    /// with its offers, ordered by id. A plan is rebuilt from these.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn open_negotiations(
+        &self,
+        now: Time,
+    ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>, Error> {
+        let mut negotiations = self
+            .read(statements::OPEN_NEGOTIATIONS, &[now.into()], read)
+            .await?;
+        negotiations.sort_unstable_by_key(|negotiation| negotiation.id);
+        let mut offers: BTreeMap<Uuid, Vec<NegotiationOffer>> = BTreeMap::new();
+        let all = self
+            .read(statements::OFFERS_OF_OPEN, &[now.into()], read_offer)
+            .await?;
+        for offer in all {
+            offers.entry(offer.negotiation).or_default().push(offer);
+        }
+        let with_offers = |negotiation: NegotiationInstance| {
+            let of = offers.remove(&negotiation.id).unwrap_or_default();
+            (negotiation, of)
+        };
+        Ok(negotiations.into_iter().map(with_offers).collect())
+    }
+
+    /// At most `limit` negotiations that go on at `now`, newest first; of one party, or for an operator of all.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn negotiations_going(
+        &self,
+        party: Option<&str>,
+        now: Time,
+        limit: u32,
+    ) -> Result<Vec<NegotiationInstance>, Error> {
+        let page = [now.into(), limit.into()];
+        self.read_of(
+            party,
+            &page,
+            [statements::NEGOTIATIONS_GOING, statements::NEGOTIATIONS_GOING_OF],
+            read,
+        )
+        .await
+    }
+
+    /// The negotiation with an id.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn negotiation(&self, id: Uuid) -> Result<Option<NegotiationInstance>, Error> {
+        self.read_one(statements::NEGOTIATION, &[id.into()], read).await
+    }
+
+    /// The document that asked for a negotiation, as it came.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn negotiation_document(&self, id: Uuid) -> Result<Option<String>, Error> {
+        let values = [id.into()];
+        self.read_one(statements::NEGOTIATION_DOCUMENT, &values, |row| {
+            row.text("document")
+        })
+        .await
+    }
+
+    /// An offer and its words.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offer(&self, id: Uuid) -> Result<Option<(NegotiationOffer, String)>, Error> {
+        self.read_one(statements::OFFER, &[id.into()], read_with_document)
+            .await
+    }
+
+    /// The offer with a name in a negotiation, and its words.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offer_named(
+        &self,
+        negotiation: Uuid,
+        name: &str,
+    ) -> Result<Option<(NegotiationOffer, String)>, Error> {
+        let values = [negotiation.into(), name.into()];
+        self.read_one(statements::OFFER_NAMED, &values, read_with_document)
+            .await
+    }
+
+    /// Every offer of a negotiation and its words, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offers(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>, Error> {
+        self.read(statements::OFFERS_OF, &[negotiation.into()], read_with_document)
+            .await
+    }
+}
+
+impl Store {
+    /// At most `limit` negotiations, newest first, older than `after`; of one party, or for an operator of all.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn negotiations_page(
+        &self,
+        party: Option<&str>,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<NegotiationInstance>, Error> {
+        let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
+        self.read_of(
+            party,
+            &page,
+            [
+                statements::NEGOTIATIONS_NEWEST,
+                statements::NEGOTIATIONS_NEWEST_OF,
+            ],
+            read,
+        )
+        .await
+    }
+
+    /// The offers of a negotiation that are held, oldest first, and their words.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn offers_held(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>, Error> {
+        self.read(statements::OFFERS_HELD, &[negotiation.into()], read_with_document)
+            .await
+    }
+
+    /// Whether an agreement was made from an offer of the provider's own to move another.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn was_proposed(&self, agreement: Uuid) -> Result<bool, Error> {
+        let values = [agreement.into(), ProposalReason::BetterFit.word().into()];
+        let found = self.read_one(statements::WAS_PROPOSED, &values, |row| row.id("id"));
+        Ok(found.await?.is_some())
+    }
+
+    /// The negotiations that the provider has opened about an agreement and that go on at `now`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn proposals_about(
+        &self,
+        agreement: Uuid,
+        now: Time,
+    ) -> Result<Vec<NegotiationInstance>, Error> {
+        let values = [agreement.into(), now.into()];
+        self.read(statements::PROPOSALS_ABOUT, &values, read).await
+    }
+}
+
+/// The agreements before and after an agreement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Succession {
+    /// The one that it has taken the place of.
+    pub supersedes: Option<Uuid>,
+    /// The one that has taken its place.
+    pub superseded_by: Option<Uuid>,
+}
+
+impl Store {
+    /// The agreements that an agreement has replaced and been replaced by.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn succession(&self, agreement: Uuid) -> Result<Succession, Error> {
+        let of = [agreement.into()];
+        let rows = self.read(statements::SUCCESSIONS, &of, |row| {
+            Ok((row.id("old")?, row.id("new")?))
+        });
+        let mut found = Succession::default();
+        for (old, new) in rows.await? {
+            if old == agreement {
+                found.superseded_by = Some(new);
+            } else {
+                found.supersedes = Some(old);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Reads a row of [`statements::NEGOTIATION`] and its like.
+pub(in crate::store) fn read(row: &Columns<'_>) -> Result<NegotiationInstance, Error> {
+    Ok(NegotiationInstance {
+        id: row.id("id")?,
+        party: row.text("party")?,
+        agreement: row.maybe_id("agreement")?,
+        created: row.integer("created_us")?,
+        expires: Time(row.integer("expires_s")?),
+        ended: row.maybe_integer("ended_us")?,
+        proposed: match row.maybe_text("proposed")? {
+            Some(_) => Some(row.word("proposed", ProposalReason::from_word)?),
+            None => None,
+        },
+    })
+}
+
+/// Reads a row of [`statements::OFFER`] and its like.
+pub(in crate::store) fn read_offer(row: &Columns<'_>) -> Result<NegotiationOffer, Error> {
+    Ok(NegotiationOffer {
+        id: row.id("id")?,
+        negotiation: row.id("negotiation")?,
+        name: row.text("name")?,
+        parent: row.maybe_id("parent")?,
+        creator: row.word("creator", OfferCreator::from_word)?,
+        state: row.word("state", OfferState::from_word)?,
+        created: row.integer("created_us")?,
+        expires: row.maybe_integer("expires_s")?.map(Time),
+        terms: row.maybe_json("terms")?,
+        refusal: row.maybe_text("refusal")?,
+        held: row.maybe_integer("held_us")?,
+        released: row.maybe_integer("released_us")?,
+        agreement: row.maybe_id("agreement")?,
+    })
+}
+
+fn read_with_document(row: &Columns<'_>) -> Result<(NegotiationOffer, String), Error> {
+    Ok((read_offer(row)?, row.text("document")?))
+}
+
+/// The columns of [`crate::store::engine::bulk::INSERT_NEGOTIATIONS`].
+pub(in crate::store) fn row<'a>(negotiation: &'a NegotiationInstance, document: &'a str) -> [Value<'a>; 8] {
+    [
+        negotiation.id.into(),
+        (&negotiation.party).into(),
+        negotiation.agreement.into(),
+        negotiation.created.into(),
+        negotiation.expires.into(),
+        negotiation.ended.into(),
+        document.into(),
+        negotiation.proposed.map(ProposalReason::word).into(),
+    ]
+}
+
+/// The columns of [`crate::store::engine::bulk::INSERT_OFFERS`].
+pub(in crate::store) fn offer_row<'a>(offer: &'a NegotiationOffer, document: &'a str) -> [Value<'a>; 14] {
+    [
+        offer.id.into(),
+        offer.negotiation.into(),
+        (&offer.name).into(),
+        offer.parent.into(),
+        offer.creator.word().into(),
+        offer.state.word().into(),
+        offer.created.into(),
+        offer.expires.map(Time::seconds).into(),
+        offer.terms.as_ref().map(to_json).into(),
+        (&offer.refusal).into(),
+        offer.held.into(),
+        offer.released.into(),
+        offer.agreement.into(),
+        document.into(),
+    ]
+}
+
+/// The columns of [`crate::store::engine::bulk::UPDATE_OFFERS`].
+pub(in crate::store) fn changed_offer_row(offer: &NegotiationOffer) -> [Value<'_>; 6] {
+    [
+        offer.id.into(),
+        offer.state.word().into(),
+        (&offer.refusal).into(),
+        offer.held.into(),
+        offer.released.into(),
+        offer.agreement.into(),
+    ]
+}
