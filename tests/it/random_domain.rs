@@ -184,7 +184,7 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>, is_golden: boo
             },
             4 => terminate(&domain.planner, &mut told, &mut random).await,
             5..=7 => pass(&domain.planner, &clock, &mut random).await,
-            8 => end_something(&domain.planner, &clock, &mut random).await,
+            8 => end_something(&domain.planner, &clock, &mut random, ender.is_some()).await,
             _ => {
                 domain.stop().await;
                 if let Some(ender) = ender {
@@ -425,8 +425,8 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
     }
 }
 
-/// One of the jobs that run ends by itself, or because it was terminated.
-async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
+/// One of the jobs that run ends by itself, or because it was terminated. The plan may be `read_anew` at any time.
+async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random, read_anew: bool) {
     let running = patient(|| planner.running()).await.expect("it answers");
     let Some(one) = random.choose(&running) else {
         return;
@@ -443,9 +443,12 @@ async fn end_something(planner: &Planner, clock: &Clock, random: &mut Random) {
     let again = patient(|| planner.report_ended(Run::from(one), job_end(one, outcome, clock.micros()))).await;
     // A piece may wait for its next place.
     let goes_on = !one.slots.pieces().is_empty() && again == Ok(());
+    // A plan that was read anew in between looks again for the rest of lost work.
+    let is_lost = [Some(outcome), one.outcome].contains(&Some(RunOutcome::Lost));
+    let looked_for = read_anew && is_lost && again == Ok(());
     assert!(
-        goes_on || again == Err(Error::NotFound),
-        "it has ended: {again:?}"
+        goes_on || looked_for || again == Err(Error::NotFound),
+        "it has ended with {outcome:?}: {again:?}, {one:?}"
     );
 }
 

@@ -75,7 +75,7 @@ async fn live(url: &str, seed: u64, is_golden: bool) -> usize {
             }
             15 => terminate(&domain, &told, &mut random).await,
             16..=17 => pass(&domain.planner, &clock, &mut random).await,
-            18 => end_something(&domain.planner, &clock, &mut random).await,
+            18 => end_something(&domain.planner, &clock, &mut random, false).await,
             19..=20 => fail(&domain, &mut told, &mut random).await,
             21 => {
                 domain.stop().await;

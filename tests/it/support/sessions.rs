@@ -1,15 +1,20 @@
 //! Ends sessions of a Postgres database from outside, as a restart or an administrator would.
 
+use std::time::{Duration, Instant};
+
 use sqlx::{Connection, PgConnection};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::random::Random;
 
+/// For how long the server may take to end sessions.
+const GONE_WITHIN: Duration = Duration::from_mins(1);
+
 /// Ends sessions on command, a little later each time in a different measure, and counts them.
 pub(crate) struct SessionEnder {
     orders: mpsc::UnboundedSender<Order>,
-    task: JoinHandle<i64>,
+    task: JoinHandle<usize>,
 }
 
 enum Order {
@@ -38,18 +43,24 @@ impl SessionEnder {
     }
 
     /// How many sessions were ended.
-    pub(crate) async fn finish(self) -> i64 {
+    pub(crate) async fn finish(self) -> usize {
         drop(self.orders);
         self.task.await.expect("it does not panic")
     }
 }
 
-async fn obey(url: String, like: &'static str, seed: u64, mut orders: mpsc::UnboundedReceiver<Order>) -> i64 {
+async fn obey(
+    url: String,
+    like: &'static str,
+    seed: u64,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+) -> usize {
     let mut administrator = PgConnection::connect(&url).await.expect("the server is there");
     let mut random = Random::new(seed);
-    let mut ended = 0;
+    let (mut ended, mut told) = (0, Vec::new());
     while let Some(order) = orders.recv().await {
         if let Order::Say(done) = order {
+            gone(&mut administrator, std::mem::take(&mut told)).await;
             done.send(()).expect("it waits");
             continue;
         }
@@ -60,14 +71,34 @@ async fn obey(url: String, like: &'static str, seed: u64, mut orders: mpsc::Unbo
                 .await
                 .expect("it answers");
         }
-        ended += sqlx::query_scalar::<_, i64>(
-            "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
-             WHERE datname = current_database() AND application_name LIKE $1",
+        let now: Vec<i32> = sqlx::query_scalar(
+            "SELECT pid FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name LIKE $1 AND pg_terminate_backend(pid)",
         )
         .bind(like)
-        .fetch_one(&mut administrator)
+        .fetch_all(&mut administrator)
         .await
         .expect("a superuser may");
+        ended += now.len();
+        told.extend(now);
     }
     ended
+}
+
+/// Waits until the sessions are gone: the server ends one a little after it is told to.
+async fn gone(administrator: &mut PgConnection, told: Vec<i32>) {
+    let asked = Instant::now();
+    while asked.elapsed() < GONE_WITHIN {
+        let left: i64 = sqlx::query_scalar(
+            "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid = ANY($1)",
+        )
+        .bind(told.clone())
+        .fetch_one(&mut *administrator)
+        .await
+        .expect("it answers");
+        if left == 0 {
+            return;
+        }
+    }
+    panic!("sessions are there {GONE_WITHIN:?} after they were ended");
 }
