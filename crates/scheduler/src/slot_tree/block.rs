@@ -1,6 +1,7 @@
 //! A short sorted run of slots.
 
-use super::BLOCK;
+use super::{BLOCK, Steps};
+use std::ops::Range;
 
 /// Slots in order of time: starts, and free nodes less the additions pending above.
 #[derive(Debug, Clone, Copy)]
@@ -16,17 +17,20 @@ impl Block {
         free: [0; BLOCK],
     };
 
-    /// One slot.
-    pub(super) fn of(start: i64, free: i32) -> Self {
-        let mut block = Self::EMPTY;
-        (block.starts[0], block.free[0]) = (start, free);
-        block
-    }
-
     /// The slot, of `len`, that holds second `t`, at or after the first start.
     #[inline]
     pub(super) fn find(&self, len: usize, t: i64) -> usize {
         self.starts[..len].partition_point(|s| *s <= t) - 1
+    }
+
+    /// The steps of the used nodes at the starts of some slots; `before` are the free nodes before the first of them.
+    pub(super) fn steps(&self, slots: Range<usize>, mut before: i32) -> Steps {
+        let mut steps = Steps::default();
+        for (start, free) in self.starts[slots.clone()].iter().zip(&self.free[slots]) {
+            steps = steps.plus(Steps::at(*start, i64::from(before) - i64::from(*free)));
+            before = *free;
+        }
+        steps
     }
 
     /// Splits the slot before index `slot` at second `t`; there are `len`, and room for one more.
@@ -44,7 +48,7 @@ impl Block {
     }
 
     /// Appends `more` slots of another block, `shift` added to their free nodes, to the `len` here.
-    pub(super) fn append(&mut self, len: usize, other: &Self, more: std::ops::Range<usize>, shift: i32) {
+    pub(super) fn append(&mut self, len: usize, other: &Self, more: Range<usize>, shift: i32) {
         let to = len + more.len();
         self.starts[len..to].copy_from_slice(&other.starts[more.clone()]);
         self.free[len..to].copy_from_slice(&other.free[more]);

@@ -296,11 +296,7 @@ impl SlotTree {
         node.len = len - half;
         node.offset = offset;
         self.nodes[x as usize].len = half;
-        let mut moved = Steps::default();
-        for i in half..len {
-            let used = i64::from(old.free[i - 1]) - i64::from(old.free[i]);
-            moved = moved.plus(Steps::at(old.starts[i], used));
-        }
+        let moved = old.steps(half..len, old.free[half - 1]);
         self.steps[new as usize][OWN] = moved;
         self.steps[x as usize][OWN] = self.steps[x as usize][OWN].minus(moved);
         self.link_after(x, new);
@@ -358,15 +354,9 @@ impl SlotTree {
     }
 
     /// Counts the steps of block `x` again; `before` are the free nodes before it, less the block's offset.
-    fn recount(&mut self, x: u32, mut before: i32) {
+    fn recount(&mut self, x: u32, before: i32) {
         let len = self.nodes[x as usize].len;
-        let block = &self.blocks[x as usize];
-        let mut steps = Steps::default();
-        for (&start, &free) in block.starts[..len].iter().zip(&block.free[..len]) {
-            steps = steps.plus(Steps::at(start, i64::from(before) - i64::from(free)));
-            before = free;
-        }
-        self.steps[x as usize][OWN] = steps;
+        self.steps[x as usize][OWN] = self.blocks[x as usize].steps(0..len, before);
     }
 
     /// Sums up block `x` after a change; its reach is left to the query that needs it.

@@ -4,7 +4,7 @@
 //! things thousands of times a second: where does this request fit first, and take these nodes for that interval. [`SlotTree`]
 //! answers both in logarithmic time.
 //!
-//! The slots (start, free nodes until the next start) lie in short sorted blocks, and a red-black tree orders the blocks. The
+//! The slots (start, free nodes until the next start) lie in short sorted blocks, and a balanced tree orders the blocks. The
 //! descent is short, and its last steps run along one or two cache lines, as in a sorted vector, which is fast for that reason.
 //! Nodes are linked by `u32` indices into an arena, so a tree is a handful of flat vectors.
 //!
@@ -75,8 +75,8 @@ impl fmt::Display for SlotError {
 
 impl std::error::Error for SlotError {}
 
-/// A node of the red-black tree: a block's key and links.
-#[derive(Debug, Clone)]
+/// A node of the tree: a block's key and links.
+#[derive(Debug, Clone, Default)]
 struct Node {
     /// Start of the block's first slot.
     start: i64,
@@ -89,7 +89,8 @@ struct Node {
     /// To be added to every slot of the block.
     offset: i32,
     len: usize,
-    red: bool,
+    /// Nodes of the subtree.
+    size: u32,
 }
 
 /// Sums over the steps of the used nodes: Σ Δ and Σ t·Δ, where Δ is the change at second t. The node-seconds used before
@@ -177,9 +178,10 @@ impl SlotTree {
         let root = tree.root as usize;
         tree.nodes[root].start = Time::MIN.0;
         tree.nodes[root].len = 1;
-        tree.blocks[root] = Block::of(Time::MIN.0, tree.capacity);
+        tree.blocks[root].starts[0] = Time::MIN.0;
+        tree.blocks[root].free[0] = tree.capacity;
         tree.summarise(tree.root);
-        tree.pull(tree.root);
+        tree.pull_path(tree.root);
         tree
     }
 
@@ -190,9 +192,6 @@ impl SlotTree {
 
     /// The free nodes at the worst second of `interval`; the capacity when it is empty. O(log n).
     pub fn min_free(&self, interval: Interval) -> u32 {
-        if interval.is_empty() {
-            return self.capacity();
-        }
         let (start, end) = (interval.start.0.max(Time::MIN.0), interval.end.0.min(Time::MAX.0));
         if start >= end {
             return self.capacity();
@@ -226,20 +225,11 @@ impl SlotTree {
     /// The slots in order of time: each second at which the number of free nodes changes, with the number from there on.
     /// The first is [`Time::MIN`]. O(n) for all.
     pub fn steps(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
-        let mut at = self.find(Time::MIN.0);
-        let mut slot = 0;
-        std::iter::from_fn(move || {
-            if slot == self.nodes[at.node as usize].len {
-                at = self.seek(at, RIGHT, |_, _| true)?;
-                slot = 0;
-            }
-            let block = &self.blocks[at.node as usize];
-            let step = (
-                Time(block.starts[slot]),
-                (block.free[slot] + self.base(at)).cast_unsigned(),
-            );
-            slot += 1;
-            Some(step)
+        self.in_order().flat_map(|at| {
+            let (block, base) = (&self.blocks[at.node as usize], self.base(at));
+            let slots = block.starts.iter().zip(&block.free);
+            let slots = slots.take(self.nodes[at.node as usize].len);
+            slots.map(move |(start, free)| (Time(*start), (free + base).cast_unsigned()))
         })
     }
 
@@ -253,26 +243,16 @@ impl SlotTree {
 
     /// An unlinked entry of the arena.
     fn allocate(&mut self) -> u32 {
-        let node = Node {
-            start: 0,
-            child: [NIL; 2],
-            beside: [NIL; 2],
-            parent: NIL,
-            pending: 0,
-            offset: 0,
-            len: 0,
-            red: false,
-        };
         if self.vacant != NIL {
             let x = self.vacant;
             self.vacant = self.nodes[x as usize].parent;
-            self.nodes[x as usize] = node;
+            self.nodes[x as usize] = Node::default();
             self.steps[x as usize] = [Steps::default(); 2];
             return x;
         }
         // 2³² blocks are more than the address space of a plan: each holds at least one reservation's border.
         let x = u32::try_from(self.nodes.len()).expect("an arena outgrows memory before it outgrows u32");
-        self.nodes.push(node);
+        self.nodes.push(Node::default());
         self.sums
             .push([Kept::new(&Summary::NEUTRAL), Kept::new(&Summary::NEUTRAL)]);
         self.steps.push([Steps::default(); 2]);

@@ -266,13 +266,17 @@ impl SlotTree {
 
     /// Makes the reach of all blocks exact, which the first searches would do otherwise. O(n log n).
     pub(crate) fn tighten_all(&self) {
-        let mut next = Some(self.find(Time::MIN.0));
-        while let Some(at) = next {
+        for at in self.in_order() {
             if self.sums[at.node as usize][OWN].loose() {
                 self.tighten(at.node);
             }
-            next = self.seek(at, RIGHT, |_, _| true);
         }
+    }
+
+    /// All blocks in order of time.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = Cursor> {
+        let first = Some(self.find(Time::MIN.0));
+        std::iter::successors(first, |at| self.seek(*at, RIGHT, |_, _| true))
     }
 
     /// The edge of a block that travel meets first, in travel coordinates.
@@ -470,7 +474,8 @@ impl SlotTree {
         if node.beside[RIGHT] == last.node {
             return ends;
         }
-        let between = self.between(node.start, self.nodes[last.node as usize].start, enough);
+        let high = self.nodes[last.node as usize].start;
+        let between = self.between(self.root, 0, (node.start, high), enough);
         (ends.0.min(between.0), ends.1.max(between.1))
     }
 
@@ -483,49 +488,29 @@ impl SlotTree {
         (min + base, max + base)
     }
 
-    /// Minimum and maximum over the blocks that start strictly between `low` and `high`; there must be one.
-    fn between(&self, low: i64, high: i64, enough: (i32, i32)) -> (i32, i32) {
-        let mut x = self.root;
-        let mut pending = 0;
-        loop {
-            let node = &self.nodes[x as usize];
-            pending += node.pending;
-            if node.start <= low {
-                x = node.child[RIGHT];
-            } else if node.start >= high {
-                x = node.child[LEFT];
-            } else {
-                break;
-            }
-        }
+    /// Minimum and maximum over the blocks of subtree `x` that start strictly between the `borders`, where `above` is pending; of
+    /// none far beyond any number of nodes. O(log n).
+    fn between(&self, x: u32, above: i32, borders: (i64, i64), enough: (i32, i32)) -> (i32, i32) {
         let [own, all] = &self.sums[x as usize];
-        let above = pending - self.nodes[x as usize].pending;
         let wider = (all.min() + above, all.max() + above);
-        if wider.0 >= enough.0 && wider.1 <= enough.1 {
+        let is_enough = wider.0 >= enough.0 && wider.1 <= enough.1;
+        if x == NIL || is_enough || borders == (i64::MIN, i64::MAX) {
             return wider;
         }
-        let mut found = (own.min() + pending, own.max() + pending);
-        for side in [LEFT, RIGHT] {
-            let mut y = self.nodes[x as usize].child[side];
-            let mut above = pending;
-            while y != NIL {
-                let node = &self.nodes[y as usize];
-                above += node.pending;
-                let inside = if side == LEFT {
-                    node.start > low
-                } else {
-                    node.start < high
-                };
-                if inside {
-                    let covered = node.child[1 - side];
-                    for sum in [&self.sums[y as usize][OWN], &self.sums[covered as usize][SUBTREE]] {
-                        found = (found.0.min(sum.min() + above), found.1.max(sum.max() + above));
-                    }
-                }
-                y = node.child[if inside { side } else { 1 - side }];
-            }
+        let node = &self.nodes[x as usize];
+        let (low, high) = borders;
+        let [l, r] = node.child;
+        let below = above + node.pending;
+        if node.start <= low {
+            return self.between(r, below, borders, enough);
         }
-        found
+        if node.start >= high {
+            return self.between(l, below, borders, enough);
+        }
+        let left = self.between(l, below, (low, i64::MAX), enough);
+        let right = self.between(r, below, (i64::MIN, high), enough);
+        let min = (own.min() + below).min(left.0).min(right.0);
+        (min, (own.max() + below).max(left.1).max(right.1))
     }
 
     /// The node-seconds in use before `t`, modulo 2⁶⁴.
@@ -550,10 +535,8 @@ impl SlotTree {
         // The sums hold the whole block: take off the steps after `t`.
         let block = &self.blocks[found.node as usize];
         let len = self.nodes[found.node as usize].len;
-        for i in self.slot_at(found.node, t) + 1..len {
-            let used = i64::from(block.free[i - 1]) - i64::from(block.free[i]);
-            sum = sum.minus(Steps::at(block.starts[i], used));
-        }
+        let slot = self.slot_at(found.node, t);
+        let sum = sum.minus(block.steps(slot + 1..len, block.free[slot]));
         t.wrapping_mul(sum.height).wrapping_sub(sum.moment)
     }
 }
