@@ -155,14 +155,6 @@ impl Booking {
     }
 }
 
-/// A waiting request, taken out of the plan: its place in the queue, the number of its started pieces and where the
-/// others were.
-struct Lifted {
-    urgency: (i128, u64),
-    started: usize,
-    pieces: Vec<Piece>,
-}
-
 /// The accepted adaptive requests of one resource.
 ///
 /// Time is an argument of every call and never goes back: an earlier time counts as the latest one.
@@ -270,53 +262,29 @@ impl Plan {
     /// Places all waiting requests from nothing, nearest to missing its deadline first. The ids of the requests with changed
     /// places; `None` where one finds no place, and then nothing is changed.
     fn place_anew(&mut self) -> Option<Vec<u64>> {
-        let mut queue: Vec<Lifted> = Vec::new();
+        let before = self.clone();
+        let mut queue = Vec::new();
         for booking in self.bookings.values_mut() {
             let started = booking.started(self.now);
             // A request in the plan without pieces is the newcomer.
             if started < booking.pieces.len() || started == 0 {
-                let pieces = booking.pieces.split_off(started);
-                free(&mut self.slots, &pieces);
-                queue.push(Lifted {
-                    urgency: booking.request.urgency(&booking.pieces),
-                    started,
-                    pieces,
-                });
+                free(&mut self.slots, &booking.pieces.split_off(started));
+                queue.push(booking.request.urgency(&booking.pieces));
             }
         }
-        queue.sort_unstable_by_key(|lifted| lifted.urgency);
-        for lifted in &queue {
-            let booking = self.bookings.get_mut(&lifted.urgency.1)?;
+        queue.sort_unstable();
+        for (_, id) in queue {
+            let booking = self.bookings.get_mut(&id)?;
             let Some(pieces) = booking.request.place(&self.slots, self.now, &booking.pieces) else {
-                self.put_back(queue);
+                *self = before;
                 return None;
             };
             occupy(&mut self.slots, &pieces);
             booking.pieces.extend(pieces);
         }
-        let mut moved: Vec<u64> = queue
-            .iter()
-            .filter(|lifted| !lifted.pieces.is_empty())
-            .filter(|lifted| self.pieces(lifted.urgency.1)[lifted.started..] != lifted.pieces)
-            .map(|lifted| lifted.urgency.1)
-            .collect();
-        moved.sort_unstable();
-        Some(moved)
-    }
-
-    /// Undoes the placing of a queue.
-    fn put_back(&mut self, queue: Vec<Lifted>) {
-        for lifted in &queue {
-            if let Some(booking) = self.bookings.get_mut(&lifted.urgency.1) {
-                free(&mut self.slots, &booking.pieces.split_off(lifted.started));
-            }
-        }
-        for lifted in queue {
-            if let Some(booking) = self.bookings.get_mut(&lifted.urgency.1) {
-                occupy(&mut self.slots, &lifted.pieces);
-                booking.pieces.extend(lifted.pieces);
-            }
-        }
+        let places = before.bookings.iter().zip(self.bookings.values());
+        let moved = places.filter(|((_, old), new)| !old.pieces.is_empty() && old.pieces != new.pieces);
+        Some(moved.map(|((id, _), _)| *id).collect())
     }
 }
 

@@ -49,22 +49,18 @@ impl Schedule {
         }
         // A budget of its own: half of it to find the obstacles, a quarter to find options, and the rest to try them.
         let mut work = self.work_to_explain();
-        let given = work.part(work.left() / 2);
-        let mut trying = given;
-        let Some(behind) = self.refused_behind(request, &mut trying) else {
+        let half = work.left() / 2;
+        let Some(behind) = work.within(half, |work| self.refused_behind(request, work)) else {
             return Vec::new();
         };
-        work.spend(trying.done_of(given));
         let deviation_max = limits.phi_max.rounded_down(request.duration);
         let mut options: Vec<(Seconds, Time, Side)> = Vec::new();
         let last = request.ready + request.duration;
         let starts = Interval::new(last - deviation_max, last);
         let end = request.deadline - request.duration;
         let ends = Interval::new(end + 1, end + 1 + deviation_max);
-        let given = work.part(work.left() / 2);
-        let mut looks = given;
-        let slots = self.fixed_slots(behind, request.window(), starts, ends, &mut looks);
-        work.spend(looks.done_of(given));
+        let (half, window) = (work.left() / 2, request.window());
+        let slots = work.within(half, |work| self.fixed_slots(behind, window, starts, ends, work));
         for slot in slots {
             let before = slot.start - request.duration;
             if before >= now && before < request.ready {

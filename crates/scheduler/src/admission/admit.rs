@@ -147,21 +147,20 @@ impl Schedule {
             self.freshen();
         }
         let mut newcomer = newcomer.copied();
-        let given = work.part(OVERLAY + OVERLAY_EACH * waiting);
-        let mut overlay = given;
-        let found = loop {
-            let found = self.attempt(&mut overlay).run(newcomer.as_ref(), *behind, freed);
-            match (found, &mut newcomer) {
-                // Fixqueue: directly behind the one that found no place.
-                (Err(Obstacle::Waiting { key, placed }), Some(newcomer)) => {
-                    *behind = key;
-                    newcomer.not_before = placed;
-                    first_fit.get_or_insert(placed);
+        let found = work.within(OVERLAY + OVERLAY_EACH * waiting, |work| {
+            loop {
+                let found = self.attempt(work).run(newcomer.as_ref(), *behind, freed);
+                match (found, &mut newcomer) {
+                    // Fixqueue: directly behind the one that found no place.
+                    (Err(Obstacle::Waiting { key, placed }), Some(newcomer)) => {
+                        *behind = key;
+                        newcomer.not_before = placed;
+                        first_fit.get_or_insert(placed);
+                    }
+                    (found, _) => return found,
                 }
-                (found, _) => break found,
             }
-        };
-        work.spend(overlay.done_of(given));
+        });
         if !matches!(found, Err(Obstacle::Spent)) || work.is_spent() {
             return found;
         }
@@ -225,11 +224,8 @@ impl Schedule {
             self.memory.clear();
             self.waiting.shift_many(&trial.moved)
         } else {
-            let mut moved = Vec::with_capacity(trial.moved.len());
-            for (h, to) in &trial.moved {
-                moved.extend(self.shift(*h, *to));
-            }
-            moved
+            let each = trial.moved.iter();
+            each.filter_map(|(h, to)| self.shift(*h, *to)).collect()
         };
         if let Some(behind) = behind {
             self.waiting.tighten_behind(behind);
@@ -237,14 +233,12 @@ impl Schedule {
             for (h, _) in &trial.moved {
                 self.waiting.loosen(*h);
             }
-            for of in &moved {
-                if let Some((request, _)) = self.waiting_at(of.id) {
-                    self.waiting.loosen_around(request.slot(of.from));
-                }
-            }
         }
         for of in &moved {
             if let Some((request, _)) = self.waiting_at(of.id) {
+                if behind.is_none() {
+                    self.waiting.loosen_around(request.slot(of.from));
+                }
                 self.check(&request, of.from, of.to);
             }
         }

@@ -5,7 +5,7 @@
 //! [`Schedule::fault`] before a decision is used, and rebuilds the schedule from the store.
 
 use super::{Place, Schedule};
-use crate::request::{Placement, Request};
+use crate::request::Request;
 use crate::slot_tree::SlotError;
 use crate::time::{Interval, Time};
 use std::fmt;
@@ -111,12 +111,6 @@ impl Schedule {
         if let Err(error) = self.tree.release(slot, nodes) {
             self.report(Fault::NotGivenBack { slot, nodes, error });
         }
-    }
-
-    /// Takes out the request that runs under an id until `end`.
-    pub(super) fn take_running(&mut self, end: Time, id: u64) -> Option<Placement> {
-        let placement = self.running.remove(&(end, id));
-        self.must_be(placement)
     }
 
     /// Notes where a request is kept that had no place so far.

@@ -33,23 +33,19 @@ impl Schedule {
         let mut done = false;
         let mut moved: BTreeMap<u64, Move> = BTreeMap::new();
         self.freshen();
-        let given = Work::of(work);
-        let mut work = given;
+        let (given, mut work) = (work, Work::of(work));
         while !work.is_spent() && moved.len() < moves_max {
             let Some(h) = self.waiting.next_to_improve() else {
                 done = true;
                 break;
             };
             work.spend(LOOK);
-            if self
-                .waiting
-                .get(h)
-                .is_some_and(|waiting| may_move(waiting.request.id))
-            {
+            let looked_at = self.waiting.get(h).copied();
+            if let Some(waiting) = looked_at.filter(|of| may_move(of.request.id)) {
                 // Taken out, searched, and placed back.
                 work.spend(3 * SEARCH);
-                let before = self.waiting.get(h).map(Waiting::slot);
-                if let (Some(freed), Some(of)) = (before, self.move_up_alone(h)) {
+                if let Some(of) = self.move_up_alone(h) {
+                    let freed = waiting.slot();
                     self.waiting.loosen(h);
                     self.waiting.loosen_around(freed);
                     // It may have moved before, and the place that it left is free for it again.
@@ -61,7 +57,7 @@ impl Schedule {
         Improved {
             moved: moved.into_values().collect(),
             done,
-            work: work.done_of(given),
+            work: given - work.left(),
         }
     }
 

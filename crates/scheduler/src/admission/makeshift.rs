@@ -56,14 +56,13 @@ impl Attempt<'_> {
     fn make_way(&mut self, request: &Request, start: Time) -> Option<Trial> {
         let slot = request.slot(start);
         let list = self.list;
-        let given = self.work.part(LOOK * LOOKED_AT_MAX);
-        let mut looks = given;
-        let meeting = list.meeting(Key::FIRST, slot, &mut looks);
-        let mut others: Vec<(Seconds, u32)> = meeting
-            .filter(|(_, other)| !other.request.is_rigid())
-            .map(|(handle, other)| (other.request.deadline - other.slot().end, handle))
-            .collect();
-        self.work.spend(looks.done_of(given));
+        let mut others: Vec<(Seconds, u32)> = self.work.within(LOOK * LOOKED_AT_MAX, |work| {
+            let meeting = list.meeting(Key::FIRST, slot, work);
+            let flexible = meeting.filter(|(_, other)| !other.request.is_rigid());
+            flexible
+                .map(|(handle, other)| (other.request.deadline - other.slot().end, handle))
+                .collect()
+        });
         others.sort_unstable_by(|a, b| b.cmp(a));
         let mut trial = Trial::new();
         let mut lifted = Vec::new();

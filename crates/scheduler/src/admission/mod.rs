@@ -72,11 +72,6 @@ impl Fraction {
         }
     }
 
-    /// Whether `part` is at least this fraction of `whole`.
-    pub fn reached(self, part: Seconds, whole: Seconds) -> bool {
-        i128::from(part) * i128::from(self.denominator) >= i128::from(self.numerator) * i128::from(whole)
-    }
-
     /// The least part that reaches this fraction of `whole`; at most `i64::MAX`.
     pub fn rounded_up(self, whole: Seconds) -> Seconds {
         let product = i128::from(self.numerator) * i128::from(whole);
@@ -331,7 +326,10 @@ impl Schedule {
     fn take_out(&mut self, id: u64) -> Option<Interval> {
         let placement = match self.by_id.remove(&id)? {
             Place::Waiting(h) => self.take(h)?.placement(),
-            Place::Running(end) => self.take_running(end, id)?,
+            Place::Running(end) => {
+                let placement = self.running.remove(&(end, id));
+                self.must_be(placement)?
+            }
         };
         let Interval { start, end } = placement.slot;
         let rest = Interval::new(start.max(self.now), end);

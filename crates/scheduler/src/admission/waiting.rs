@@ -182,8 +182,7 @@ impl WaitingList {
             key: self.order.key(request, now),
         };
         self.queue.insert((waiting.key, handle));
-        self.entries[handle as usize] = Some(waiting);
-        self.note(handle, &waiting);
+        self.note(handle, waiting);
         handle
     }
 
@@ -200,10 +199,8 @@ impl WaitingList {
     /// Notes that a request starts at `to`.
     pub(super) fn shift(&mut self, handle: u32, to: Time) -> Option<Move> {
         let old = *self.get(handle)?;
-        let new = Waiting { start: to, ..old };
         self.forget(handle, &old);
-        self.note(handle, &new);
-        self.entries[handle as usize] = Some(new);
+        self.note(handle, Waiting { start: to, ..old });
         Some(old.moved_to(to))
     }
 
@@ -224,14 +221,15 @@ impl WaitingList {
         moved
     }
 
-    fn note(&mut self, handle: u32, waiting: &Waiting) {
+    fn note(&mut self, handle: u32, waiting: Waiting) {
         self.slots.insert(waiting.slot(), handle);
         if let Some(span) = waiting.span() {
             self.spans.insert(span, handle);
         }
-        if let Some(at) = fixed_from(self.fixing, waiting) {
+        if let Some(at) = fixed_from(self.fixing, &waiting) {
             self.fixings.insert((at, handle));
         }
+        self.entries[handle as usize] = Some(waiting);
     }
 
     fn forget(&mut self, handle: u32, waiting: &Waiting) {
@@ -260,8 +258,7 @@ impl WaitingList {
         self.queue.remove(&(old.key, handle));
         self.unmark(handle, old.key);
         self.queue.insert((key, handle));
-        self.note(handle, &new);
-        self.entries[handle as usize] = Some(new);
+        self.note(handle, new);
         Some(new.slot())
     }
 

@@ -52,20 +52,24 @@ impl Work {
         self.left == 0
     }
 
-    /// At most `most` of it; the work done with that is to be [`Work::spend`] here.
+    /// The part of it that is at most `most`.
     pub(crate) fn part(self, most: u64) -> Self {
         Self {
             left: self.left.min(most),
         }
     }
 
+    /// Lets `act` do at most `most` of it, and counts the work that it does.
+    pub(crate) fn within<T>(&mut self, most: u64, act: impl FnOnce(&mut Self) -> T) -> T {
+        let mut part = self.part(most);
+        self.left -= part.left;
+        let result = act(&mut part);
+        self.left += part.left;
+        result
+    }
+
     /// How much is left.
     pub(crate) fn left(self) -> u64 {
         self.left
-    }
-
-    /// The part of `given` that was done when `self` is left of it.
-    pub(crate) fn done_of(self, given: Self) -> u64 {
-        given.left - self.left
     }
 }

@@ -8,7 +8,6 @@ use crate::admission::Schedule;
 use crate::request::Request;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
-use std::cell::Cell;
 
 /// How far a request may be relaxed: by its template, its requester's quota and the provider's horizon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +58,10 @@ impl Relaxation {
     /// The same in steps of `seconds` and of `nodes`, both at least 1: a little more relaxed, so that it still holds and
     /// says less about the plan. `None` where the step leads beyond the bounds.
     pub fn coarsened(self, seconds: Seconds, nodes: u32, bounds: &Bounds) -> Option<Self> {
-        let up = |t: Time| {
-            Time(t.0.div_euclid(seconds) * seconds + if t.0.rem_euclid(seconds) > 0 { seconds } else { 0 })
-        };
-        let down = |t: Time| Time(t.0.div_euclid(seconds) * seconds);
-        let later = |t| Some(up(t)).filter(|t| *t <= bounds.times.end);
-        let earlier = |t| Some(down(t)).filter(|t| *t >= bounds.times.start);
+        let later =
+            |t: Time| Some(Time(-(-t.0).div_euclid(seconds) * seconds)).filter(|t| *t <= bounds.times.end);
+        let earlier =
+            |t: Time| Some(Time(t.0.div_euclid(seconds) * seconds)).filter(|t| *t >= bounds.times.start);
         let fewer = |n: u32| Some(n / nodes * nodes).filter(|n| *n >= bounds.nodes_min.max(1));
         Some(match self {
             Self::Deadline(t) => Self::Deadline(later(t)?),
@@ -86,11 +83,11 @@ impl Relaxation {
 ///
 /// A handful of first fits for the times, and one for each halving of the nodes and of the duration.
 fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
-    let search = Search {
+    let mut search = Search {
         tree,
         request,
         bounds,
-        visits: Cell::new(visits),
+        visits,
     };
     let window = search.within(request.window());
     if search.fits(request.nodes, request.duration, window) {
@@ -142,7 +139,7 @@ struct Search<'a> {
     request: &'a Request,
     bounds: &'a Bounds,
     /// Blocks of the tree that may still be looked at.
-    visits: Cell<u64>,
+    visits: u64,
 }
 
 impl Search<'_> {
@@ -151,51 +148,39 @@ impl Search<'_> {
         Interval::new(window.start.max(times.start), window.end.min(times.end))
     }
 
-    fn fits(&self, nodes: u32, duration: Seconds, window: Interval) -> bool {
-        self.earliest_fit(nodes, duration, window).is_some()
+    fn fits(&mut self, nodes: u32, duration: Seconds, window: Interval) -> bool {
+        let visits = &mut self.visits;
+        (self.tree.earliest_fit_within(nodes, duration, window, visits)).is_some()
     }
 
-    fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
-        let mut visits = self.visits.get();
-        let found = self
-            .tree
-            .earliest_fit_within(nodes, duration, window, &mut visits);
-        self.visits.set(visits);
-        found
+    fn earliest_deadline(&mut self, nodes: u32, window: Interval) -> Option<Time> {
+        let (tree, duration) = (self.tree, self.request.duration);
+        let start = tree.earliest_fit_within(nodes, duration, window, &mut self.visits)?;
+        Some(start + duration)
     }
 
-    fn earliest_deadline(&self, nodes: u32, window: Interval) -> Option<Time> {
-        let start = self.earliest_fit(nodes, self.request.duration, window)?;
-        Some(start + self.request.duration)
-    }
-
-    fn latest_ready(&self, nodes: u32, window: Interval) -> Option<Time> {
-        let mut visits = self.visits.get();
-        let found = self
-            .tree
-            .latest_fit_within(nodes, self.request.duration, window, &mut visits);
-        self.visits.set(visits);
-        found
+    fn latest_ready(&mut self, nodes: u32, window: Interval) -> Option<Time> {
+        let (tree, duration) = (self.tree, self.request.duration);
+        tree.latest_fit_within(nodes, duration, window, &mut self.visits)
     }
 
     /// The most nodes, fewer than asked for, that fit for the asked duration.
-    fn most_nodes(&self, least: u32, window: Interval) -> Option<u32> {
+    fn most_nodes(&mut self, least: u32, window: Interval) -> Option<u32> {
         let most = self.request.nodes.checked_sub(1)?.min(self.tree.capacity());
         let fits = |n: i64| u32::try_from(n).is_ok_and(|n| self.fits(n, self.request.duration, window));
         u32::try_from(largest(least.into(), most.into(), fits)?).ok()
     }
 
     /// The longest duration, shorter than asked for, for which the asked nodes fit.
-    fn longest_duration(&self, window: Interval) -> Option<Seconds> {
+    fn longest_duration(&mut self, window: Interval) -> Option<Seconds> {
         let most = (self.request.duration - 1).min(window.duration());
-        largest(self.bounds.duration_min.max(1), most, |d| {
-            self.fits(self.request.nodes, d, window)
-        })
+        let least = self.bounds.duration_min.max(1);
+        largest(least, most, |d| self.fits(self.request.nodes, d, window))
     }
 }
 
 /// The largest number of `least..=most` that holds, where all below one that holds hold as well.
-fn largest(least: i64, most: i64, holds: impl Fn(i64) -> bool) -> Option<i64> {
+fn largest(least: i64, most: i64, mut holds: impl FnMut(i64) -> bool) -> Option<i64> {
     if least > most || !holds(least) {
         return None;
     }
