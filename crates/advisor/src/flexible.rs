@@ -50,16 +50,12 @@ pub struct Run {
     pub load: u32,
     /// Where the flexible half has longer intervals than the run time: their index in [`PHIS`].
     pub phi: Option<usize>,
-    /// Order of the waiting requests.
-    pub order: Order,
-    /// Percent of the wait after which a flexible request is fixed.
-    pub fixing_percent: Option<u32>,
     /// Whether jobs end before their time.
     pub overestimated: bool,
     /// The users that take alternatives.
     pub takers: Takers,
-    /// Which alternatives there are.
-    pub alternatives: Option<Alternatives>,
+    /// How the provider plans.
+    pub policy: Policy,
 }
 
 impl Run {
@@ -68,11 +64,9 @@ impl Run {
         Self {
             load,
             phi: None,
-            order: Order::Fifo,
-            fixing_percent: None,
             overestimated: false,
             takers: Takers::Nobody,
-            alternatives: None,
+            policy: Policy::of(Order::Fifo),
         }
     }
 
@@ -80,20 +74,23 @@ impl Run {
     pub fn flexible(load: u32, phi: usize, order: Order) -> Self {
         Self {
             phi: Some(phi),
-            order,
+            policy: Policy::of(order),
             ..Self::rigid(load)
         }
     }
 
     /// Rigid requests, in order of deadlines, with alternatives up to `phi` of [`PHIS`].
     pub fn with_alternatives(load: u32, phi: usize, takers: Takers, earlier_only: bool) -> Self {
+        let alternatives = Alternatives {
+            phi_max: Fraction::percent(PHIS[phi]),
+            earlier_only,
+        };
         Self {
-            order: Order::Edf,
             takers,
-            alternatives: Some(Alternatives {
-                phi_max: Fraction::percent(PHIS[phi]),
-                earlier_only,
-            }),
+            policy: Policy {
+                alternatives: Some(alternatives),
+                ..Policy::of(Order::Edf)
+            },
             ..Self::rigid(load)
         }
     }
@@ -158,13 +155,7 @@ pub fn asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
 
 /// Plays a run of a window.
 pub fn play(capacity: u32, window: &Window, draws: &[Draws], run: &Run) -> Outcome {
-    let policy = Policy {
-        order: run.order,
-        portfolio: false,
-        fixing: run.fixing_percent.map(Fraction::percent),
-        alternatives: run.alternatives,
-    };
-    replay(capacity, policy, &asks(window, draws, run))
+    replay(capacity, run.policy, &asks(window, draws, run))
 }
 
 /// Utilisation in percent of the part of time that the submissions of a window take at a load.

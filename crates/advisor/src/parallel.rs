@@ -21,7 +21,9 @@ impl Workers<'_> {
         thread::scope(|scope| {
             for _ in 0..self.threads.clamp(1, items.len().max(1)) {
                 scope.spawn(|| {
-                    while let Some((at, item)) = take(&next, items) {
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(item) = items.get(at) else { break };
                         let result = work(item);
                         if let Ok(mut results) = results.lock() {
                             results.push((at, result));
@@ -36,11 +38,6 @@ impl Workers<'_> {
         results.sort_unstable_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()
     }
-}
-
-fn take<'a, T>(next: &AtomicUsize, items: &'a [T]) -> Option<(usize, &'a T)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    Some((at, items.get(at)?))
 }
 
 #[cfg(test)]

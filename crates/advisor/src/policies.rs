@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, Run, draws, utilisation_percent};
@@ -50,7 +51,7 @@ pub struct Users {
 }
 
 /// The goals of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Goal {
     /// Money.
     Earn,

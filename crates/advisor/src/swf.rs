@@ -18,11 +18,9 @@ const TRACE_BYTES_MAX: u64 = 4 << 30;
 /// Fields of a job's line.
 const FIELDS: usize = 18;
 
-/// A job's line. Fields that the log leaves unknown (−1) are `None`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What is read of a job's line. Fields that the log leaves unknown (−1) are `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// 1: the job's number in the log.
-    pub job: u64,
     /// 2: seconds from the start of the log to its submission.
     pub submit: u64,
     /// 3: seconds from submission to start.
@@ -31,32 +29,14 @@ pub struct Record {
     pub run: Option<u64>,
     /// 5: processors that it had.
     pub processors: Option<u64>,
-    /// 6: mean processor time per processor, in seconds.
-    pub processor_time: Option<f64>,
-    /// 7: mean memory per processor, in kilobytes.
-    pub memory: Option<f64>,
     /// 8: processors that were asked for.
     pub processors_requested: Option<u64>,
     /// 9: seconds that were asked for: the user's estimate.
     pub time_requested: Option<u64>,
-    /// 10: memory per processor that was asked for, in kilobytes.
-    pub memory_requested: Option<f64>,
-    /// 11: 1 completed, 0 failed, 5 cancelled, and 2 to 4 for parts of a job.
-    pub status: Option<u64>,
     /// 12: the user, as a number.
     pub user: Option<u64>,
-    /// 13: the user's group, as a number.
-    pub group: Option<u64>,
     /// 14: the executable, as a number.
     pub executable: Option<u64>,
-    /// 15: the queue, as a number.
-    pub queue: Option<u64>,
-    /// 16: the partition, as a number.
-    pub partition: Option<u64>,
-    /// 17: the job that had to end before this one.
-    pub preceding_job: Option<u64>,
-    /// 18: seconds from the end of that job to this submission.
-    pub think_time: Option<u64>,
 }
 
 /// A line that is neither a comment nor a job.
@@ -69,7 +49,7 @@ pub struct Malformed {
 }
 
 /// A whole log.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The comment lines without their `;`, in order.
     pub header: Vec<String>,
@@ -170,26 +150,24 @@ impl Record {
             .map_err(|fields: Vec<&str>| format!("{} fields, not {FIELDS}", fields.len()))?;
         let whole = |at: usize| count(at, fields[at - 1]);
         let known = |at: usize| whole(at)?.ok_or_else(|| format!("field {at} is unknown"));
-        let real = |at: usize| quantity(at, fields[at - 1]);
+        // A line with a wrong field is no job, also where that field is not read.
+        for at in 1..=FIELDS {
+            match at {
+                1 | 2 => _ = known(at)?,
+                // Processor time and memory.
+                6 | 7 | 10 => quantity(at, fields[at - 1])?,
+                _ => _ = whole(at)?,
+            }
+        }
         Ok(Self {
-            job: known(1)?,
             submit: known(2)?,
             wait: whole(3)?,
             run: whole(4)?,
             processors: whole(5)?,
-            processor_time: real(6)?,
-            memory: real(7)?,
             processors_requested: whole(8)?,
             time_requested: whole(9)?,
-            memory_requested: real(10)?,
-            status: whole(11)?,
             user: whole(12)?,
-            group: whole(13)?,
             executable: whole(14)?,
-            queue: whole(15)?,
-            partition: whole(16)?,
-            preceding_job: whole(17)?,
-            think_time: whole(18)?,
         })
     }
 }
@@ -205,11 +183,10 @@ fn count(at: usize, field: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// A number from 0, or −1 for none.
-fn quantity(at: usize, field: &str) -> Result<Option<f64>, String> {
-    match field.parse() {
-        Ok(-1.0) => Ok(None),
-        Ok(number) if number >= 0.0 && f64::is_finite(number) => Ok(Some(number)),
+/// Whether it is a number from 0, or −1 for none.
+fn quantity(at: usize, field: &str) -> Result<(), String> {
+    match field.parse::<f64>() {
+        Ok(number) if number == -1.0 || (number >= 0.0 && number.is_finite()) => Ok(()),
         _ => Err(format!("field {at} is {field:?}, not a number from 0 or -1")),
     }
 }
@@ -230,36 +207,22 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_kept() {
+    fn the_fields_of_a_job_are_read() {
         let trace = read(LOG);
         assert_eq!(trace.malformed, []);
         let [first, second] = trace.records[..] else {
             panic!("{} jobs", trace.records.len());
         };
         assert_eq!(
-            (first.job, first.submit, first.wait, first.run),
-            (1, 0, Some(10), Some(3600))
-        );
-        assert_eq!(
-            (first.processors, first.processor_time, first.memory),
-            (Some(8), Some(3500.25), None)
+            (first.submit, first.wait, first.run, first.processors),
+            (0, Some(10), Some(3600), Some(8))
         );
         assert_eq!(
             (first.processors_requested, first.time_requested),
             (Some(8), Some(7200))
         );
-        assert_eq!(
-            (first.memory_requested, first.status, first.user),
-            (None, Some(1), Some(5))
-        );
-        assert_eq!(
-            (first.group, first.executable, first.queue, first.partition),
-            (Some(6), Some(7), Some(3), None)
-        );
-        assert_eq!(
-            (second.run, second.preceding_job, second.think_time),
-            (None, Some(1), Some(30))
-        );
+        assert_eq!((first.user, first.executable), (Some(5), Some(7)));
+        assert_eq!((second.run, second.processors), (None, None));
     }
 
     #[test]

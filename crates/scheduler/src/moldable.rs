@@ -46,9 +46,8 @@ impl Law {
             Self::Linear { k, c } => k - c * f64::from(nodes),
             Self::Table(durations) => exact(*durations.get(&nodes)?)?,
             Self::ConstantWork { node_seconds } => {
-                let seconds = node_seconds.checked_div(u64::from(nodes))?
-                    + u64::from(!node_seconds.is_multiple_of(u64::from(nodes)));
-                exact(Seconds::try_from(seconds).ok()?)?
+                // There is at least one node.
+                exact(Seconds::try_from(node_seconds.div_ceil(nodes.into())).ok()?)?
             }
         };
         possible(seconds).then_some(seconds)

@@ -2,7 +2,6 @@
 
 use super::{Resource, bits};
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,8 +17,6 @@ pub enum Attribute {
 pub enum Requirement {
     /// The named attribute has this value.
     Is(String, Attribute),
-    /// The named attribute is at least this number.
-    AtLeast(String, i64),
     /// The named attribute is a number within one of these bounds, each from the first to the second.
     Within(String, Vec<(i64, i64)>),
 }
@@ -29,9 +26,6 @@ impl Requirement {
     pub fn holds(&self, attributes: &BTreeMap<String, Attribute>) -> bool {
         match self {
             Self::Is(name, value) => attributes.get(name) == Some(value),
-            Self::AtLeast(name, least) => {
-                matches!(attributes.get(name), Some(Attribute::Number(number)) if number >= least)
-            }
             Self::Within(name, bounds) => match attributes.get(name) {
                 Some(Attribute::Number(number)) => bounds
                     .iter()
@@ -78,27 +72,17 @@ impl Catalogue {
             let mut add = |set: &Vec<u64>| meeting.iter_mut().zip(set).for_each(|(m, s)| *m |= s);
             match requirement {
                 Requirement::Is(name, value) => {
-                    if let Some(set) = self.having.get(name).and_then(|values| values.get(value)) {
+                    let values = self.having.get(name);
+                    if let Some(set) = values.and_then(|values| values.get(value)) {
                         add(set);
                     }
                 }
-                Requirement::AtLeast(name, least) => {
-                    let from = Bound::Included(Attribute::Number(*least));
-                    // Numbers order after words, so that the rest of the map is all numbers of at least this size.
-                    let values = self.having.get(name).into_iter();
-                    values
-                        .flat_map(|values| values.range((from.clone(), Bound::Unbounded)))
-                        .for_each(|(_, set)| add(set));
-                }
                 Requirement::Within(name, bounds) => {
-                    let Some(values) = self.having.get(name) else {
-                        matching.fill(0);
-                        break;
-                    };
                     for (least, most) in bounds.iter().filter(|(least, most)| least <= most) {
-                        values
-                            .range(Attribute::Number(*least)..=Attribute::Number(*most))
-                            .for_each(|(_, set)| add(set));
+                        let numbers = Attribute::Number(*least)..=Attribute::Number(*most);
+                        let values = self.having.get(name).into_iter();
+                        let sets = values.flat_map(|values| values.range(numbers.clone()));
+                        sets.for_each(|(_, set)| add(set));
                     }
                 }
             }

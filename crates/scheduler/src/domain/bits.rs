@@ -30,3 +30,13 @@ pub(super) fn first(range: Range<usize>, word: impl Fn(usize) -> u64) -> Option<
     }
     None
 }
+
+/// All numbers in `range` of which `word` has the bit.
+pub(super) fn all(range: Range<usize>, word: impl Fn(usize) -> u64) -> impl Iterator<Item = usize> {
+    let mut rest = range;
+    std::iter::from_fn(move || {
+        let found = first(rest.clone(), &word)?;
+        rest.start = found + 1;
+        Some(found)
+    })
+}

@@ -12,6 +12,7 @@ use super::{Planned, bits};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Stretches of the planned time: at a horizon of three months each is a few hours, about as long as a job.
 const STRETCHES: usize = 256;
@@ -95,10 +96,8 @@ impl Index {
     /// The seconds of a stretch; after the last one comes a stretch without end.
     pub(super) fn seconds(&self, stretch: usize) -> Interval {
         // There are few stretches.
-        let start = self.begin
-            + self
-                .width
-                .saturating_mul(i64::try_from(stretch).unwrap_or(i64::MAX));
+        let before = i64::try_from(stretch).unwrap_or(i64::MAX);
+        let start = self.begin + self.width.saturating_mul(before);
         if stretch < self.stretches.len() {
             Interval::of(start, self.width)
         } else {
@@ -112,10 +111,15 @@ impl Index {
         if size >= self.sizes {
             return None;
         }
-        let stretch = self.stretches.get(stretch)?;
+        let row = self.row(duration_class(duration), size);
+        Some(&self.stretches.get(stretch)?.sets[row])
+    }
+
+    /// Where the set of a duration class and a size class is in the sets of a stretch.
+    fn row(&self, class: usize, size: usize) -> Range<usize> {
         let words = bits::words(self.resources);
-        let at = (duration_class(duration) * self.sizes + size) * words;
-        Some(&stretch.sets[at..at + words])
+        let from = (class * self.sizes + size) * words;
+        from..from + words
     }
 
     /// Takes note that the free nodes of a resource may be others in `changed`.
@@ -198,13 +202,11 @@ impl Index {
 
     /// Adds the next size class to those of a resource.
     fn raise(&mut self, stretch: usize, class: usize, size: usize, number: usize) {
-        let Stretch { sets, levels } = &mut self.stretches[stretch];
-        let level = &mut levels[class * self.resources + number];
-        if usize::from(*level) == size {
-            *level += 1;
-            let words = bits::words(self.resources);
-            let from = (class * self.sizes + size) * words;
-            bits::put(&mut sets[from..from + words], number, true);
+        if self.level(stretch, class, number) == size {
+            let row = self.row(class, size);
+            let Stretch { sets, levels } = &mut self.stretches[stretch];
+            levels[class * self.resources + number] += 1;
+            bits::put(&mut sets[row], number, true);
         }
     }
 
@@ -223,13 +225,12 @@ impl Index {
                 level -= 1;
             }
         }
-        let words = bits::words(self.resources);
-        let Stretch { sets, levels } = &mut self.stretches[stretch];
         // There are at most 57 size classes below 2²⁹ nodes.
-        levels[class * self.resources + number] = u8::try_from(level).unwrap_or(u8::MAX);
+        let kept = u8::try_from(level).unwrap_or(u8::MAX);
+        self.stretches[stretch].levels[class * self.resources + number] = kept;
         for size in level.min(old)..level.max(old) {
-            let from = (class * self.sizes + size) * words;
-            bits::put(&mut sets[from..from + words], number, level > old);
+            let row = self.row(class, size);
+            bits::put(&mut self.stretches[stretch].sets[row], number, level > old);
         }
     }
 

@@ -54,15 +54,10 @@ impl<P: Planned> Domain<P> {
     /// rate, fastest first. A look at each resource that matches.
     pub fn able(&self, task: &Task) -> Vec<u64> {
         let open = self.open(task);
-        let mut able = Vec::new();
-        let mut next = 0;
-        while let Some(number) = bits::first(next..self.resources.len(), |w| open[w]) {
-            next = number + 1;
-            if self.plans[number].plan().capacity() >= task.nodes {
-                able.push(self.resources[number].id);
-            }
-        }
-        able
+        bits::all(0..self.resources.len(), |w| open[w])
+            .filter(|number| self.plans[*number].plan().capacity() >= task.nodes)
+            .map(|number| self.resources[number].id)
+            .collect()
     }
 
     /// The set of the resources that match and are not excepted.
@@ -92,14 +87,8 @@ impl<P: Planned> Domain<P> {
         let first = self.index.stretch(decision.window.start);
         let last = self.index.stretch(decision.window.end - 1);
         match objective {
-            Objective::EarliestCompletion => {
-                (first..=last).all(|stretch| self.pass(&mut decision, stretch));
-            }
-            Objective::LatestStart => {
-                (first..=last)
-                    .rev()
-                    .all(|stretch| self.pass(&mut decision, stretch));
-            }
+            Objective::EarliestCompletion => _ = (first..=last).all(|at| self.pass(&mut decision, at)),
+            Objective::LatestStart => _ = (first..=last).rev().all(|at| self.pass(&mut decision, at)),
             Objective::Cheapest => self.by_cost(&mut decision, first..=last),
         }
         decision.best.ok_or(Reason::NoCapacityInWindow)
@@ -114,9 +103,7 @@ impl<P: Planned> Domain<P> {
         let mut reason = Reason::ResourceNotOffered;
         for kind in &self.kinds {
             let duration = decision.duration(kind);
-            let mut next = kind.members.start;
-            while let Some(number) = bits::first(next..kind.members.end, |w| decision.open[w]) {
-                next = number + 1;
+            for number in bits::all(kind.members.clone(), |w| decision.open[w]) {
                 if self.plans[number].plan().capacity() < task.nodes {
                     if reason == Reason::ResourceNotOffered {
                         reason = Reason::SizeExceedsCapacity;
@@ -220,20 +207,24 @@ impl<P: Planned> Domain<P> {
 /// A placement with its rank.
 pub(super) fn candidate(objective: Objective, task: &Task, resource: &Resource, slot: Interval) -> Candidate {
     let cost = cost(resource.price, task.nodes, slot.duration());
+    Candidate {
+        resource: resource.id,
+        slot,
+        cost: cost.unsigned_abs(),
+        rank: rank(objective, slot, cost, resource.id),
+    }
+}
+
+fn rank(objective: Objective, slot: Interval, cost: i128, resource: u64) -> Rank {
     let objective = match objective {
         Objective::EarliestCompletion => i128::from(slot.end.seconds()),
         Objective::Cheapest => cost,
         Objective::LatestStart => -i128::from(slot.start.seconds()),
     };
-    Candidate {
-        resource: resource.id,
-        slot,
-        cost: cost.unsigned_abs(),
-        rank: Rank {
-            objective,
-            completion: slot.end,
-            resource: resource.id,
-        },
+    Rank {
+        objective,
+        completion: slot.end,
+        resource,
     }
 }
 
@@ -259,20 +250,12 @@ impl Decision<'_> {
         if earliest > latest {
             return None;
         }
-        let completion = match self.objective {
-            Objective::LatestStart => latest + duration,
-            _ => earliest + duration,
+        let start = match self.objective {
+            Objective::LatestStart => latest,
+            _ => earliest,
         };
-        let objective = match self.objective {
-            Objective::EarliestCompletion => i128::from(completion.seconds()),
-            Objective::Cheapest => cost(kind.price, self.task.nodes, duration),
-            Objective::LatestStart => -i128::from(latest.seconds()),
-        };
-        Some(Rank {
-            objective,
-            completion,
-            resource: 0,
-        })
+        let cost = cost(kind.price, self.task.nodes, duration);
+        Some(rank(self.objective, Interval::of(start, duration), cost, 0))
     }
 
     /// Whether nothing within `bound` can beat the best so far, even with the lowest id.
@@ -284,10 +267,10 @@ impl Decision<'_> {
 
     /// The cost of the work on `kind` before its duration is rounded up to whole seconds, which could change the order.
     fn least_cost(&self, kind: &Kind) -> i128 {
-        if self.meaning == Meaning::Contract {
-            return cost(kind.price, self.task.nodes, self.task.work);
-        }
         let work = cost(kind.price, self.task.nodes, self.task.work);
+        if self.meaning == Meaning::Contract {
+            return work;
+        }
         let rate = i128::from(kind.rate.millionths());
         let reference = i128::from(Rate::REFERENCE.millionths());
         let whole = (work / rate).saturating_mul(reference);

@@ -66,7 +66,6 @@ impl<O: Order> Tree<O> {
 
     /// Removes an idle period that is there.
     pub(super) fn remove(&mut self, period: &IdlePeriod, visited: &mut u64) {
-        debug_assert!(self.has(period), "only an inserted period is removed");
         if self.is_black(self.child(self.root, LEFT)) && self.is_black(self.child(self.root, RIGHT)) {
             self.paint(self.root, true);
         }
@@ -74,18 +73,6 @@ impl<O: Order> Tree<O> {
         if self.root != NIL {
             self.paint(self.root, false);
         }
-    }
-
-    fn has(&self, period: &IdlePeriod) -> bool {
-        let (key, mut x) = (O::key(period), self.root);
-        while x != NIL {
-            let node = self.node(x);
-            if O::key(&node.period) == key {
-                return true;
-            }
-            x = node.child[usize::from(O::key(&node.period) < key)];
-        }
-        false
     }
 
     fn insert_below(&mut self, x: u32, period: IdlePeriod, visited: &mut u64) -> u32 {
@@ -99,7 +86,7 @@ impl<O: Order> Tree<O> {
         self.balance(x)
     }
 
-    fn remove_below(&mut self, mut x: u32, key: O::Key, visited: &mut u64) -> u32 {
+    fn remove_below(&mut self, mut x: u32, mut key: O::Key, visited: &mut u64) -> u32 {
         *visited += 1;
         if key < O::key(&self.node(x).period) {
             if self.lacks_red(x, LEFT) {
@@ -121,30 +108,19 @@ impl<O: Order> Tree<O> {
             x = self.borrow_right(x);
         }
         let right = self.child(x, RIGHT);
-        let below = if key == O::key(&self.node(x).period) {
-            let (below, next) = self.remove_first(right, visited);
-            self.nodes[x as usize].period = next;
-            below
-        } else {
-            self.remove_below(right, key, visited)
-        };
+        if key == O::key(&self.node(x).period) {
+            // The next idle period takes its place.
+            let mut next = right;
+            while self.child(next, LEFT) != NIL {
+                next = self.child(next, LEFT);
+            }
+            let period = self.node(next).period;
+            self.nodes[x as usize].period = period;
+            key = O::key(&period);
+        }
+        let below = self.remove_below(right, key, visited);
         self.nodes[x as usize].child[RIGHT] = below;
         self.balance(x)
-    }
-
-    /// Removes the first idle period of a subtree; returns the rest and it.
-    fn remove_first(&mut self, mut x: u32, visited: &mut u64) -> (u32, IdlePeriod) {
-        *visited += 1;
-        if self.child(x, LEFT) == NIL {
-            self.vacant.push(x);
-            return (NIL, self.node(x).period);
-        }
-        if self.lacks_red(x, LEFT) {
-            x = self.borrow_left(x);
-        }
-        let (below, first) = self.remove_first(self.child(x, LEFT), visited);
-        self.nodes[x as usize].child[LEFT] = below;
-        (self.balance(x), first)
     }
 
     /// Whether a removal must not go down that side yet: it would meet two black links in a row.

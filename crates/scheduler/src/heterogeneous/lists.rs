@@ -5,76 +5,55 @@
 
 use super::{Demand, IdlePeriod, Search};
 
-/// FF-HU: one list of all idle periods, for all rates of servers. O(n) for each operation.
+/// Lists of idle periods, each with its class, searched in turn. O(n) for each operation.
 #[derive(Debug, Clone, Default)]
-pub struct FirstFitUnaware {
-    list: Vec<(usize, IdlePeriod)>,
+pub struct FirstFit<const AWARE: bool> {
+    lists: Vec<Vec<(usize, IdlePeriod)>>,
 }
 
-impl Search for FirstFitUnaware {
-    fn open(&mut self, _classes: usize) {}
+/// FF-HU: one list of all idle periods, for all rates of servers.
+pub type FirstFitUnaware = FirstFit<false>;
 
-    fn insert(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
-        let at = self.list.partition_point(|(_, p)| p.key() < period.key());
-        *updated += (self.list.len() - at) as u64 + 1;
-        self.list.insert(at, (class, period));
-    }
+/// FF-HA: a list for each rate, searched slowest first.
+pub type FirstFitAware = FirstFit<true>;
 
-    fn remove(&mut self, _class: usize, period: IdlePeriod, updated: &mut u64) {
-        let at = self.list.partition_point(|(_, p)| p.key() < period.key());
-        *updated += (self.list.len() - at) as u64;
-        self.list.remove(at);
-    }
-
-    fn find(&self, demands: &[Option<Demand>], searched: &mut u64) -> Option<IdlePeriod> {
-        let latest = demands.iter().flatten().map(|demand| demand.latest).max()?;
-        for (class, period) in &self.list {
-            *searched += 1;
-            if period.start > latest {
-                return None;
-            }
-            if demands[*class].is_some_and(|demand| demand.start_in(*period).is_some()) {
-                return Some(*period);
-            }
-        }
-        None
+impl<const AWARE: bool> FirstFit<AWARE> {
+    /// The list of a class, and the place of an idle period in it.
+    fn place(&mut self, class: usize, period: IdlePeriod) -> (&mut Vec<(usize, IdlePeriod)>, usize) {
+        let list = &mut self.lists[if AWARE { class } else { 0 }];
+        let at = list.partition_point(|(_, p)| p.key() < period.key());
+        (list, at)
     }
 }
 
-/// FF-HA: a list for each rate, searched slowest first. O(n) for each operation.
-#[derive(Debug, Clone, Default)]
-pub struct FirstFitAware {
-    lists: Vec<Vec<IdlePeriod>>,
-}
-
-impl Search for FirstFitAware {
+impl<const AWARE: bool> Search for FirstFit<AWARE> {
     fn open(&mut self, classes: usize) {
-        self.lists.resize(classes, Vec::new());
+        self.lists.resize(if AWARE { classes } else { 1 }, Vec::new());
     }
 
     fn insert(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
-        let list = &mut self.lists[class];
-        let at = list.partition_point(|p| p.key() < period.key());
+        let (list, at) = self.place(class, period);
         *updated += (list.len() - at) as u64 + 1;
-        list.insert(at, period);
+        list.insert(at, (class, period));
     }
 
     fn remove(&mut self, class: usize, period: IdlePeriod, updated: &mut u64) {
-        let list = &mut self.lists[class];
-        let at = list.partition_point(|p| p.key() < period.key());
+        let (list, at) = self.place(class, period);
         *updated += (list.len() - at) as u64;
         list.remove(at);
     }
 
     fn find(&self, demands: &[Option<Demand>], searched: &mut u64) -> Option<IdlePeriod> {
-        for (list, demand) in self.lists.iter().zip(demands) {
-            let Some(demand) = demand else { continue };
-            for period in list {
+        let of_lists = demands.chunks(if AWARE { 1 } else { demands.len().max(1) });
+        for (list, demands_of_list) in self.lists.iter().zip(of_lists) {
+            let latest = demands_of_list.iter().flatten().map(|demand| demand.latest).max();
+            let Some(latest) = latest else { continue };
+            for (class, period) in list {
                 *searched += 1;
-                if period.start > demand.latest {
+                if period.start > latest {
                     break;
                 }
-                if demand.start_in(*period).is_some() {
+                if demands[*class].is_some_and(|demand| demand.start_in(*period).is_some()) {
                     return Some(*period);
                 }
             }

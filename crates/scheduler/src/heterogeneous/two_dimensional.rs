@@ -147,27 +147,20 @@ impl Primal {
 
     fn insert(&mut self, period: IdlePeriod, updated: &mut u64) {
         *updated += 1;
-        let heavy = match self {
-            Self::Leaf(_) => true,
-            Self::Inner(inner) => {
-                let side = usize::from(inner.border <= period.key());
-                lopsided(inner.child[side].size() + 1, inner.size + 1)
-            }
-        };
-        if heavy {
-            let mut periods = Vec::with_capacity(self.size() + 1);
-            self.leaves(&mut periods);
-            let at = periods.partition_point(|p| p.key() < period.key());
-            periods.insert(at, period);
-            *self = Self::build(&periods, updated);
-            return;
-        }
         if let Self::Inner(inner) = self {
-            inner.size += 1;
-            inner.dual.insert(period, updated);
             let side = usize::from(inner.border <= period.key());
-            inner.child[side].insert(period, updated);
+            if !lopsided(inner.child[side].size() + 1, inner.size + 1) {
+                inner.size += 1;
+                inner.dual.insert(period, updated);
+                inner.child[side].insert(period, updated);
+                return;
+            }
         }
+        let mut periods = Vec::with_capacity(self.size() + 1);
+        self.leaves(&mut periods);
+        let at = periods.partition_point(|p| p.key() < period.key());
+        periods.insert(at, period);
+        *self = Self::build(&periods, updated);
     }
 
     /// Removes one of at least two idle periods.

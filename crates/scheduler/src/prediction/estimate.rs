@@ -184,34 +184,34 @@ impl Estimate {
 impl Evidence<'_> {
     /// The execution time before any correction, from the best source that there is.
     fn base(&self) -> (Step, f64) {
-        let here = || {
-            let known = |run: &Seconds| real(*run);
-            let (over, stopped) = (self.here, self.stopped_here);
-            let seconds = stopped::mean(over.iter().map(known), stopped.iter().map(known))?;
-            Some((false, over.len(), stopped.len(), seconds))
-        };
-        let elsewhere = || {
-            let of = |rate: Rate| f64::from(rate.millionths());
-            let scaled = |(run, rate): &(Seconds, Rate)| real(*run) * of(*rate) / of(self.rate);
-            let (over, stopped) = (self.anywhere, self.stopped_anywhere);
-            let seconds = stopped::mean(over.iter().map(scaled), stopped.iter().map(scaled))?;
-            Some((true, over.len(), stopped.len(), seconds))
-        };
-        if let Some((elsewhere, over, stopped, seconds)) = here().or_else(elsewhere) {
+        let mean = |elsewhere, over: Vec<f64>, stopped: Vec<f64>| {
+            let (runs, of_them) = (over.len() + stopped.len(), stopped.len());
+            let seconds = stopped::mean(over, stopped)?;
             let mean = Step::Mean {
                 elsewhere,
-                runs: over + stopped,
-                stopped,
+                runs,
+                stopped: of_them,
                 seconds,
             };
-            return (mean, seconds);
-        }
-        if let Some(requested) = self.requested {
-            let seconds = real(requested);
-            return (Step::Requested { seconds }, seconds);
-        }
-        let seconds = real(self.default);
-        (Step::Default { seconds }, seconds)
+            Some((mean, seconds))
+        };
+        let lengths = |runs: &[Seconds]| runs.iter().map(|run| real(*run)).collect();
+        let of = |rate: Rate| f64::from(rate.millionths());
+        let scaled = |runs: &[(Seconds, Rate)]| {
+            let scaled = runs
+                .iter()
+                .map(|(run, rate)| real(*run) * of(*rate) / of(self.rate));
+            scaled.collect()
+        };
+        mean(false, lengths(self.here), lengths(self.stopped_here))
+            .or_else(|| mean(true, scaled(self.anywhere), scaled(self.stopped_anywhere)))
+            .unwrap_or_else(|| match self.requested.map(real) {
+                Some(seconds) => (Step::Requested { seconds }, seconds),
+                None => {
+                    let seconds = real(self.default);
+                    (Step::Default { seconds }, seconds)
+                }
+            })
     }
 }
 
@@ -249,7 +249,10 @@ impl fmt::Display for Step {
                 } else {
                     "this resource"
                 };
-                let stopped = Stopped(*stopped);
+                let stopped = match stopped {
+                    0 => String::new(),
+                    stopped => format!(" ({stopped} stopped, counted as what took longer)"),
+                };
                 write!(f, "mean of {runs} executions on {place}{stopped}: {seconds:.1} s")
             }
             Self::Requested { seconds } => write!(f, "the requester's own duration: {seconds:.1} s"),
@@ -277,18 +280,6 @@ impl fmt::Display for Step {
             Self::Prolog(transfer) => write!(f, "+ {transfer} to bring the input"),
             Self::Epilog(transfer) => write!(f, "+ {transfer} to take the output away"),
             Self::Completion { seconds } => write!(f, "completion {seconds} s after the start"),
-        }
-    }
-}
-
-/// The words of a mean about its executions that were stopped.
-struct Stopped(usize);
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            0 => Ok(()),
-            stopped => write!(f, " ({stopped} stopped, counted as what took longer)"),
         }
     }
 }

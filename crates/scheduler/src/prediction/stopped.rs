@@ -9,17 +9,15 @@ use super::count;
 
 /// The mean, in the unit of the run times. A stopped run without a known longer one counts with its own length, which is the
 /// least that it can be. `None` of none at all. Takes n log n steps where any was stopped, else n.
-pub(super) fn mean(over: impl Iterator<Item = f64>, stopped: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut stopped = stopped.peekable();
-    if stopped.peek().is_none() {
-        let (sum, runs) = over.fold((0.0, 0), |(sum, runs), run| (sum + run, runs + 1));
-        return (runs > 0).then(|| sum / count(runs));
+pub(super) fn mean(over: Vec<f64>, stopped: Vec<f64>) -> Option<f64> {
+    let all = over.len() + stopped.len();
+    if stopped.is_empty() {
+        return (all > 0).then(|| over.into_iter().sum::<f64>() / count(all));
     }
-    let mut runs: Vec<(f64, bool)> = over.map(|run| (run, false)).collect();
-    runs.extend(stopped.map(|run| (run, true)));
+    let over = over.into_iter().map(|run| (run, false));
+    let mut runs: Vec<(f64, bool)> = over.chain(stopped.into_iter().map(|run| (run, true))).collect();
     // Of equal ones the completed runs come first: a run that was stopped there would have taken longer than they did.
     runs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let all = runs.len();
     let (mut sum, mut weight) = (0.0, 1.0);
     for (at, (run, stopped)) in runs.into_iter().enumerate() {
         let longer = all - at - 1;

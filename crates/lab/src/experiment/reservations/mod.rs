@@ -3,7 +3,7 @@
 pub(super) mod alternatives;
 mod gains;
 
-use scheduler::Order;
+use scheduler::{Fraction, Order};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
@@ -279,9 +279,10 @@ pub(super) fn overestimates(setup: &Setup) -> Report {
 
 pub(super) fn fixing(setup: &Setup) -> Report {
     const PARTS: [Option<u32>; 5] = [Some(0), Some(25), Some(50), Some(75), None];
-    let runs = PARTS.map(|fixing_percent| Run {
-        fixing_percent,
-        ..Run::flexible(125, 2, Order::Edf)
+    let runs = PARTS.map(|part| {
+        let mut run = Run::flexible(125, 2, Order::Edf);
+        run.policy.fixing = part.map(Fraction::percent);
+        run
     });
     let columns = columns(setup, &runs);
     let base = &columns[0].utilisation;
