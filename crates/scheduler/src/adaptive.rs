@@ -12,7 +12,6 @@ use crate::refusal::Reason;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// The most searches of the plan to place one request once. At about a microsecond each this bounds the time that one requester
 /// can make all others wait.
@@ -27,34 +26,13 @@ pub struct Request {
     preemption: Preemption,
 }
 
-/// Sizes and cuts together allow too many combinations: placing the request could take more than [`SEARCHES_MAX`] searches. One
-/// of them should be coarser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooManySearches;
-
-impl fmt::Display for TooManySearches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sizes and cuts allow more than {SEARCHES_MAX} searches")
-    }
-}
-
-impl std::error::Error for TooManySearches {}
-
 impl Request {
-    /// Number `id` of the submissions, for a place inside `window` (from the ready time T^r up to the deadline D).
-    ///
-    /// # Errors
-    /// [`TooManySearches`].
-    pub fn new(
-        id: u64,
-        window: Interval,
-        shapes: Shapes,
-        preemption: Preemption,
-    ) -> Result<Self, TooManySearches> {
-        if preemption.searches_max(shapes.len()) > SEARCHES_MAX {
-            return Err(TooManySearches);
-        }
-        Ok(Self {
+    /// Number `id` of the submissions, for a place inside `window` (from the ready time T^r up to the deadline D). `None` where
+    /// sizes and cuts together allow too many combinations: placing the request could take more than [`SEARCHES_MAX`] searches.
+    /// One of them should be coarser.
+    pub fn new(id: u64, window: Interval, shapes: Shapes, preemption: Preemption) -> Option<Self> {
+        let is_possible = preemption.searches_max(shapes.len()) <= SEARCHES_MAX;
+        is_possible.then_some(Self {
             id,
             window,
             shapes,

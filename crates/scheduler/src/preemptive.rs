@@ -8,7 +8,6 @@
 use crate::moldable::{Choice, Shapes, WHOLE_PPM, covering, cut, part};
 use crate::slot_tree::SlotTree;
 use crate::time::Interval;
-use std::fmt;
 
 /// The most parts into which work can be cut. Cutting finer than a hundredth would cost more searches than it fills gaps.
 pub const PARTS_MAX: u32 = 100;
@@ -35,29 +34,6 @@ pub enum Rounding {
     Up,
 }
 
-/// Why a request's pieces cannot be planned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PreemptionError {
-    /// At least one piece must be possible.
-    NoPiece,
-    /// The interval is not above zero and up to the whole, or makes more than [`PARTS_MAX`] parts.
-    Interval,
-}
-
-impl fmt::Display for PreemptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoPiece => f.write_str("no piece is allowed"),
-            Self::Interval => write!(
-                f,
-                "the interval must cut the work into at least 1 and at most {PARTS_MAX} parts"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PreemptionError {}
-
 /// A part of a request's work, without a break on one number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
@@ -79,18 +55,11 @@ impl Preemption {
     };
 
     /// At most `pieces_max` pieces (N; `u32::MAX` for any number), cut at multiples of `interval_ppm` millionths of the
-    /// work (I), each with its own number of nodes where `independent` (M), else all with the same.
-    ///
-    /// # Errors
-    /// See [`PreemptionError`].
-    pub fn new(pieces_max: u32, interval_ppm: u32, independent: bool) -> Result<Self, PreemptionError> {
-        if pieces_max == 0 {
-            return Err(PreemptionError::NoPiece);
-        }
-        if interval_ppm > WHOLE_PPM || WHOLE_PPM > interval_ppm.saturating_mul(PARTS_MAX) {
-            return Err(PreemptionError::Interval);
-        }
-        Ok(Self {
+    /// work (I), each with its own number of nodes where `independent` (M), else all with the same. `None` for no piece, and for
+    /// an interval that is not above zero and up to the whole, or makes more than [`PARTS_MAX`] parts.
+    pub fn new(pieces_max: u32, interval_ppm: u32, independent: bool) -> Option<Self> {
+        let cuts = interval_ppm <= WHOLE_PPM && WHOLE_PPM <= interval_ppm.saturating_mul(PARTS_MAX);
+        (pieces_max > 0 && cuts).then_some(Self {
             pieces_max,
             interval_ppm,
             independent,

@@ -40,14 +40,13 @@ impl Schedule {
     /// The key behind which algorithm 1 tries `request` last, as far as it comes with the work that may be done; `None` where it
     /// lets it in. Changes nothing.
     pub(crate) fn refused_behind(&mut self, request: &Request, work: &mut Work) -> Option<Key> {
-        let mut behind = self.key(request);
-        let newcomer = self.newcomer(request, work);
-        match self.admit_by_order(&newcomer, &mut behind, work) {
+        let mut newcomer = self.newcomer(request, work);
+        match self.admit_by_order(&mut newcomer, work) {
             Ok(admitted) => {
                 self.take_back(admitted);
                 None
             }
-            Err(_) => Some(behind),
+            Err(_) => Some(newcomer.behind),
         }
     }
 
@@ -59,9 +58,8 @@ impl Schedule {
         if self.tree.min_free(request.window()) >= request.nodes {
             return true;
         }
-        let newcomer = Newcomer::new(request, None, self.now);
-        let mut behind = self.key(request);
-        let admitted = self.admit_by_order(&newcomer, &mut behind, work);
+        let mut newcomer = self.newcomer_standing(request, None);
+        let admitted = self.admit_by_order(&mut newcomer, work);
         admitted.map(|admitted| self.take_back(admitted)).is_ok()
     }
 
@@ -95,10 +93,8 @@ impl Schedule {
     /// # Errors
     /// Where it has no place, or none was found with the work that may be done.
     pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<Admitted, NoPlace> {
-        let mut behind = self.key(request);
-        let newcomer = self.newcomer(request, work);
-        let found = self.admit_by_order(&newcomer, &mut behind, work);
-        let found = match found {
+        let mut newcomer = self.newcomer(request, work);
+        let found = match self.admit_by_order(&mut newcomer, work) {
             Err(Obstacle::Spent) => {
                 self.cut_short += 1;
                 let mut work = Work::of(MAKESHIFT);
@@ -112,30 +108,22 @@ impl Schedule {
         found.ok_or(NoPlace { cut_short })
     }
 
-    /// The same without a makeshift: `behind` is where it is tried first, and then last.
-    pub(super) fn admit_by_order(
-        &mut self,
-        newcomer: &Newcomer,
-        behind: &mut Key,
-        work: &mut Work,
-    ) -> Result<Admitted, Obstacle> {
-        let mut first_fit = None;
-        let trial = self.replace_behind(Some(newcomer), behind, None, &mut first_fit, work)?;
+    /// The same without a makeshift.
+    fn admit_by_order(&mut self, newcomer: &mut Newcomer, work: &mut Work) -> Result<Admitted, Obstacle> {
+        let trial = self.place_again(Some(newcomer), None, work)?;
         Ok(Admitted {
-            at_first_fit: first_fit.is_none_or(|start| start == trial.start),
-            behind: Some(*behind),
+            at_first_fit: newcomer.first_fit.is_none_or(|start| start == trial.start),
+            behind: Some(newcomer.behind),
             trial,
         })
     }
 
-    /// A newcomer and everything behind a key placed again: first only the requests that changes can reach, and where that is too
-    /// much all of them.
-    pub(super) fn replace_behind(
+    /// A newcomer and everything behind it, or without one everything, placed again: first only the requests that changes can
+    /// reach, and where that is too much all of them.
+    fn place_again(
         &mut self,
-        newcomer: Option<&Newcomer>,
-        behind: &mut Key,
+        mut newcomer: Option<&mut Newcomer>,
         freed: Option<Interval>,
-        first_fit: &mut Option<Time>,
         work: &mut Work,
     ) -> Result<Trial, Obstacle> {
         let waiting = self.waiting.len() as u64;
@@ -146,16 +134,12 @@ impl Schedule {
             }
             self.freshen();
         }
-        let mut newcomer = newcomer.copied();
         let found = work.within(OVERLAY + OVERLAY_EACH * waiting, |work| {
             loop {
-                let found = self.attempt(work).run(newcomer.as_ref(), *behind, freed);
-                match (found, &mut newcomer) {
-                    // Fixqueue: directly behind the one that found no place.
+                let found = self.attempt(work).run(newcomer.as_deref(), freed);
+                match (found, newcomer.as_deref_mut()) {
                     (Err(Obstacle::Waiting { key, placed }), Some(newcomer)) => {
-                        *behind = key;
-                        newcomer.not_before = placed;
-                        first_fit.get_or_insert(placed);
+                        newcomer.go_behind(key, placed);
                     }
                     (found, _) => return found,
                 }
@@ -164,24 +148,27 @@ impl Schedule {
         if !matches!(found, Err(Obstacle::Spent)) || work.is_spent() {
             return found;
         }
-        let found = self
-            .attempt(work)
-            .run_lifted(newcomer.as_ref(), behind, first_fit);
+        let found = self.attempt(work).run_lifted(newcomer);
         if matches!(found, Err(Obstacle::Spent)) {
             *work = Work::of(0);
         }
         found
     }
 
-    /// The place of a request in the queue.
-    pub(super) fn key(&self, request: &Request) -> Key {
-        self.waiting.order().key(request, self.now)
-    }
-
     /// A request that is to be accepted, with the place where it fits as the plan stands.
     pub(super) fn newcomer(&mut self, request: &Request, work: &mut Work) -> Newcomer {
         let standing = self.attempt(work).standing_fit(request);
-        Newcomer::new(request, standing, self.now)
+        self.newcomer_standing(request, standing)
+    }
+
+    fn newcomer_standing(&self, request: &Request, standing: Option<Time>) -> Newcomer {
+        Newcomer {
+            request: *request,
+            standing,
+            behind: self.waiting.order().key(request, self.now),
+            not_before: request.window_at(self.now).start,
+            first_fit: None,
+        }
     }
 
     /// Puts the queue in order as of now, if its keys are of an earlier time.
@@ -252,8 +239,7 @@ impl Schedule {
             return Vec::new();
         }
         // In order, from nothing.
-        let (mut behind, mut work) = (Key::FIRST, Work::unbounded());
-        match self.replace_behind(None, &mut behind, Some(freed), &mut None, &mut work) {
+        match self.place_again(None, Some(freed), &mut Work::unbounded()) {
             Ok(trial) => self.apply(&trial, Some(Key::FIRST)),
             Err(_) => self.move_up_one_by_one(),
         }

@@ -15,16 +15,14 @@ impl Schedule {
         if request.impossible(self.tree.capacity(), self.now).is_some() {
             return displaced;
         }
-        let mut behind = self.key(request);
         let mut work = self.work();
         self.freshen();
         let mut newcomer = self.newcomer(request, &mut work);
         loop {
-            match self.attempt(&mut work).run(Some(&newcomer), behind, None) {
+            match self.attempt(&mut work).run(Some(&newcomer), None) {
                 Err(Obstacle::Waiting { key, placed }) => {
                     displaced.push(key.id());
-                    behind = key;
-                    newcomer.not_before = placed;
+                    newcomer.go_behind(key, placed);
                 }
                 Ok(trial) => {
                     trial.take_back(&mut self.tree);

@@ -116,17 +116,20 @@ pub(super) struct Newcomer {
     pub(super) request: Request,
     /// Where it fits as the plan stands.
     pub(super) standing: Option<Time>,
+    /// The key that it is tried behind: at first its own place in the queue.
+    pub(super) behind: Key,
     /// It has no place before this: each attempt of fixqueue has more requests before it where they stand than the last one.
     pub(super) not_before: Time,
+    /// Where its first attempt placed it, where that is not the last one.
+    pub(super) first_fit: Option<Time>,
 }
 
 impl Newcomer {
-    pub(super) fn new(request: &Request, standing: Option<Time>, now: Time) -> Self {
-        Self {
-            request: *request,
-            standing,
-            not_before: request.window_at(now).start,
-        }
+    /// Fixqueue: it goes directly behind the request that found no place where it was `placed`.
+    pub(super) fn go_behind(&mut self, key: Key, placed: Time) {
+        self.behind = key;
+        self.not_before = placed;
+        self.first_fit.get_or_insert(placed);
     }
 }
 
@@ -156,8 +159,8 @@ impl Attempt<'_> {
         found
     }
 
-    /// Places the newcomer, if any, and everything behind the key `behind` again, as if those had been lifted before; and looks
-    /// at the moves that `freed` allows. Costs as much as placing again the requests that move and the requests in their way,
+    /// Places the newcomer, if any, and everything behind it again, as if those had been lifted before, without one everything;
+    /// and looks at the moves that `freed` allows. Costs as much as placing again the requests that move and the requests in their way,
     /// plus a look at the memory of each request that is not known to lie at its first fit.
     ///
     /// # Errors
@@ -165,11 +168,10 @@ impl Attempt<'_> {
     pub(super) fn run(
         &mut self,
         newcomer: Option<&Newcomer>,
-        behind: Key,
         freed: Option<Interval>,
     ) -> Result<Trial, Obstacle> {
         let mut trial = Trial::new();
-        match self.place(&mut trial, newcomer, behind, freed) {
+        match self.place(&mut trial, newcomer, freed) {
             // A place found with the work spent may not be the first fit.
             Ok(()) if !self.work.is_spent() => Ok(trial),
             result => {
@@ -184,10 +186,10 @@ impl Attempt<'_> {
         &mut self,
         trial: &mut Trial,
         newcomer: Option<&Newcomer>,
-        behind: Key,
         freed: Option<Interval>,
     ) -> Result<(), Obstacle> {
         let list = self.list;
+        let behind = newcomer.map_or(Key::FIRST, |newcomer| newcomer.behind);
         let mut agenda = BTreeMap::new();
         let mut loose = list.loose_behind(behind).peekable();
         // Where all requests lie at their first fit, an attempt stays near the newcomer: not worth remembering.
@@ -198,7 +200,7 @@ impl Attempt<'_> {
         };
         if let Some(newcomer) = newcomer {
             let request = &newcomer.request;
-            let start = self.newcomers_start(behind, newcomer).ok_or(Obstacle::Newcomer)?;
+            let start = self.newcomers_start(newcomer).ok_or(Obstacle::Newcomer)?;
             let slot = request.slot(start);
             trial.start = start;
             self.lay(trial, slot, -i64::from(request.nodes));
@@ -282,18 +284,13 @@ impl Attempt<'_> {
         }
     }
 
-    /// The first fit of a newcomer when nothing behind the key `behind` is there.
-    fn newcomers_start(&mut self, behind: Key, newcomer: &Newcomer) -> Option<Time> {
-        let Newcomer {
-            request,
-            standing,
-            not_before,
-        } = newcomer;
-        let window = request.window_at(self.now);
+    /// The first fit of a newcomer when nothing behind it is there.
+    fn newcomers_start(&mut self, of: &Newcomer) -> Option<Time> {
         // With the later ones still there it cannot start earlier, so only the time before matters.
-        let until = standing.unwrap_or(window.end - (request.duration - 1));
-        let sooner = self.first_fit(behind, request, (*not_before, until), None);
-        sooner.or(*standing)
+        let end = of.request.window_at(self.now).end - (of.request.duration - 1);
+        let starts = (of.not_before, of.standing.unwrap_or(end));
+        let sooner = self.first_fit(of.behind, &of.request, starts, None);
+        sooner.or(of.standing)
     }
 
     /// The first fit of a request at its turn.
@@ -404,31 +401,25 @@ impl Attempt<'_> {
         self.work.spend(noted);
     }
 
-    /// Lifts everything behind the key `behind` and places the newcomer, if any, and all of that again, in order; where one of
+    /// Lifts everything behind the newcomer, without one everything, and places it and all of that again, in order; where one of
     /// them finds no place, the newcomer goes directly behind that one (fixqueue). All attempts share the requests before the
     /// newcomer, so that together they place each request twice at the most. O(n log n) for n requests behind the key.
-    ///
-    /// `behind` becomes the key that the newcomer went behind last, `first_fit` where it was placed first.
     ///
     /// # Errors
     /// The newcomer finds no place, or without a newcomer some other request; or the work is spent. The plan is as it was
     /// then.
-    pub(super) fn run_lifted(
-        &mut self,
-        newcomer: Option<&Newcomer>,
-        behind: &mut Key,
-        first_fit: &mut Option<Time>,
-    ) -> Result<Trial, Obstacle> {
+    pub(super) fn run_lifted(&mut self, newcomer: Option<&mut Newcomer>) -> Result<Trial, Obstacle> {
         // Lifted, searched, placed, and for an attempt that fails as much again.
         const EACH: u64 = 4 * SEARCH;
         let most = usize::try_from(self.work.left() / EACH).unwrap_or(usize::MAX);
-        let count = self.list.count_behind(*behind, most);
+        let behind = newcomer.as_ref().map_or(Key::FIRST, |newcomer| newcomer.behind);
+        let count = self.list.count_behind(behind, most);
         if count > most {
             return Err(Obstacle::Spent);
         }
         let queue: Vec<(Key, u32, Waiting)> = self
             .list
-            .behind(*behind)
+            .behind(behind)
             .map(|(key, handle, waiting)| (key, handle, *waiting))
             .collect();
         let mut trial = Trial::new();
@@ -438,10 +429,9 @@ impl Attempt<'_> {
         for (_, _, waiting) in &queue {
             self.lay(&mut trial, waiting.slot(), waiting.request.nodes.into());
         }
-        match self.place_lifted(&mut trial, newcomer, &queue, behind, first_fit) {
+        match self.place_lifted(&mut trial, newcomer, &queue) {
             Ok(starts) => {
-                let behind = queue.len() - starts.len();
-                let each = queue[behind..].iter().zip(starts);
+                let each = queue[queue.len() - starts.len()..].iter().zip(starts);
                 trial.moved = each
                     .filter(|((_, _, waiting), to)| waiting.start != *to)
                     .map(|((_, handle, _), to)| (*handle, to))
@@ -459,19 +449,17 @@ impl Attempt<'_> {
     fn place_lifted(
         &mut self,
         trial: &mut Trial,
-        newcomer: Option<&Newcomer>,
-        queue: &[(Key, u32, Waiting)],
-        behind: &mut Key,
-        first_fit: &mut Option<Time>,
+        mut newcomer: Option<&mut Newcomer>,
+        mut rest: &[(Key, u32, Waiting)],
     ) -> Result<Vec<Time>, Obstacle> {
-        let mut rest = queue;
-        trial.start = newcomer.map_or(Time::MAX, |newcomer| newcomer.not_before);
         loop {
-            if let Some(Newcomer { request, .. }) = newcomer {
-                let window = Interval::new(trial.start, request.deadline);
+            if let Some(Newcomer {
+                request, not_before, ..
+            }) = newcomer.as_deref()
+            {
+                let window = Interval::new(*not_before, request.deadline);
                 let start = self.search(request, window, u64::MAX);
                 trial.start = start.ok_or(Obstacle::Newcomer)?;
-                first_fit.get_or_insert(trial.start);
                 self.lay(trial, request.slot(trial.start), -i64::from(request.nodes));
             }
             let mut starts = Vec::with_capacity(rest.len());
@@ -488,12 +476,13 @@ impl Attempt<'_> {
             let Some((key, _, _)) = rest.get(starts.len()) else {
                 return Ok(starts);
             };
-            let Some(Newcomer { request, .. }) = newcomer else {
-                let placed = trial.start;
-                return Err(Obstacle::Waiting { key: *key, placed });
+            let (key, placed) = (*key, trial.start);
+            let Some(newcomer) = newcomer.as_deref_mut() else {
+                return Err(Obstacle::Waiting { key, placed });
             };
             // Those up to the one without a place stay where they were, and the newcomer comes behind them.
-            *behind = *key;
+            newcomer.go_behind(key, placed);
+            let request = &newcomer.request;
             self.lay(trial, request.slot(trial.start), request.nodes.into());
             for ((_, _, waiting), start) in rest.iter().zip(&starts) {
                 let request = &waiting.request;

@@ -221,8 +221,11 @@ pub fn events(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
     }
     order.sort_unstable();
     let event = |(_, asked, run)| {
-        let event = if asked { Event::Asked } else { Event::Ended };
-        event(run)
+        if asked {
+            Event::Asked(run)
+        } else {
+            Event::Ended(run)
+        }
     };
     order.into_iter().map(event).collect()
 }

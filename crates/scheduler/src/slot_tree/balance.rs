@@ -150,8 +150,7 @@ impl SlotTree {
             (after, LEFT)
         };
         self.push_path(parent);
-        self.nodes[parent as usize].child[side] = new;
-        self.nodes[new as usize].parent = parent;
+        self.adopt(parent, side, new);
         self.nodes[new as usize].beside = [x, after];
         self.nodes[x as usize].beside[RIGHT] = new;
         if after != NIL {

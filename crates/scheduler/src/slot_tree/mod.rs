@@ -25,7 +25,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use crate::time::{Interval, Seconds, Time};
+use crate::time::{Interval, Time};
 use block::Block;
 use std::fmt;
 use std::mem::size_of;
@@ -276,10 +276,4 @@ impl SlotTree {
             self.block_end(x)
         }
     }
-}
-
-/// Whether a placement of `seconds` can be asked for at all.
-fn possible(nodes: u32, capacity: i32, seconds: Seconds) -> Option<i32> {
-    let nodes = i32::try_from(nodes).ok()?;
-    (nodes <= capacity && seconds > 0).then_some(nodes)
 }

@@ -1,7 +1,7 @@
 //! Queries: where does a request fit, where does a run of free time end, how many nodes are free throughout an interval.
 
 use super::summary::{Kept, class};
-use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps, possible};
+use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps};
 use crate::time::{Interval, Seconds, Time};
 use std::hint::select_unpredictable;
 
@@ -65,8 +65,7 @@ impl SlotTree {
         window: Interval,
         visits: &mut u64,
     ) -> Option<Time> {
-        let (start, end) = self.clip(window)?;
-        let nodes = possible(nodes, self.capacity, duration)?;
+        let (nodes, start, end) = self.asked(nodes, duration, window)?;
         let search = Fit {
             nodes,
             duration,
@@ -85,8 +84,7 @@ impl SlotTree {
         changes: &mut [(Time, i64)],
         met: &mut u64,
     ) -> Option<Time> {
-        let (start, end) = self.clip(window)?;
-        let least = i64::from(possible(nodes, self.capacity, duration)?);
+        let (least, start, end) = self.asked(nodes, duration, window)?;
         let last = end - duration;
         changes.sort_unstable();
         let mut changes = changes.iter().map(|(t, more)| (t.0, *more)).peekable();
@@ -104,7 +102,7 @@ impl SlotTree {
             t = changes
                 .peek()
                 .map_or(slot_end, |(change, _)| slot_end.min(*change));
-            if free + more < least {
+            if free + more < i64::from(least) {
                 run = t;
                 if changes.peek().is_none() {
                     // From here on the plan is as it stands.
@@ -142,8 +140,7 @@ impl SlotTree {
         window: Interval,
         visits: &mut u64,
     ) -> Option<Time> {
-        let (start, end) = self.clip(window)?;
-        let nodes = possible(nodes, self.capacity, duration)?;
+        let (nodes, start, end) = self.asked(nodes, duration, window)?;
         let search = Fit {
             nodes,
             duration,
@@ -166,10 +163,11 @@ impl SlotTree {
         })
     }
 
-    /// The part of a window that a placement can lie in.
-    fn clip(&self, window: Interval) -> Option<(i64, i64)> {
+    /// The nodes of a placement that can be asked for at all, and the part of the window that it can lie in.
+    fn asked(&self, nodes: u32, seconds: Seconds, window: Interval) -> Option<(i32, i64, i64)> {
+        let nodes = i32::try_from(nodes).ok()?;
         let (start, end) = (window.start.0.max(self.begin), window.end.0.min(Time::MAX.0));
-        (start < end).then_some((start, end))
+        (nodes <= self.capacity && seconds > 0 && start < end).then_some((nodes, start, end))
     }
 
     /// Start of the first run, in travel coordinates; `near` is the edge of the window to start from, `second` the first
@@ -198,7 +196,7 @@ impl SlotTree {
             if run > last {
                 return None;
             }
-            let open = run < self.far_edge::<FORWARD>(at.node);
+            let open = run < self.edges::<FORWARD>(at.node).1;
             let next = if open {
                 self.seek(at, ahead, |sum, pending| sum.min() + pending < nodes)
             } else if hops < SHORT_SEARCH {
@@ -212,14 +210,14 @@ impl SlotTree {
                 None if open => return Some(run),
                 None => return None,
                 Some(next) if open => {
-                    if self.near_edge::<FORWARD>(next.node) >= run + duration {
+                    if self.edges::<FORWARD>(next.node).0 >= run + duration {
                         return Some(run);
                     }
                     at = next;
                 }
                 Some(next) => {
                     // The run may have begun in the block before, which was skipped.
-                    run = self.near_edge::<FORWARD>(next.node);
+                    run = self.edges::<FORWARD>(next.node).0;
                     let len = self.nodes[next.node as usize].len;
                     let first = self.blocks[next.node as usize].free[if FORWARD { 0 } else { len - 1 }];
                     if first + self.base(next) >= nodes
@@ -279,22 +277,11 @@ impl SlotTree {
         std::iter::successors(first, |at| self.seek(*at, RIGHT, |_, _| true))
     }
 
-    /// The edge of a block that travel meets first, in travel coordinates.
-    fn near_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
-        if FORWARD {
-            self.nodes[x as usize].start
-        } else {
-            -self.block_end(x)
-        }
-    }
-
-    /// The edge of a block that travel meets last, in travel coordinates.
-    fn far_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
-        if FORWARD {
-            self.block_end(x)
-        } else {
-            -self.nodes[x as usize].start
-        }
+    /// The edges of a block that travel meets first and last, in travel coordinates.
+    #[inline]
+    fn edges<const FORWARD: bool>(&self, x: u32) -> (i64, i64) {
+        let (start, end) = (self.nodes[x as usize].start, self.block_end(x));
+        if FORWARD { (start, end) } else { (-end, -start) }
     }
 
     /// Follows `run` through the slots of a block, from `slot` on. Whether a slot has enough free nodes cannot be predicted, so

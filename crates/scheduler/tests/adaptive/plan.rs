@@ -3,7 +3,7 @@
 use crate::plain::{HORIZON, Plain};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use scheduler::adaptive::{Booking, Decision, Plan, Policy, Request, SEARCHES_MAX, TooManySearches};
+use scheduler::adaptive::{Booking, Decision, Plan, Policy, Request, SEARCHES_MAX};
 use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::{Interval, Reason, Time};
@@ -318,10 +318,10 @@ fn what_would_take_too_many_searches_is_not_a_request() {
     let law = Law::Linear { k: 1e6, c: 1.0 };
     let request = |most, preemption| {
         let shapes = Shapes::new(&law, 1..=most, &Sizes::Every).unwrap();
-        Request::new(0, Interval::new(Time(0), Time(1 << 30)), shapes, preemption).map(|_| ())
+        Request::new(0, Interval::new(Time(0), Time(1 << 30)), shapes, preemption).is_some()
     };
-    assert_eq!(request(10_000, cut(10, 100_000, true)), Ok(()));
-    assert_eq!(request(10_000, cut(11, 90_910, true)), Err(TooManySearches));
+    assert!(request(10_000, cut(10, 100_000, true)));
+    assert!(!request(10_000, cut(11, 90_910, true)));
     assert!(cut(50, 10_000, true).searches_max(1) > SEARCHES_MAX);
-    assert_eq!(request(10_000, Preemption::NONE), Ok(()));
+    assert!(request(10_000, Preemption::NONE));
 }

@@ -64,7 +64,7 @@ fn of(
     };
     let interval = millionths(asked.interval);
     let preemption = Preemption::new(asked.pieces, interval, asked.independent)
-        .map_err(|_| format!("an interval of 1/{PARTS_MAX} to 1 is expected"))?
+        .ok_or_else(|| format!("an interval of 1/{PARTS_MAX} to 1 is expected"))?
         .rounded(rounding(asked.independent, shapes));
     if preemption.searches_max(1) > SEARCHES_MAX {
         return Err(format!(

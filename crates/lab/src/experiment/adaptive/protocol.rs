@@ -124,7 +124,7 @@ impl Ask {
             Shapes::rigid(*self.nodes.end(), self.fastest)
         };
         let cuts = if mode.preemptive && self.preemptive && self.fastest >= CUT_FROM {
-            Preemption::new(PIECES, PIECE_PPM, true).ok()?
+            Preemption::new(PIECES, PIECE_PPM, true)?
         } else {
             Preemption::NONE
         };
@@ -135,7 +135,6 @@ impl Ask {
             shapes.ok()?,
             cuts,
         )
-        .ok()
     }
 
     fn tariff(&self) -> Tariff {

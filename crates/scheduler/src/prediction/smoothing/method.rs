@@ -71,42 +71,34 @@ impl State {
     /// Before the first step: the level of the first season, or the first value; the trend of the first values; the mean
     /// deviations of the phases over the first two seasons. `None` without any value.
     fn before(values: &[Option<f64>], parameters: Parameters) -> Option<Self> {
-        let method = parameters.method;
-        let known = || {
-            values
-                .iter()
-                .enumerate()
-                .filter_map(|(at, value)| Some((at, (*value)?)))
-        };
+        let known = || (0..).zip(values).filter_map(|(at, value)| Some((at, (*value)?)));
         let (first_at, first) = known().next()?;
-        let Method::HoltWinters { season } = method else {
-            let slope = match (method, known().take(SLOPE_STEPS).last()) {
-                (Method::Holt, Some((at, value))) if at > first_at => (value - first) / count(at - first_at),
-                _ => 0.0,
-            };
-            return Some(Self {
-                level: first - parameters.damping * slope,
-                weight: 0.0,
-                trend: slope,
-                phases: Vec::new(),
-                phase: 0,
-            });
-        };
-        let season = season.max(1);
-        let early = || known().take_while(|(at, _)| *at < 2 * season);
-        let level = mean(early().map(|(_, value)| value)).unwrap_or(first);
-        let of = |phase| {
-            mean(
-                early()
-                    .filter(|(at, _)| at % season == phase)
-                    .map(|(_, value)| value - level),
-            )
+        let (level, trend, phases) = match parameters.method {
+            Method::HoltWinters { season } => {
+                let season = season.max(1);
+                let early = || known().take_while(|(at, _)| *at < 2 * season);
+                let level = mean(early().map(|(_, value)| value)).unwrap_or(first);
+                let of = |phase| {
+                    let of_phase = early().filter(|(at, _)| at % season == phase);
+                    mean(of_phase.map(|(_, value)| value - level)).unwrap_or(0.0)
+                };
+                (level, 0.0, (0..season).map(of).collect())
+            }
+            method => {
+                let slope = match (method, known().take(SLOPE_STEPS).last()) {
+                    (Method::Holt, Some((at, value))) if at > first_at => {
+                        (value - first) / count(at - first_at)
+                    }
+                    _ => 0.0,
+                };
+                (first - parameters.damping * slope, slope, Vec::new())
+            }
         };
         Some(Self {
             level,
             weight: 0.0,
-            trend: 0.0,
-            phases: (0..season).map(|phase| of(phase).unwrap_or(0.0)).collect(),
+            trend,
+            phases,
             phase: 0,
         })
     }
@@ -190,10 +182,7 @@ pub(super) fn fit(values: &[Option<f64>], method: Method) -> (Parameters, f64) {
     let mut stride = STRIDE_FIRST;
     while stride >= STRIDE_LAST {
         let before = best.1;
-        for (which, by) in [0, 1, 2, 3]
-            .into_iter()
-            .flat_map(|which| [(which, stride), (which, -stride)])
-        {
+        for (which, by) in (0..4).flat_map(|which| [(which, stride), (which, -stride)]) {
             let moved = best.0.moved(which, by);
             if moved == best.0 {
                 continue;
