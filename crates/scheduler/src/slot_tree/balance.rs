@@ -1,26 +1,15 @@
-//! The tree over the blocks: insertion, removal, and the upkeep of the sums meanwhile.
+//! The red-black tree over the blocks: insertion, removal, and the upkeep of the sums meanwhile.
 //!
-//! It is balanced by weight, which is the number of nodes of a subtree and one: no child of a node weighs more than
-//! [`HEAVIER_MAX`] times as much as the other. After an insertion or a removal one walk upwards restores that, with a rotation or
-//! two where a child has become too heavy (Nievergelt and Reingold, 1973; these bounds are those of Hirai and Yamamoto, 2011).
+//! The rules: the root is black, no red node has a red child, every path from the root to NIL meets as many black nodes.
 
 use super::summary::Summary;
 use super::{LEFT, NIL, Node, OWN, RIGHT, SUBTREE, SlotTree};
 
-/// How many times as much as the other one a child may weigh.
-pub(super) const HEAVIER_MAX: u32 = 3;
-/// A child that weighs too much is itself turned first where its inner child weighs this many times as much as its outer one.
-const INNER_FROM: u32 = 2;
-
-/// A tree of 2³² nodes is at most this deep: each weighs at most 3/4 of its parent.
-const DEPTH_MAX: usize = 80;
-
 impl SlotTree {
     /// Makes the sums of subtree `x` follow from those of its block and children.
-    fn pull(&mut self, x: u32) {
+    pub(super) fn pull(&mut self, x: u32) {
         self.pull_summary(x);
         let [l, r] = self.nodes[x as usize].child;
-        self.nodes[x as usize].size = self.nodes[l as usize].size + self.nodes[r as usize].size + 1;
         let below = self.steps[l as usize][SUBTREE].plus(self.steps[r as usize][SUBTREE]);
         let own = self.steps[x as usize][OWN];
         self.steps[x as usize][SUBTREE] = own.plus(below);
@@ -73,21 +62,10 @@ impl SlotTree {
         }
     }
 
-    /// [`SlotTree::pull`] for `x` and everything above. Where a child has become too heavy, the other one sinks.
+    /// [`SlotTree::pull`] for `x` and everything above.
     pub(super) fn pull_path(&mut self, mut x: u32) {
         while x != NIL {
             self.pull(x);
-            for side in [LEFT, RIGHT] {
-                let heavy = self.nodes[x as usize].child[1 - side];
-                if self.weight(heavy) > HEAVIER_MAX * self.weight(self.nodes[x as usize].child[side]) {
-                    let inner = self.nodes[heavy as usize].child[side];
-                    let outer = self.nodes[heavy as usize].child[1 - side];
-                    if self.weight(inner) >= INNER_FROM * self.weight(outer) {
-                        self.rotate(heavy, 1 - side);
-                    }
-                    self.rotate(x, side);
-                }
-            }
             x = self.nodes[x as usize].parent;
         }
     }
@@ -128,7 +106,8 @@ impl SlotTree {
     /// Hands down every pending addition of `x` and above, from the root on: after it the slots of those blocks need only
     /// their own offset.
     pub(super) fn push_path(&mut self, x: u32) {
-        let mut path = [NIL; DEPTH_MAX];
+        // A red-black tree of 2³² nodes is at most 64 deep.
+        let mut path = [NIL; 64];
         let mut depth = 0;
         let mut y = x;
         while y != NIL {
@@ -151,12 +130,41 @@ impl SlotTree {
         };
         self.push_path(parent);
         self.adopt(parent, side, new);
+        self.nodes[new as usize].red = true;
         self.nodes[new as usize].beside = [x, after];
         self.nodes[x as usize].beside[RIGHT] = new;
         if after != NIL {
             self.nodes[after as usize].beside[LEFT] = new;
         }
         self.pull_path(new);
+        self.colour_new(new);
+    }
+
+    /// Restores the rules after the red leaf `x` came in.
+    fn colour_new(&mut self, mut x: u32) {
+        while self.red(self.nodes[x as usize].parent) {
+            // A red node is not the root, so the grandparent exists.
+            let mut parent = self.nodes[x as usize].parent;
+            let grandparent = self.nodes[parent as usize].parent;
+            let side = self.side(parent);
+            let uncle = self.nodes[grandparent as usize].child[1 - side];
+            if self.red(uncle) {
+                self.nodes[parent as usize].red = false;
+                self.nodes[uncle as usize].red = false;
+                self.nodes[grandparent as usize].red = true;
+                x = grandparent;
+            } else {
+                if self.side(x) != side {
+                    self.rotate(parent, side);
+                    parent = x;
+                }
+                self.nodes[parent as usize].red = false;
+                self.nodes[grandparent as usize].red = true;
+                self.rotate(grandparent, 1 - side);
+                break;
+            }
+        }
+        self.nodes[self.root as usize].red = false;
     }
 
     /// Takes the empty block `z` out of the tree.
@@ -169,26 +177,76 @@ impl SlotTree {
             self.nodes[after as usize].beside[LEFT] = before;
         }
         let [l, r] = self.nodes[z as usize].child;
-        // Of two children the right one has the next block as its lowest; that takes the place of `z`.
-        let y = if l == NIL || r == NIL { z } else { after };
-        self.push_path(y);
-        let mut above = self.nodes[y as usize].parent;
-        let [l, r] = self.nodes[y as usize].child;
-        self.replace(y, if l == NIL { r } else { l });
-        if y != z {
-            self.replace(z, y);
-            for side in [LEFT, RIGHT] {
-                self.adopt(y, side, self.nodes[z as usize].child[side]);
+        let (hole, above, black);
+        if l == NIL || r == NIL {
+            self.push_path(z);
+            hole = if l == NIL { r } else { l };
+            above = self.nodes[z as usize].parent;
+            black = !self.red(z);
+            self.replace(z, hole);
+        } else {
+            // With two children the next block is the lowest of the right subtree; it takes z's place.
+            let y = after;
+            self.push_path(y);
+            hole = self.nodes[y as usize].child[RIGHT];
+            black = !self.red(y);
+            if r == y {
+                above = y;
+            } else {
+                above = self.nodes[y as usize].parent;
+                self.replace(y, hole);
+                self.adopt(y, RIGHT, r);
             }
-            above = if above == z { y } else { above };
+            self.replace(z, y);
+            self.adopt(y, LEFT, l);
+            self.nodes[y as usize].red = self.red(z);
         }
         self.pull_path(above);
+        if black {
+            self.colour_hole(hole, above);
+        }
         self.nodes[z as usize].parent = self.vacant;
         self.vacant = z;
     }
 
-    fn weight(&self, x: u32) -> u32 {
-        self.nodes[x as usize].size + 1
+    /// Restores the rules where the path through `x`, below `above`, has one black node too few.
+    fn colour_hole(&mut self, mut x: u32, mut above: u32) {
+        while above != NIL && !self.red(x) {
+            // The other side has at least one black node, so the sibling is a node.
+            let side = usize::from(self.nodes[above as usize].child[LEFT] != x);
+            let mut sibling = self.nodes[above as usize].child[1 - side];
+            if self.red(sibling) {
+                self.nodes[sibling as usize].red = false;
+                self.nodes[above as usize].red = true;
+                self.rotate(above, side);
+                sibling = self.nodes[above as usize].child[1 - side];
+            }
+            let nephews = self.nodes[sibling as usize].child;
+            if !self.red(nephews[LEFT]) && !self.red(nephews[RIGHT]) {
+                self.nodes[sibling as usize].red = true;
+                x = above;
+                above = self.nodes[x as usize].parent;
+                continue;
+            }
+            if !self.red(nephews[1 - side]) {
+                self.nodes[nephews[side] as usize].red = false;
+                self.nodes[sibling as usize].red = true;
+                self.rotate(sibling, 1 - side);
+                sibling = nephews[side];
+            }
+            self.nodes[sibling as usize].red = self.red(above);
+            self.nodes[above as usize].red = false;
+            let far = self.nodes[sibling as usize].child[1 - side];
+            self.nodes[far as usize].red = false;
+            self.rotate(above, side);
+            x = self.root;
+            break;
+        }
+        self.nodes[x as usize].red = false;
+    }
+
+    fn red(&self, x: u32) -> bool {
+        self.nodes[x as usize].red
     }
 
     /// Which child of its parent `x` is.

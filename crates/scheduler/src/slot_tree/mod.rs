@@ -4,7 +4,7 @@
 //! things thousands of times a second: where does this request fit first, and take these nodes for that interval. [`SlotTree`]
 //! answers both in logarithmic time.
 //!
-//! The slots (start, free nodes until the next start) lie in short sorted blocks, and a balanced tree orders the blocks. The
+//! The slots (start, free nodes until the next start) lie in short sorted blocks, and a red-black tree orders the blocks. The
 //! descent is short, and its last steps run along one or two cache lines, as in a sorted vector, which is fast for that reason.
 //! Nodes are linked by `u32` indices into an arena, so a tree is a handful of flat vectors.
 //!
@@ -75,7 +75,7 @@ impl fmt::Display for SlotError {
 
 impl std::error::Error for SlotError {}
 
-/// A node of the tree: a block's key and links.
+/// A node of the red-black tree: a block's key and links.
 #[derive(Debug, Clone, Default)]
 struct Node {
     /// Start of the block's first slot.
@@ -89,8 +89,7 @@ struct Node {
     /// To be added to every slot of the block.
     offset: i32,
     len: usize,
-    /// Nodes of the subtree.
-    size: u32,
+    red: bool,
 }
 
 /// Sums over the steps of the used nodes: Σ Δ and Σ t·Δ, where Δ is the change at second t. The node-seconds used before

@@ -7,7 +7,6 @@
     reason = "the seconds of short horizons fit every integer"
 )]
 
-use super::balance::HEAVIER_MAX;
 use super::summary::Summary;
 use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps};
 use crate::time::{Interval, Seconds, Time};
@@ -75,11 +74,12 @@ impl PerSecond {
 }
 
 impl SlotTree {
-    /// The invariants of the balanced tree and of every sum, computed from scratch.
+    /// The invariants of the red-black tree and of every sum, computed from scratch.
     fn check(&self) {
+        assert!(!self.nodes[self.root as usize].red, "the root is red");
         assert_eq!(self.nodes[self.root as usize].parent, NIL);
         let neutral = &self.nodes[NIL as usize];
-        assert!(neutral.size == 0 && neutral.pending == 0 && neutral.child == [NIL; 2] && neutral.len == 0);
+        assert!(!neutral.red && neutral.pending == 0 && neutral.child == [NIL; 2] && neutral.len == 0);
         for kept in &self.sums[NIL as usize] {
             assert_eq!(kept.get(), Summary::NEUTRAL);
         }
@@ -108,23 +108,19 @@ impl SlotTree {
         }
     }
 
-    /// The nodes of subtree `x`, which are appended in order.
-    fn check_subtree(&self, x: u32, order: &mut Vec<u32>) -> u32 {
+    /// The black height of subtree `x`; appends its nodes in order.
+    fn check_subtree(&self, x: u32, order: &mut Vec<u32>) -> usize {
         if x == NIL {
-            return 0;
+            return 1;
         }
         let node = &self.nodes[x as usize];
         let [l, r] = node.child;
         let left = self.check_subtree(l, order);
         order.push(x);
         let right = self.check_subtree(r, order);
-        assert_eq!(node.size, left + right + 1);
-        let weights = [left + 1, right + 1];
-        assert!(
-            weights[0].max(weights[1]) <= HEAVIER_MAX * weights[0].min(weights[1]),
-            "one child is too heavy"
-        );
+        assert_eq!(left, right, "black heights differ");
         for child in [l, r] {
+            assert!(!(node.red && self.nodes[child as usize].red), "two reds in a row");
             assert!(child == NIL || self.nodes[child as usize].parent == x);
         }
         assert!(node.len > 0);
@@ -155,7 +151,7 @@ impl SlotTree {
             self.steps[x as usize][SUBTREE],
             self.steps[x as usize][OWN].plus(below)
         );
-        node.size
+        left + usize::from(!node.red)
     }
 }
 
