@@ -1,8 +1,8 @@
 //! Debts: a party's accounts with their entries, in elements of our own.
 
 use crate::scheduling::{Budget, write_budget};
-use crate::time::DateTime;
-use crate::writer::Xml;
+use crate::xml::time::DateTime;
+use crate::xml::writer::Xml;
 
 /// `bsp:Accounts`: the balances of accounts, and a page of their postings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

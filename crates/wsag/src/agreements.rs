@@ -1,14 +1,14 @@
 //! Offers of agreements (GFD.192, section 4).
 
-use crate::datatypes::token;
-use crate::document::{Made, Node};
-use crate::fragment::Fragment;
-use crate::names::{Named, named};
-use crate::ns::WSAG;
-use crate::reader::{Check, Children, fragments, simple, verbatim};
 use crate::terms::{self, Terms};
-use crate::time::DateTime;
-use crate::writer::Xml;
+use crate::xml::datatypes::token;
+use crate::xml::document::{Made, Node};
+use crate::xml::fragment::Fragment;
+use crate::xml::names::{Named, named};
+use crate::xml::ns::WSAG;
+use crate::xml::reader::{Check, Children, fragments, simple, verbatim};
+use crate::xml::time::DateTime;
+use crate::xml::writer::Xml;
 
 /// `wsag:AgreementOffer`.
 #[derive(Debug, Clone, PartialEq)]

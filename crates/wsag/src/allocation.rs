@@ -1,11 +1,11 @@
 //! When it is to run: `arp:AllocationTimeConstraint`.
 
-use crate::datatypes;
-use crate::document::Node;
-use crate::ns::ARP;
-use crate::reader::{Check, simple};
-use crate::time::DateTime;
-use crate::writer::Xml;
+use crate::xml::datatypes;
+use crate::xml::document::Node;
+use crate::xml::ns::ARP;
+use crate::xml::reader::{Check, simple};
+use crate::xml::time::DateTime;
+use crate::xml::writer::Xml;
 
 /// Run `duration` seconds anywhere between `start` and `end`. Each part may be absent; whether it then has a
 /// default is the service's decision. That the end lies after the start is a rule of the service

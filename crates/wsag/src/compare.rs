@@ -3,12 +3,12 @@
 //! Prefixes, the order of attributes, space between elements and comments say nothing. Values are the same where they are the
 //! same text without the space around it, the same instant, or the same number.
 
-use crate::datatypes::Decimal;
-use crate::document::{Document, Node};
-use crate::ns::WSAG;
-use crate::reader::collapse;
-use crate::time::DateTime;
-use crate::violation::{Violation, ViolationKind};
+use crate::xml::datatypes::Decimal;
+use crate::xml::document::{Document, Node};
+use crate::xml::ns::WSAG;
+use crate::xml::reader::collapse;
+use crate::xml::time::DateTime;
+use crate::xml::violation::{Violation, ViolationKind};
 
 /// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
 /// they agree. O(n).

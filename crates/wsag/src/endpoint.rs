@@ -1,11 +1,11 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
-use crate::datatypes::token;
-use crate::document::Node;
-use crate::fragment::Fragment;
-use crate::ns::WSA;
-use crate::reader::{Check, fragments, simple, verbatim};
-use crate::writer::Xml;
+use crate::xml::datatypes::token;
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::ns::WSA;
+use crate::xml::reader::{Check, fragments, simple, verbatim};
+use crate::xml::writer::Xml;
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

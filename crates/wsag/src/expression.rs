@@ -9,10 +9,10 @@ use std::cmp::Ordering;
 
 use thiserror::Error;
 
-use crate::datatypes::Decimal;
-use crate::names::Named;
-use crate::time::{DateTime, Duration};
-use crate::violation::{listed, shortened};
+use crate::xml::datatypes::Decimal;
+use crate::xml::names::Named;
+use crate::xml::time::{DateTime, Duration};
+use crate::xml::violation::{listed, shortened};
 
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";

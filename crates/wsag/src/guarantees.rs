@@ -1,14 +1,14 @@
 //! Guarantee terms: the side that owes them, when they count, and their values (GFD.192, section 4.2.6).
 
-use crate::datatypes::{count, number, token, whole_number, write_double};
-use crate::document::Node;
 use crate::expression::Expression;
-use crate::fragment::Fragment;
-use crate::names::{Named, named};
-use crate::ns::{BSP, WSAG};
-use crate::reader::{Check, simple, verbatim};
-use crate::time::Duration;
-use crate::writer::Xml;
+use crate::xml::datatypes::{count, number, token, whole_number, write_double};
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::names::{Named, named};
+use crate::xml::ns::{BSP, WSAG};
+use crate::xml::reader::{Check, simple, verbatim};
+use crate::xml::time::Duration;
+use crate::xml::writer::Xml;
 
 /// `wsag:GuaranteeTerm`.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ mod writing;
 
 use std::cmp::Ordering;
 
-use crate::names::Named;
+use crate::xml::names::Named;
 
 pub(crate) use reading::{read, read_range};
 

@@ -1,9 +1,9 @@
 //! Lists of our own: a party's agreements and negotiations, and the events of an agreement.
 
-use crate::names::Named;
 use crate::states::AgreementState;
-use crate::time::DateTime;
-use crate::writer::Xml;
+use crate::xml::names::Named;
+use crate::xml::time::DateTime;
+use crate::xml::writer::Xml;
 
 /// `bsp:Agreements`: one page of a party's agreements.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -2,14 +2,14 @@
 //! not here.
 
 use crate::agreements::{self, AgreementOffer};
-use crate::document::{Document, INHERITED_MAX, Node};
-use crate::fragment::Fragment;
 use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer};
-use crate::ns::{self, WSAG, WSAG_NEG};
 use crate::operations::{self, CreateInput};
-use crate::reader::{Check, read_any};
 use crate::templates::{self, Template};
-use crate::violation::Violations;
+use crate::xml::document::{Document, INHERITED_MAX, Node};
+use crate::xml::fragment::Fragment;
+use crate::xml::ns::{self, WSAG, WSAG_NEG};
+use crate::xml::reader::{Check, read_any};
+use crate::xml::violation::Violations;
 
 /// A message that was read.
 #[derive(Debug, Clone, PartialEq)]

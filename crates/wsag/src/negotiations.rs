@@ -4,16 +4,16 @@
 mod offers;
 mod operations;
 
-use crate::datatypes::token;
-use crate::document::Node;
 use crate::endpoint::{self, EndpointReference};
-use crate::fragment::Fragment;
-use crate::names::{Named, named};
-use crate::ns::{WSAG, WSAG_NEG};
-use crate::reader::{Check, fragments, read_any, simple, verbatim};
-use crate::time::DateTime;
-use crate::violation::ViolationKind;
-use crate::writer::Xml;
+use crate::xml::datatypes::token;
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::names::{Named, named};
+use crate::xml::ns::{WSAG, WSAG_NEG};
+use crate::xml::reader::{Check, fragments, read_any, simple, verbatim};
+use crate::xml::time::DateTime;
+use crate::xml::violation::ViolationKind;
+use crate::xml::writer::Xml;
 
 pub(crate) use offers::read_offer;
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};

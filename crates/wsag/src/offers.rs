@@ -1,9 +1,9 @@
 //! The offers in a document: bare, or in one of the messages that carry them.
 
-use crate::document::{Document, Node};
-use crate::fragment::Fragment;
-use crate::ns::{WSAG, WSAG_NEG};
-use crate::writer::escape_attribute;
+use crate::xml::document::{Document, Node};
+use crate::xml::fragment::Fragment;
+use crate::xml::ns::{WSAG, WSAG_NEG};
+use crate::xml::writer::escape_attribute;
 
 impl Document<'_> {
     /// The elements of a message that have the content of an offer.

@@ -1,17 +1,17 @@
 //! The operations that make, accept, reject and end agreements (GFD.192, section 9).
 
 use crate::agreements::{AgreementOffer, read_offer};
-use crate::document::Node;
 use crate::endpoint::{self, EndpointReference};
-use crate::fragment::Fragment;
 use crate::negotiations::{
     self, NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical,
 };
-use crate::ns::WSAG;
 use crate::placement::Moved;
-use crate::reader::Check;
 use crate::terms::CompositorChoice;
-use crate::writer::Xml;
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::ns::WSAG;
+use crate::xml::reader::Check;
+use crate::xml::writer::Xml;
 
 /// `wsag:CreateAgreementInput` and `wsag:CreatePendingAgreementInput`.
 #[derive(Debug, Clone, PartialEq)]

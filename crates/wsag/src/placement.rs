@@ -1,9 +1,9 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
-use crate::datatypes::write_double;
 use crate::scheduling::{Budget, write_budget};
-use crate::time::DateTime;
-use crate::writer::Xml;
+use crate::xml::datatypes::write_double;
+use crate::xml::time::DateTime;
+use crate::xml::writer::Xml;
 
 /// The current placement of an agreement, and the real events so far.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,11 +1,11 @@
 //! The terms of a counter offer: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
 
-use crate::datatypes::write_double;
-use crate::fragment::Fragment;
 use crate::placement::Piece;
 use crate::scheduling::{Budget, write_budget};
-use crate::time::DateTime;
-use crate::writer::Xml;
+use crate::xml::datatypes::write_double;
+use crate::xml::fragment::Fragment;
+use crate::xml::time::DateTime;
+use crate::xml::writer::Xml;
 
 /// `bsp:Quotation`: where and when, for how much, and for how long it is kept.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,13 @@
 //! Why an offer is refused and which change would have been accepted: `bsp:Refusal`, and the fault that carries it.
 
-use crate::datatypes::write_double;
-use crate::fragment::Fragment;
-use crate::names::Named;
-use crate::ns::BSP;
 use crate::scheduling::{Budget, write_budget};
-use crate::time::DateTime;
-use crate::violation::Violation;
-use crate::writer::Xml;
+use crate::xml::datatypes::write_double;
+use crate::xml::fragment::Fragment;
+use crate::xml::names::Named;
+use crate::xml::ns::BSP;
+use crate::xml::time::DateTime;
+use crate::xml::violation::Violation;
+use crate::xml::writer::Xml;
 
 /// The closed list of reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,14 +4,14 @@
 //! unknown language. Each rule that is broken is reported at the element that breaks it.
 
 use crate::allocation;
-use crate::document::{Document, Node};
 use crate::expression::{Parsed, Variables};
 use crate::guarantees::read_expression;
 use crate::job;
-use crate::ns::{ARP, JSDL, WSAG};
-use crate::reader::Check;
 use crate::terms::TERMS;
-use crate::violation::{Violation, ViolationKind};
+use crate::xml::document::{Document, Node};
+use crate::xml::ns::{ARP, JSDL, WSAG};
+use crate::xml::reader::Check;
+use crate::xml::violation::{Violation, ViolationKind};
 
 /// Checks every offer in a document that [`crate::read`] has accepted. The result is empty where nothing is wrong.
 pub fn check(document: &Document<'_>) -> Vec<Violation> {

@@ -1,10 +1,10 @@
 //! How it may be planned: `bsp:Scheduling`, our own optional term.
 
-use crate::datatypes::{self, boolean, count, write_double};
-use crate::document::Node;
-use crate::ns::BSP;
-use crate::reader::{Check, simple};
-use crate::writer::Xml;
+use crate::xml::datatypes::{self, boolean, count, write_double};
+use crate::xml::document::Node;
+use crate::xml::ns::BSP;
+use crate::xml::reader::{Check, simple};
+use crate::xml::writer::Xml;
 
 /// The choices and preferences of the requester beyond node count and window. Everything is optional.
 #[derive(Debug, Clone, PartialEq, Default)]

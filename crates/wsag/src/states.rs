@@ -1,9 +1,9 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
-use crate::fragment::Fragment;
-use crate::names::Named;
 use crate::placement::Placement;
-use crate::writer::Xml;
+use crate::xml::fragment::Fragment;
+use crate::xml::names::Named;
+use crate::xml::writer::Xml;
 
 /// `wsag:AgreementProperties`.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,14 +1,14 @@
 //! Agreement templates and the factory's list of them (GFD.192, section 5).
 
 use crate::agreements::{Context, read_content};
-use crate::datatypes::token;
-use crate::document::{Document, Node};
-use crate::fragment::Fragment;
 use crate::guarantees::read_expression;
-use crate::ns::{WSAG, WSAG_NEG, XS};
-use crate::reader::Check;
 use crate::terms::Terms;
-use crate::writer::Xml;
+use crate::xml::datatypes::token;
+use crate::xml::document::{Document, Node};
+use crate::xml::fragment::Fragment;
+use crate::xml::ns::{WSAG, WSAG_NEG, XS};
+use crate::xml::reader::Check;
+use crate::xml::writer::Xml;
 
 /// `wsag:Template`. Its creation constraints are compiled from [`Template::source`] by
 /// [`crate::constraints::CompiledTemplate`].

@@ -5,18 +5,18 @@ mod alternatives;
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
 use crate::allocation::{self, AllocationTimeConstraint};
-use crate::datatypes::token;
-use crate::document::Node;
 use crate::endpoint::{self, EndpointReference};
 use crate::expression::Variables;
-use crate::fragment::Fragment;
 use crate::guarantees::{self, GuaranteeTerm};
 use crate::job::{self, JobDefinition};
-use crate::ns::{ARP, BSP, JSDL, WSA, WSAG};
-use crate::reader::Check;
 use crate::scheduling::{self, Scheduling};
-use crate::violation::ViolationKind;
-use crate::writer::Xml;
+use crate::xml::datatypes::token;
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::ns::{ARP, BSP, JSDL, WSA, WSAG};
+use crate::xml::reader::Check;
+use crate::xml::violation::ViolationKind;
+use crate::xml::writer::Xml;
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,10 +4,10 @@ use crate::constraints::location;
 use crate::constraints::particles::Particle;
 use crate::constraints::steps::{Paths, Selected, View};
 use crate::constraints::types::{Type, is_annotation};
-use crate::document::Node;
-use crate::ns::{WSAG, XS};
-use crate::reader::Check;
-use crate::violation::{ViolationKind, shortened};
+use crate::xml::document::Node;
+use crate::xml::ns::{WSAG, XS};
+use crate::xml::reader::Check;
+use crate::xml::violation::{ViolationKind, shortened};
 
 /// Most items and constraints of one template or offer; each costs every offer an evaluation.
 pub const ITEMS_MAX: usize = 100;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::constraints::path;
 use crate::constraints::steps::Paths;
-use crate::document::Node;
-use crate::guard::{is_name_char, is_name_start};
-use crate::ns;
+use crate::xml::document::Node;
+use crate::xml::guard::{is_name_char, is_name_start};
+use crate::xml::ns;
 
 /// Longest Location, in bytes.
 const LENGTH_MAX: usize = 2_000;

@@ -3,11 +3,11 @@
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
 use crate::constraints::whole::{Constraint, terms_of};
-use crate::document::Document;
 use crate::expression::Variables;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
-use crate::reader::Check;
-use crate::violation::{Violation, ViolationKind, shortened};
+use crate::xml::document::Document;
+use crate::xml::reader::Check;
+use crate::xml::violation::{Violation, ViolationKind, shortened};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
 ///

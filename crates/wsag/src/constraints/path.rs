@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use crate::constraints::steps::{Comparison, Condition, Kind, Paths, Predicate, Step, Subject, Test};
-use crate::guard::{is_name_char, is_name_start};
+use crate::xml::guard::{is_name_char, is_name_start};
 
 /// Most steps of a path and most paths of a union.
 const STEPS_MAX: usize = 32;

@@ -8,9 +8,9 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::document::Node;
-use crate::ns::WSAG;
-use crate::reader::qualified;
+use crate::xml::document::Node;
+use crate::xml::ns::WSAG;
+use crate::xml::reader::qualified;
 
 /// Paths from the root, joined by `|`.
 pub(crate) struct Paths(pub(super) Vec<Vec<Step>>);

@@ -3,13 +3,13 @@
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
 use crate::constraints::whole::{Constraint, terms_of};
-use crate::document::{Document, Node};
 use crate::expression::Expression;
-use crate::ns::{BSP, WSAG};
-use crate::reader::{Check, collapse};
 use crate::templates::Template;
 use crate::terms::Terms;
-use crate::violation::{Violation, ViolationKind};
+use crate::xml::document::{Document, Node};
+use crate::xml::ns::{BSP, WSAG};
+use crate::xml::reader::{Check, collapse};
+use crate::xml::violation::{Violation, ViolationKind};
 
 /// A template made ready to check offers.
 pub struct CompiledTemplate {

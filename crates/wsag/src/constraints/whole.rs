@@ -2,11 +2,11 @@
 
 use crate::constraints::steps::View;
 use crate::expression::{Expression, Parsed, Value, Variables};
-use crate::ns::WSAG;
-use crate::reader::Check;
 use crate::terms::{self, Alternative, ServiceDescription, Term, Terms};
-use crate::time::Duration;
-use crate::violation::shortened;
+use crate::xml::ns::WSAG;
+use crate::xml::reader::Check;
+use crate::xml::time::Duration;
+use crate::xml::violation::shortened;
 
 /// A constraint, read.
 pub(super) struct Constraint {

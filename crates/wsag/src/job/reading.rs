@@ -1,15 +1,15 @@
 //! Reading JSDL: known elements are read; an element that is not honoured is refused, with advice.
 
-use crate::datatypes::{boolean, number};
-use crate::document::Node;
 use crate::job::{
     Application, Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, PosixApplication, RangeValue,
     Resources,
 };
-use crate::names::{Named, named};
-use crate::ns::{JSDL, JSDL_POSIX};
-use crate::reader::{Check, Children, simple};
-use crate::violation::ViolationKind;
+use crate::xml::datatypes::{boolean, number};
+use crate::xml::document::Node;
+use crate::xml::names::{Named, named};
+use crate::xml::ns::{JSDL, JSDL_POSIX};
+use crate::xml::reader::{Check, Children, simple};
+use crate::xml::violation::ViolationKind;
 
 /// Reads a job; None only after a violation was added.
 pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {

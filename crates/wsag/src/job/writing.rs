@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::datatypes::write_double;
 use crate::job::{Application, Bound, DataStaging, FilterKind, JobDefinition, RangeValue, Resources};
-use crate::names::Named;
-use crate::writer::Xml;
+use crate::xml::datatypes::write_double;
+use crate::xml::names::Named;
+use crate::xml::writer::Xml;
 
 impl JobDefinition {
     /// Writes the element.

@@ -1,18 +1,18 @@
 //! Negotiation offers and counter offers: an offer's content, its place in the tree, and the demands of its maker on the answer.
 
 use crate::agreements::{Context, read_content};
-use crate::datatypes::{token, whole_number};
-use crate::document::Node;
 use crate::expression::Expression;
-use crate::fragment::Fragment;
 use crate::guarantees::{read_expression, write_expression};
-use crate::names::{Named, named};
 use crate::negotiations::{NegotiationOfferContext, read_offer_context, write_offer_context};
-use crate::ns::{WSAG, WSAG_NEG};
-use crate::reader::Check;
 use crate::templates::check_item_content;
 use crate::terms::Terms;
-use crate::writer::Xml;
+use crate::xml::datatypes::{token, whole_number};
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::names::{Named, named};
+use crate::xml::ns::{WSAG, WSAG_NEG};
+use crate::xml::reader::Check;
+use crate::xml::writer::Xml;
 
 /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
 #[derive(Debug, Clone, PartialEq)]

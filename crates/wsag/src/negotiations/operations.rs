@@ -1,16 +1,16 @@
 //! The operations of a negotiation and its properties.
 
-use crate::document::Node;
 use crate::endpoint::{self, EndpointReference};
-use crate::fragment::Fragment;
-use crate::names::{Named, named};
 use crate::negotiations::offers::{NegotiationOffer, read_offer};
 use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
-use crate::ns::WSAG_NEG;
-use crate::reader::{Check, fragments, read_any, simple, verbatim};
 use crate::templates::Template;
-use crate::time::DateTime;
-use crate::writer::Xml;
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::names::{Named, named};
+use crate::xml::ns::WSAG_NEG;
+use crate::xml::reader::{Check, fragments, read_any, simple, verbatim};
+use crate::xml::time::DateTime;
+use crate::xml::writer::Xml;
 
 /// Prefixes that the messages of a negotiation use.
 const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];

@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use crate::document::Node;
-use crate::fragment::Fragment;
-use crate::ns;
-use crate::violation::{VIOLATIONS_MAX, Violation, ViolationKind, one_of};
+use crate::xml::document::Node;
+use crate::xml::fragment::Fragment;
+use crate::xml::ns;
+use crate::xml::violation::{VIOLATIONS_MAX, Violation, ViolationKind, one_of};
 
 /// The namespace of `xsi:schemaLocation`, a hint that is not followed here.
 const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";

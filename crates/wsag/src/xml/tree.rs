@@ -14,10 +14,10 @@ use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
 use quick_xml::reader::Reader;
 
-use crate::guard::referred;
-use crate::ns;
-use crate::places::Places;
-use crate::writer::Piece;
+use crate::xml::guard::referred;
+use crate::xml::ns;
+use crate::xml::places::Places;
+use crate::xml::writer::Piece;
 
 /// No element, or no text.
 pub(crate) const NONE: u32 = u32::MAX;

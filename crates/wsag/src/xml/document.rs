@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::fragment::Fragment;
-use crate::guard::{self, GuardError};
-use crate::ns;
-use crate::places::Places;
-use crate::tree::{self, Attribute, Element, NONE, Name, Tree};
-use crate::writer::{Piece, escape_attribute};
+use crate::xml::fragment::Fragment;
+use crate::xml::guard::{self, GuardError};
+use crate::xml::ns;
+use crate::xml::places::Places;
+use crate::xml::tree::{self, Attribute, Element, NONE, Name, Tree};
+use crate::xml::writer::{Piece, escape_attribute};
 
 /// An offer that was put together from values, to be checked as a document without being written.
 pub struct Made(pub(crate) Vec<Piece>);

@@ -8,9 +8,9 @@ use quick_xml::escape::partial_escape;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
-use crate::fragment::Fragment;
-use crate::guard::is_char;
-use crate::ns;
+use crate::xml::fragment::Fragment;
+use crate::xml::guard::is_char;
+use crate::xml::ns;
 
 /// One thing that is said in a document.
 pub(crate) enum Piece {
@@ -40,7 +40,7 @@ impl Piece {
 }
 
 /// A document or fragment in the making: its content, in order, to be written as a text ([`Xml::finish`]) or made into a tree
-/// ([`crate::document::Document::made`]). Names are literals of this crate with the usual prefixes, so that the output is
+/// ([`crate::xml::document::Document::made`]). Names are literals of this crate with the usual prefixes, so that the output is
 /// well-formed by construction: only values are escaped.
 #[derive(Default)]
 pub(crate) struct Xml {

@@ -1,11 +1,11 @@
 //! Tags, attributes and namespaces: the part of the guard that keeps a stack.
 
-use crate::guard::characters::normalise;
-use crate::guard::{
+use crate::xml::guard::characters::normalise;
+use crate::xml::guard::{
     ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, NAMESPACE_MAX, Open, Outcome,
     Scanner, refuse,
 };
-use crate::ns;
+use crate::xml::ns;
 
 /// An attribute of the start tag being read, other than a namespace declaration.
 struct Attribute<'a> {

@@ -1,6 +1,6 @@
 //! Values that documents write as one of a few names.
 
-use crate::violation::one_of;
+use crate::xml::violation::one_of;
 
 /// A value that is written as a name.
 pub trait Named: Copy + PartialEq + 'static {
