@@ -1,12 +1,13 @@
 //! Offers of agreements (GFD.192, section 4).
 
-use crate::terms::{self, Terms};
+use crate::terms::Terms;
 use crate::xml::datatypes::token;
 use crate::xml::document::{Made, Node};
+use crate::xml::element::{Readable, Written, element};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named};
+use crate::xml::names::named_values;
 use crate::xml::ns::WSAG;
-use crate::xml::reader::{Check, Children, fragments, simple, verbatim};
+use crate::xml::reader::{Check, Children};
 use crate::xml::time::DateTime;
 use crate::xml::writer::Xml;
 
@@ -23,78 +24,57 @@ pub struct AgreementOffer {
     pub terms: Terms,
 }
 
-/// `wsag:Context`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Context {
-    /// The initiator, verbatim: any text or element.
-    pub agreement_initiator: Option<Fragment>,
-    /// The responder, verbatim: any text or element.
-    pub agreement_responder: Option<Fragment>,
-    /// Which of the two provides the service.
-    pub service_provider: Role,
-    /// When the agreement ends to be valid.
-    pub expiration_time: Option<DateTime>,
-    /// The template that an offer is made from.
-    pub template_id: Option<String>,
-    /// The name of that template.
-    pub template_name: Option<String>,
-    /// Foreign elements, verbatim. They describe and ask for nothing.
-    pub extensions: Vec<Fragment>,
+element! {
+    /// `wsag:Context`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Context {
+        /// The initiator, verbatim: any text or element.
+        pub agreement_initiator: Option<Fragment> = "wsag:AgreementInitiator",
+        /// The responder, verbatim: any text or element.
+        pub agreement_responder: Option<Fragment> = "wsag:AgreementResponder",
+        /// Which of the two provides the service.
+        pub service_provider: Role = "wsag:ServiceProvider",
+        /// When the agreement ends to be valid.
+        pub expiration_time: Option<DateTime> = "wsag:ExpirationTime",
+        /// The template that an offer is made from.
+        pub template_id: Option<String> = "wsag:TemplateId" by token,
+        /// The name of that template.
+        pub template_name: Option<String> = "wsag:TemplateName" by token,
+        /// Foreign elements, verbatim. They describe and ask for nothing.
+        pub extensions: Vec<Fragment> = "wsag:*",
+    }
 }
 
-/// A side of an agreement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The side that made the offer.
-    AgreementInitiator,
-    /// The side that was offered.
-    AgreementResponder,
-}
-
-impl Named for Role {
-    const NAMES: &'static [(Role, &'static str)] = &[
-        (Role::AgreementInitiator, "AgreementInitiator"),
-        (Role::AgreementResponder, "AgreementResponder"),
-    ];
+named_values! {
+    /// A side of an agreement.
+    pub enum Role {
+        /// The side that made the offer.
+        AgreementInitiator = "AgreementInitiator",
+        /// The side that was offered.
+        AgreementResponder = "AgreementResponder",
+    }
 }
 
 /// Reads name, context and terms, which offers, templates and negotiation offers share, up to the end of the terms.
 pub(crate) fn read_content(children: &mut Children<'_, '_>) -> Option<(Option<String>, Context, Terms)> {
     let name = children.optional(WSAG, "Name", Check::string);
-    let context = children.required(WSAG, "Context", read_context);
-    let terms = children.required(WSAG, "Terms", terms::read);
+    let context = children.required(WSAG, "Context", Context::read);
+    let terms = children.required(WSAG, "Terms", Terms::read);
     Some((name, context?, terms?))
 }
 
-/// Reads an offer; None only after a violation was added.
-pub(crate) fn read_offer(check: &mut Check, node: Node<'_>) -> Option<AgreementOffer> {
-    check.attributes(node, &[(WSAG, "AgreementId")]);
-    let agreement_id = check.read_attribute(node, (WSAG, "AgreementId"), token);
-    let (name, context, terms) = check.children_only(node, read_content)?;
-    Some(AgreementOffer {
-        name,
-        agreement_id,
-        context,
-        terms,
-    })
-}
-
-/// Reads a context; None only after a violation was added.
-fn read_context(check: &mut Check, node: Node<'_>) -> Option<Context> {
-    check.children(node, |children| {
-        let agreement_initiator = children.optional(WSAG, "AgreementInitiator", verbatim);
-        let agreement_responder = children.optional(WSAG, "AgreementResponder", verbatim);
-        let service_provider = children.required(WSAG, "ServiceProvider", simple(named));
-        Some(Context {
-            agreement_initiator,
-            agreement_responder,
-            expiration_time: children.optional(WSAG, "ExpirationTime", simple(str::parse)),
-            template_id: children.optional(WSAG, "TemplateId", simple(token)),
-            template_name: children.optional(WSAG, "TemplateName", simple(token)),
-            extensions: fragments(&children.foreign(WSAG)),
-            service_provider: service_provider?,
+impl Readable for AgreementOffer {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<AgreementOffer> {
+        check.attributes(node, &[(WSAG, "AgreementId")]);
+        let agreement_id = check.read_attribute(node, (WSAG, "AgreementId"), token);
+        let (name, context, terms) = check.children_only(node, read_content)?;
+        Some(AgreementOffer {
+            name,
+            agreement_id,
+            context,
+            terms,
         })
-    })
+    }
 }
 
 impl Context {
@@ -113,47 +93,27 @@ impl Context {
 
     /// As a fragment that can stand in an agreement's properties.
     pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::default();
-        self.write(&mut xml);
-        xml.into_fragment()
-    }
-
-    /// Writes the element.
-    pub(crate) fn write(&self, xml: &mut Xml) {
-        xml.start_with("wsag:Context", &["wsag"]);
-        xml.insert_all(&self.agreement_initiator);
-        xml.insert_all(&self.agreement_responder);
-        xml.element("wsag:ServiceProvider", self.service_provider.name());
-        xml.optional_element("wsag:ExpirationTime", self.expiration_time);
-        xml.optional_element("wsag:TemplateId", self.template_id.as_deref());
-        xml.optional_element("wsag:TemplateName", self.template_name.as_deref());
-        xml.insert_all(&self.extensions);
-        xml.end();
+        self.fragment("wsag:Context", &["wsag"])
     }
 }
 
 impl AgreementOffer {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
-        self.document().finish()
+        self.document("wsag:AgreementOffer", &["wsag"]).finish()
     }
 
     /// As a document of its own that is checked, without being written: `Document::made`.
     pub fn make(&self) -> Made {
-        Made(self.document().pieces())
+        Made(self.document("wsag:AgreementOffer", &["wsag"]).pieces())
     }
+}
 
-    fn document(&self) -> Xml {
-        let mut xml = Xml::document("wsag:AgreementOffer", &["wsag"]);
-        self.write_content(&mut xml);
-        xml
-    }
-
-    /// Writes the content of the element of an offer.
-    pub(crate) fn write_content(&self, xml: &mut Xml) {
+impl Written for AgreementOffer {
+    fn write(&self, xml: &mut Xml) {
         xml.optional_attribute("wsag:AgreementId", self.agreement_id.as_deref());
-        xml.optional_element("wsag:Name", self.name.as_deref());
-        self.context.write(xml);
-        self.terms.write(xml);
+        xml.add("wsag:Name", &self.name);
+        self.context.put_alone(xml, "wsag:Context", &["wsag"]);
+        self.terms.put_alone(xml, "wsag:Terms", &["wsag", "bsp"]);
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::xml::datatypes::token;
 use crate::xml::document::Node;
+use crate::xml::element::{Readable, Written};
 use crate::xml::fragment::Fragment;
 use crate::xml::ns::WSA;
-use crate::xml::reader::{Check, fragments, simple, verbatim};
+use crate::xml::reader::{Check, simple};
 use crate::xml::writer::Xml;
 
 /// `wsa:EndpointReferenceType`.
@@ -24,43 +25,27 @@ impl EndpointReference {
             rest: Vec::new(),
         }
     }
+}
 
-    /// Writes `wsa:EndpointReference`.
-    pub(crate) fn write_alone(&self, xml: &mut Xml) {
-        xml.start_with("wsa:EndpointReference", &["wsa"]);
-        self.write_content(xml);
-        xml.end();
-    }
-
-    fn write_content(&self, xml: &mut Xml) {
-        xml.element("wsa:Address", &self.address);
+/// The namespace of WS-Addressing must be declared above it.
+impl Written for EndpointReference {
+    fn write(&self, xml: &mut Xml) {
+        xml.add("wsa:Address", &self.address);
         xml.insert_all(&self.rest);
     }
 }
 
-/// Writes a reference, if there is one, as the element of this name; the namespace of WS-Addressing must be declared above it.
-pub(crate) fn write<'e>(
-    xml: &mut Xml,
-    name: &'static str,
-    reference: impl Into<Option<&'e EndpointReference>>,
-) {
-    if let Some(reference) = reference.into() {
-        xml.start(name);
-        reference.write_content(xml);
-        xml.end();
-    }
-}
-
-/// Reads an element of the type of endpoint references.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<EndpointReference> {
-    check.children(node, |children| {
-        let address = children.required(WSA, "Address", simple(token));
-        let parameters = children.optional(WSA, "ReferenceParameters", verbatim);
-        let metadata = children.optional(WSA, "Metadata", verbatim);
-        let foreign = fragments(&children.foreign(WSA));
-        Some(EndpointReference {
-            address: address?,
-            rest: parameters.into_iter().chain(metadata).chain(foreign).collect(),
+impl Readable for EndpointReference {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<EndpointReference> {
+        check.children(node, |children| {
+            let address = children.required(WSA, "Address", simple(token));
+            let parameters = children.optional(WSA, "ReferenceParameters", Fragment::read);
+            let metadata = children.optional(WSA, "Metadata", Fragment::read);
+            let foreign = children.many(WSA, "*", Fragment::read);
+            Some(EndpointReference {
+                address: address?,
+                rest: parameters.into_iter().chain(metadata).chain(foreign).collect(),
+            })
         })
-    })
+    }
 }

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use thiserror::Error;
 
 use crate::xml::datatypes::Decimal;
-use crate::xml::names::Named;
+use crate::xml::names::{Named, named_values};
 use crate::xml::time::{DateTime, Duration};
 use crate::xml::violation::{listed, shortened};
 
@@ -226,14 +226,15 @@ enum Operand {
     Variable(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Comparison {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
+named_values! {
+    enum Comparison {
+        Eq = "eq",
+        Ne = "ne",
+        Lt = "lt",
+        Le = "le",
+        Gt = "gt",
+        Ge = "ge",
+    }
 }
 
 impl Parsed {
@@ -353,17 +354,6 @@ impl Operand {
             Operand::Variable(name) => variables.kind(name),
         }
     }
-}
-
-impl Named for Comparison {
-    const NAMES: &'static [(Comparison, &'static str)] = &[
-        (Comparison::Eq, "eq"),
-        (Comparison::Ne, "ne"),
-        (Comparison::Lt, "lt"),
-        (Comparison::Le, "le"),
-        (Comparison::Gt, "gt"),
-        (Comparison::Ge, "ge"),
-    ];
 }
 
 impl Comparison {

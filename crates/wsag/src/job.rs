@@ -4,14 +4,13 @@
 //! environment, a user name) or does not offer (file systems, candidate hosts). Such an element is refused by its
 //! path: ignoring it would promise something else than was asked. Attributes of JSDL are unqualified.
 
-mod reading;
-mod writing;
+mod elements;
 
 use std::cmp::Ordering;
 
-use crate::xml::names::Named;
-
-pub(crate) use reading::{read, read_range};
+use crate::job::elements::honoured;
+use crate::xml::element::element;
+use crate::xml::names::named_values;
 
 /// `jsdl:JobDefinition`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,28 +27,32 @@ pub struct JobDefinition {
     pub staging: Vec<DataStaging>,
 }
 
-/// `jsdl:Application`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Application {
-    /// Name in the provider's catalogue.
-    pub name: String,
-    /// Version in the provider's catalogue.
-    pub version: Option<String>,
-    /// `jsdl-posix:POSIXApplication`.
-    pub posix: Option<PosixApplication>,
+element! {
+    /// `jsdl:Application`.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Application by honoured {
+        /// Name in the provider's catalogue.
+        pub name: String = "jsdl:ApplicationName",
+        /// Version in the provider's catalogue.
+        pub version: Option<String> = "jsdl:ApplicationVersion",
+        /// `jsdl-posix:POSIXApplication`.
+        pub posix: Option<PosixApplication> = "jsdl-posix:POSIXApplication",
+    }
 }
 
-/// `jsdl-posix:POSIXApplication`, without the parts that the provider decides.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PosixApplication {
-    /// Arguments, one entry of the argument vector each.
-    pub arguments: Vec<String>,
-    /// File to read as standard input.
-    pub input: Option<String>,
-    /// File to write standard output to.
-    pub output: Option<String>,
-    /// File to write standard error to.
-    pub error: Option<String>,
+element! {
+    /// `jsdl-posix:POSIXApplication`, without the parts that the provider decides.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct PosixApplication by honoured {
+        /// Arguments, one entry of the argument vector each.
+        pub arguments: Vec<String> = "jsdl-posix:Argument",
+        /// File to read as standard input.
+        pub input: Option<String> = "jsdl-posix:Input",
+        /// File to write standard output to.
+        pub output: Option<String> = "jsdl-posix:Output",
+        /// File to write standard error to.
+        pub error: Option<String> = "jsdl-posix:Error",
+    }
 }
 
 /// `jsdl:Resources`.
@@ -72,61 +75,46 @@ pub struct Filter {
     pub range: RangeValue,
 }
 
-/// The attribute that a [`Filter`] measures, in the order of JSDL's schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FilterKind {
-    /// Hertz of a processor.
-    IndividualCpuSpeed,
-    /// Processors of a node.
-    IndividualCpuCount,
-    /// Bits per second of a node.
-    IndividualNetworkBandwidth,
-    /// Bytes of memory of a node.
-    IndividualPhysicalMemory,
-    /// Bytes of virtual memory of a node.
-    IndividualVirtualMemory,
-    /// Bytes of disk of a node.
-    IndividualDiskSpace,
-    /// Processors of all nodes together.
-    TotalCpuCount,
-    /// Bytes of memory of all nodes together.
-    TotalPhysicalMemory,
-    /// Bytes of virtual memory of all nodes together.
-    TotalVirtualMemory,
-    /// Bytes of disk of all nodes together.
-    TotalDiskSpace,
+named_values! {
+    /// The attribute that a [`Filter`] measures, in the order of JSDL's schema.
+    #[derive(PartialOrd, Ord)]
+    pub enum FilterKind {
+        /// Hertz of a processor.
+        IndividualCpuSpeed = "IndividualCPUSpeed",
+        /// Processors of a node.
+        IndividualCpuCount = "IndividualCPUCount",
+        /// Bits per second of a node.
+        IndividualNetworkBandwidth = "IndividualNetworkBandwidth",
+        /// Bytes of memory of a node.
+        IndividualPhysicalMemory = "IndividualPhysicalMemory",
+        /// Bytes of virtual memory of a node.
+        IndividualVirtualMemory = "IndividualVirtualMemory",
+        /// Bytes of disk of a node.
+        IndividualDiskSpace = "IndividualDiskSpace",
+        /// Processors of all nodes together.
+        TotalCpuCount = "TotalCPUCount",
+        /// Bytes of memory of all nodes together.
+        TotalPhysicalMemory = "TotalPhysicalMemory",
+        /// Bytes of virtual memory of all nodes together.
+        TotalVirtualMemory = "TotalVirtualMemory",
+        /// Bytes of disk of all nodes together.
+        TotalDiskSpace = "TotalDiskSpace",
+    }
 }
 
-/// Local names of the elements in JSDL, in the order of its schema.
-impl Named for FilterKind {
-    const NAMES: &'static [(FilterKind, &'static str)] = &[
-        (FilterKind::IndividualCpuSpeed, "IndividualCPUSpeed"),
-        (FilterKind::IndividualCpuCount, "IndividualCPUCount"),
-        (
-            FilterKind::IndividualNetworkBandwidth,
-            "IndividualNetworkBandwidth",
-        ),
-        (FilterKind::IndividualPhysicalMemory, "IndividualPhysicalMemory"),
-        (FilterKind::IndividualVirtualMemory, "IndividualVirtualMemory"),
-        (FilterKind::IndividualDiskSpace, "IndividualDiskSpace"),
-        (FilterKind::TotalCpuCount, "TotalCPUCount"),
-        (FilterKind::TotalPhysicalMemory, "TotalPhysicalMemory"),
-        (FilterKind::TotalVirtualMemory, "TotalVirtualMemory"),
-        (FilterKind::TotalDiskSpace, "TotalDiskSpace"),
-    ];
-}
-
-/// `jsdl:RangeValue_Type`: the value must meet any one of its parts.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RangeValue {
-    /// `UpperBoundedRange`: everything up to it.
-    pub upper: Option<Bound>,
-    /// `LowerBoundedRange`: everything from it on.
-    pub lower: Option<Bound>,
-    /// `Exact`.
-    pub exact: Vec<Exact>,
-    /// `Range`: from the first to the second.
-    pub ranges: Vec<(Bound, Bound)>,
+element! {
+    /// `jsdl:RangeValue_Type`: the value must meet any one of its parts.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct RangeValue {
+        /// `UpperBoundedRange`: everything up to it.
+        pub upper: Option<Bound> = "jsdl:UpperBoundedRange",
+        /// `LowerBoundedRange`: everything from it on.
+        pub lower: Option<Bound> = "jsdl:LowerBoundedRange",
+        /// `Exact`.
+        pub exact: Vec<Exact> = "jsdl:Exact",
+        /// `Range`: from the first to the second.
+        pub ranges: Vec<(Bound, Bound)> = "jsdl:Range",
+    }
 }
 
 /// An end of a range.
@@ -263,21 +251,14 @@ pub struct DataStaging {
     pub target: Option<String>,
 }
 
-/// `jsdl:CreationFlag`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CreationFlag {
-    /// Replace it.
-    Overwrite,
-    /// Leave it.
-    DontOverwrite,
-    /// Write at its end.
-    Append,
-}
-
-impl Named for CreationFlag {
-    const NAMES: &'static [(CreationFlag, &'static str)] = &[
-        (CreationFlag::Overwrite, "overwrite"),
-        (CreationFlag::DontOverwrite, "dontOverwrite"),
-        (CreationFlag::Append, "append"),
-    ];
+named_values! {
+    /// `jsdl:CreationFlag`.
+    pub enum CreationFlag {
+        /// Replace it.
+        Overwrite = "overwrite",
+        /// Leave it.
+        DontOverwrite = "dontOverwrite",
+        /// Write at its end.
+        Append = "append",
+    }
 }

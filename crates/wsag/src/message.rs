@@ -1,11 +1,12 @@
 //! Every message of the protocol that a provider reads, recognised by its root element. Messages that it only writes are
 //! not here.
 
-use crate::agreements::{self, AgreementOffer};
+use crate::agreements::AgreementOffer;
 use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer};
-use crate::operations::{self, CreateInput};
-use crate::templates::{self, Template};
+use crate::operations::CreateInput;
+use crate::templates::Template;
 use crate::xml::document::{Document, INHERITED_MAX, Node};
+use crate::xml::element::Readable;
 use crate::xml::fragment::Fragment;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
 use crate::xml::reader::{Check, read_any};
@@ -62,29 +63,17 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
 /// Reads a message of either protocol; None only after a violation was added.
 fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
     let read = match (root.namespace(), root.local()) {
-        (WSAG, "AgreementOffer") => agreements::read_offer(check, root)
-            .map(Box::new)
-            .map(Message::AgreementOffer),
-        (WSAG, "CreateAgreementInput") => operations::read_create_input(check, root)
-            .map(Box::new)
-            .map(Message::CreateAgreementInput),
-        (WSAG, "CreatePendingAgreementInput") => operations::read_create_input(check, root)
-            .map(Box::new)
-            .map(Message::CreatePendingAgreementInput),
+        (WSAG, "AgreementOffer") => boxed(check, root).map(Message::AgreementOffer),
+        (WSAG, "CreateAgreementInput") => boxed(check, root).map(Message::CreateAgreementInput),
+        (WSAG, "CreatePendingAgreementInput") => boxed(check, root).map(Message::CreatePendingAgreementInput),
         (WSAG, "TerminateInput") => {
             let reasons = read_any(check, root, 1, 1);
             reasons.into_iter().next().map(Message::TerminateInput)
         }
-        (WSAG, "Template") => templates::read(check, root).map(Box::new).map(Message::Template),
-        (WSAG_NEG, "InitiateNegotiationInput") => negotiations::read_initiate(check, root)
-            .map(Box::new)
-            .map(Message::InitiateNegotiationInput),
-        (WSAG_NEG, "NegotiationContext") => negotiations::read_context(check, root)
-            .map(Box::new)
-            .map(Message::NegotiationContext),
-        (WSAG_NEG, "NegotiationOffer") => negotiations::read_offer(check, root)
-            .map(Box::new)
-            .map(Message::NegotiationOffer),
+        (WSAG, "Template") => boxed(check, root).map(Message::Template),
+        (WSAG_NEG, "InitiateNegotiationInput") => boxed(check, root).map(Message::InitiateNegotiationInput),
+        (WSAG_NEG, "NegotiationContext") => boxed(check, root).map(Message::NegotiationContext),
+        (WSAG_NEG, "NegotiationOffer") => boxed(check, root).map(Message::NegotiationOffer),
         (WSAG_NEG, "NegotiateInput") => {
             let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
             negotiations::read_extensions(check, critical);
@@ -113,6 +102,10 @@ fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
         check.structure(root, message);
     }
     read
+}
+
+fn boxed<T: Readable>(check: &mut Check, root: Node<'_>) -> Option<Box<T>> {
+    T::read(check, root).map(Box::new)
 }
 
 fn unknown_root(local: &str) -> String {

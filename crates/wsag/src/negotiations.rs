@@ -4,46 +4,50 @@
 mod offers;
 mod operations;
 
-use crate::endpoint::{self, EndpointReference};
+use crate::endpoint::EndpointReference;
 use crate::xml::datatypes::token;
 use crate::xml::document::Node;
+use crate::xml::element::{Readable, Written, element};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named};
+use crate::xml::names::{Named, named_values};
 use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::reader::{Check, fragments, read_any, simple, verbatim};
+use crate::xml::reader::{Check, read_any, simple};
 use crate::xml::time::DateTime;
 use crate::xml::violation::ViolationKind;
 use crate::xml::writer::Xml;
 
-pub(crate) use offers::read_offer;
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
+pub(crate) use operations::read_offers;
 pub use operations::{
     InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, advertise_input,
     advertise_output, fresh_offers, initiate_negotiation_output, negotiate_input, negotiate_output,
     terminate_negotiation_input, terminate_negotiation_response,
 };
-pub(crate) use operations::{read_context, read_initiate, read_offers};
 
-/// `wsag-neg:NegotiationExtension`: the agreement is made from a counter offer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NegotiationExtension {
-    /// The negotiation at the responder.
-    pub negotiation: Option<EndpointReference>,
-    /// The counter offer.
-    pub context: NegotiationOfferContext,
+element! {
+    /// `wsag-neg:NegotiationExtension`: the agreement is made from a counter offer.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct NegotiationExtension {
+        /// The negotiation at the responder.
+        pub negotiation: Option<EndpointReference> = "wsag-neg:ResponderNegotiationEPR",
+        /// The counter offer.
+        pub context: NegotiationOfferContext = "wsag-neg:NegotiationOfferContext",
+    }
 }
 
-/// `wsag-neg:RenegotiationExtension`: the agreement replaces another one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RenegotiationExtension {
-    /// The negotiation at the responder.
-    pub negotiation: Option<EndpointReference>,
-    /// The agreement to replace, at the responder.
-    pub responder_agreement: EndpointReference,
-    /// The agreement to replace, at the initiator.
-    pub initiator_agreement: Option<EndpointReference>,
-    /// The counter offer.
-    pub context: NegotiationOfferContext,
+element! {
+    /// `wsag-neg:RenegotiationExtension`: the agreement replaces another one.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct RenegotiationExtension {
+        /// The negotiation at the responder.
+        pub negotiation: Option<EndpointReference> = "wsag-neg:ResponderNegotiationEPR",
+        /// The agreement to replace, at the responder.
+        pub responder_agreement: EndpointReference = "wsag-neg:ResponderAgreementEPR",
+        /// The agreement to replace, at the initiator.
+        pub initiator_agreement: Option<EndpointReference> = "wsag-neg:InitiatorAgreementEPR",
+        /// The counter offer.
+        pub context: NegotiationOfferContext = "wsag-neg:NegotiationOfferContext",
+    }
 }
 
 /// `wsag-neg:NegotiationOfferContext`.
@@ -63,48 +67,34 @@ pub struct NegotiationOfferContext {
     pub extensions: Vec<Fragment>,
 }
 
-/// A side of a negotiation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NegotiationRole {
-    /// The side that asked for the negotiation.
-    NegotiationInitiator,
-    /// The side that was asked.
-    NegotiationResponder,
+named_values! {
+    /// A side of a negotiation.
+    pub enum NegotiationRole {
+        /// The side that asked for the negotiation.
+        NegotiationInitiator = "NegotiationInitiator",
+        /// The side that was asked.
+        NegotiationResponder = "NegotiationResponder",
+    }
 }
 
-impl Named for NegotiationRole {
-    const NAMES: &'static [(NegotiationRole, &'static str)] = &[
-        (NegotiationRole::NegotiationInitiator, "NegotiationInitiator"),
-        (NegotiationRole::NegotiationResponder, "NegotiationResponder"),
-    ];
-}
-
-/// State of a negotiation offer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NegotiationOfferState {
-    /// A proposal that binds neither side.
-    Advisory,
-    /// A proposal that must be answered Acceptable or Rejected.
-    Solicited,
-    /// Its maker would take it.
-    Acceptable,
-    /// It leads nowhere.
-    Rejected,
-}
-
-impl Named for NegotiationOfferState {
-    const NAMES: &'static [(NegotiationOfferState, &'static str)] = &[
-        (NegotiationOfferState::Advisory, "Advisory"),
-        (NegotiationOfferState::Solicited, "Solicited"),
-        (NegotiationOfferState::Acceptable, "Acceptable"),
-        (NegotiationOfferState::Rejected, "Rejected"),
-    ];
+named_values! {
+    /// State of a negotiation offer.
+    pub enum NegotiationOfferState {
+        /// A proposal that binds neither side.
+        Advisory = "Advisory",
+        /// A proposal that must be answered Acceptable or Rejected.
+        Solicited = "Solicited",
+        /// Its maker would take it.
+        Acceptable = "Acceptable",
+        /// It leads nowhere.
+        Rejected = "Rejected",
+    }
 }
 
 /// Reads a noncritical extension: foreign elements, which need not be understood.
 pub(crate) fn read_noncritical(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
     check.children(node, |children| children.foreign(node.namespace()));
-    verbatim(check, node)
+    Fragment::read(check, node)
 }
 
 /// Reads critical extensions: the two of a negotiation, and a violation for every other one.
@@ -116,9 +106,9 @@ pub(crate) fn read_extensions(
     for node in critical {
         let in_creation = node.parent().is_some_and(|parent| parent.namespace() == WSAG);
         if in_creation && node.is(WSAG_NEG, "NegotiationExtension") && negotiation.is_none() {
-            negotiation = read_extension(check, node);
+            negotiation = Readable::read(check, node);
         } else if in_creation && node.is(WSAG_NEG, "RenegotiationExtension") && renegotiation.is_none() {
-            renegotiation = read_reextension(check, node);
+            renegotiation = Readable::read(check, node);
         } else {
             let message = "a critical extension that is not known here; what may be ignored belongs in a \
                            NoncriticalExtension";
@@ -128,49 +118,25 @@ pub(crate) fn read_extensions(
     (negotiation, renegotiation)
 }
 
-fn read_extension(check: &mut Check, node: Node<'_>) -> Option<NegotiationExtension> {
-    check.children(node, |children| {
-        let negotiation = children.optional(WSAG_NEG, "ResponderNegotiationEPR", endpoint::read);
-        let context = children.required(WSAG_NEG, "NegotiationOfferContext", read_offer_context);
-        Some(NegotiationExtension {
-            negotiation,
-            context: context?,
+impl Readable for NegotiationOfferContext {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationOfferContext> {
+        check.children(node, |children| {
+            let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", simple(token));
+            let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", DateTime::read);
+            let creator = children.required(WSAG_NEG, "Creator", NegotiationRole::read);
+            let state = children.required(WSAG_NEG, "State", read_state);
+            let extensions = children.many(WSAG_NEG, "*", Fragment::read);
+            let (state, state_extensions) = state?;
+            Some(NegotiationOfferContext {
+                counter_offer_to: counter_offer_to?,
+                expiration_time,
+                creator: creator?,
+                state,
+                state_extensions,
+                extensions,
+            })
         })
-    })
-}
-
-fn read_reextension(check: &mut Check, node: Node<'_>) -> Option<RenegotiationExtension> {
-    check.children(node, |children| {
-        let negotiation = children.optional(WSAG_NEG, "ResponderNegotiationEPR", endpoint::read);
-        let responder_agreement = children.required(WSAG_NEG, "ResponderAgreementEPR", endpoint::read);
-        let initiator_agreement = children.optional(WSAG_NEG, "InitiatorAgreementEPR", endpoint::read);
-        let context = children.required(WSAG_NEG, "NegotiationOfferContext", read_offer_context);
-        Some(RenegotiationExtension {
-            negotiation,
-            responder_agreement: responder_agreement?,
-            initiator_agreement,
-            context: context?,
-        })
-    })
-}
-
-fn read_offer_context(check: &mut Check, node: Node<'_>) -> Option<NegotiationOfferContext> {
-    check.children(node, |children| {
-        let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", simple(token));
-        let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", simple(str::parse));
-        let creator = children.required(WSAG_NEG, "Creator", simple(named));
-        let state = children.required(WSAG_NEG, "State", read_state);
-        let extensions = fragments(&children.foreign(WSAG_NEG));
-        let (state, state_extensions) = state?;
-        Some(NegotiationOfferContext {
-            counter_offer_to: counter_offer_to?,
-            expiration_time,
-            creator: creator?,
-            state,
-            state_extensions,
-            extensions,
-        })
-    })
+    }
 }
 
 fn read_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferState, Vec<Fragment>)> {
@@ -182,44 +148,16 @@ fn read_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferStat
     })
 }
 
-pub(crate) fn write_extension(xml: &mut Xml, extension: &NegotiationExtension) {
-    xml.start("wsag-neg:NegotiationExtension");
-    endpoint::write(
-        xml,
-        "wsag-neg:ResponderNegotiationEPR",
-        extension.negotiation.as_ref(),
-    );
-    write_offer_context(xml, &extension.context);
-    xml.end();
-}
-
-pub(crate) fn write_reextension(xml: &mut Xml, extension: &RenegotiationExtension) {
-    let (responder, initiator) = (
-        &extension.responder_agreement,
-        extension.initiator_agreement.as_ref(),
-    );
-    xml.start("wsag-neg:RenegotiationExtension");
-    endpoint::write(
-        xml,
-        "wsag-neg:ResponderNegotiationEPR",
-        extension.negotiation.as_ref(),
-    );
-    endpoint::write(xml, "wsag-neg:ResponderAgreementEPR", responder);
-    endpoint::write(xml, "wsag-neg:InitiatorAgreementEPR", initiator);
-    write_offer_context(xml, &extension.context);
-    xml.end();
-}
-
-fn write_offer_context(xml: &mut Xml, context: &NegotiationOfferContext) {
-    xml.start("wsag-neg:NegotiationOfferContext");
-    xml.element("wsag-neg:CounterOfferTo", &context.counter_offer_to);
-    xml.optional_element("wsag-neg:ExpirationTime", context.expiration_time);
-    xml.element("wsag-neg:Creator", context.creator.name());
-    xml.start("wsag-neg:State");
-    xml.start(format!("wsag-neg:{}", context.state.name()));
-    xml.insert_all(&context.state_extensions);
-    xml.end();
-    xml.end();
-    xml.insert_all(&context.extensions);
-    xml.end();
+impl Written for NegotiationOfferContext {
+    fn write(&self, xml: &mut Xml) {
+        xml.add("wsag-neg:CounterOfferTo", &self.counter_offer_to);
+        xml.add("wsag-neg:ExpirationTime", &self.expiration_time);
+        xml.add("wsag-neg:Creator", &self.creator);
+        xml.start("wsag-neg:State");
+        xml.start(format!("wsag-neg:{}", self.state.name()));
+        xml.insert_all(&self.state_extensions);
+        xml.end();
+        xml.end();
+        xml.insert_all(&self.extensions);
+    }
 }

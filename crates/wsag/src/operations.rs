@@ -1,13 +1,12 @@
 //! The operations that make, accept, reject and end agreements (GFD.192, section 9).
 
-use crate::agreements::{AgreementOffer, read_offer};
-use crate::endpoint::{self, EndpointReference};
-use crate::negotiations::{
-    self, NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical,
-};
+use crate::agreements::AgreementOffer;
+use crate::endpoint::EndpointReference;
+use crate::negotiations::{NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical};
 use crate::placement::Moved;
 use crate::terms::CompositorChoice;
 use crate::xml::document::Node;
+use crate::xml::element::Readable;
 use crate::xml::fragment::Fragment;
 use crate::xml::ns::WSAG;
 use crate::xml::reader::Check;
@@ -44,25 +43,28 @@ impl CreateInput {
     }
 }
 
-/// Reads the input of either creating operation.
-pub(crate) fn read_create_input(check: &mut Check, node: Node<'_>) -> Option<CreateInput> {
-    let pending = node.local() == "CreatePendingAgreementInput";
-    check.children(node, |children| {
-        let acceptance = pending.then(|| children.optional(WSAG, "AgreementAcceptanceEPR", endpoint::read));
-        let initiator = children.optional(WSAG, "InitiatorAgreementEPR", endpoint::read);
-        let offer = children.required(WSAG, "AgreementOffer", read_offer);
-        let noncritical = children.many(WSAG, "NoncriticalExtension", read_noncritical);
-        let critical = children.foreign(WSAG);
-        let (negotiation, renegotiation) = read_extensions(children.check, critical);
-        Some(CreateInput {
-            acceptance: acceptance.flatten(),
-            initiator,
-            offer: offer?,
-            noncritical,
-            negotiation,
-            renegotiation,
+/// The input of either creating operation.
+impl Readable for CreateInput {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<CreateInput> {
+        let pending = node.local() == "CreatePendingAgreementInput";
+        check.children(node, |children| {
+            let acceptance =
+                pending.then(|| children.optional(WSAG, "AgreementAcceptanceEPR", Readable::read));
+            let initiator = children.optional(WSAG, "InitiatorAgreementEPR", Readable::read);
+            let offer = children.required(WSAG, "AgreementOffer", Readable::read);
+            let noncritical = children.many(WSAG, "NoncriticalExtension", read_noncritical);
+            let critical = children.foreign(WSAG);
+            let (negotiation, renegotiation) = read_extensions(children.check, critical);
+            Some(CreateInput {
+                acceptance: acceptance.flatten(),
+                initiator,
+                offer: offer?,
+                noncritical,
+                negotiation,
+                renegotiation,
+            })
         })
-    })
+    }
 }
 
 impl CreateInput {
@@ -74,19 +76,14 @@ impl CreateInput {
             "wsag:CreateAgreementInput"
         };
         let mut xml = Xml::document(root, &["wsag", "wsag-neg", "wsa"]);
-        let acceptance = self.acceptance.as_ref().filter(|_| pending);
-        endpoint::write(&mut xml, "wsag:AgreementAcceptanceEPR", acceptance);
-        endpoint::write(&mut xml, "wsag:InitiatorAgreementEPR", self.initiator.as_ref());
-        xml.start("wsag:AgreementOffer");
-        self.offer.write_content(&mut xml);
-        xml.end();
+        if pending {
+            xml.add("wsag:AgreementAcceptanceEPR", &self.acceptance);
+        }
+        xml.add("wsag:InitiatorAgreementEPR", &self.initiator);
+        xml.add("wsag:AgreementOffer", &self.offer);
         xml.insert_all(&self.noncritical);
-        if let Some(extension) = &self.negotiation {
-            negotiations::write_extension(&mut xml, extension);
-        }
-        if let Some(extension) = &self.renegotiation {
-            negotiations::write_reextension(&mut xml, extension);
-        }
+        xml.add("wsag-neg:NegotiationExtension", &self.negotiation);
+        xml.add("wsag-neg:RenegotiationExtension", &self.renegotiation);
         xml.finish()
     }
 }
@@ -104,20 +101,16 @@ pub fn create_agreement_response(
         &["wsag", "wsa", "bsp"]
     };
     let mut xml = Xml::document("wsag:CreateAgreementResponse", prefixes);
-    endpoint::write(&mut xml, "wsag:CreatedAgreementEPR", created);
-    for other in moved {
-        other.write(&mut xml);
-    }
-    for choice in choices {
-        choice.write(&mut xml);
-    }
+    xml.add("wsag:CreatedAgreementEPR", created);
+    xml.add_all("bsp:Moved", moved);
+    xml.add_all("bsp:Choice", choices);
     xml.finish()
 }
 
 /// `wsag:CreatePendingAgreementResponse`: the answer to an agreement that is not decided yet.
 pub fn create_pending_agreement_response(created: &EndpointReference) -> String {
     let mut xml = Xml::document("wsag:CreatePendingAgreementResponse", &["wsag", "wsa"]);
-    endpoint::write(&mut xml, "wsag:CreatedAgreementEPR", created);
+    xml.add("wsag:CreatedAgreementEPR", created);
     xml.finish()
 }
 

@@ -3,12 +3,12 @@
 //! An offer may be valid and still mean nothing: two terms of one name, a window that ends before it starts, an objective in an
 //! unknown language. Each rule that is broken is reported at the element that breaks it.
 
-use crate::allocation;
-use crate::expression::{Parsed, Variables};
-use crate::guarantees::read_expression;
-use crate::job;
+use crate::allocation::AllocationTimeConstraint;
+use crate::expression::{Expression, Parsed, Variables};
+use crate::job::RangeValue;
 use crate::terms::TERMS;
 use crate::xml::document::{Document, Node};
+use crate::xml::element::Readable;
 use crate::xml::ns::{ARP, JSDL, WSAG};
 use crate::xml::reader::Check;
 use crate::xml::violation::{Violation, ViolationKind};
@@ -39,7 +39,7 @@ fn check_terms(check: &mut Check, terms: Node<'_>) {
         } else if node.is(JSDL, "TotalResourceCount") {
             check_count(check, node);
         } else if node.is(WSAG, "QualifyingCondition") || node.is(WSAG, "CustomServiceLevel") {
-            let expression = read_expression(&mut Check::default(), node);
+            let expression = Expression::read(&mut Check::default(), node);
             let parsed = expression.map(|expression| Parsed::of(&expression, &variables));
             if let Some(Err(error)) = parsed {
                 let message = format!("it cannot be evaluated: {error}");
@@ -83,7 +83,7 @@ fn check_names<'d>(check: &mut Check, compositor: Node<'d>, names: &mut Vec<&'d 
 /// The window is long enough for the duration, and the duration is one.
 fn check_window(check: &mut Check, node: Node<'_>) {
     let child = |name| node.child(ARP, name).unwrap_or(node);
-    let window = allocation::read(&mut Check::default(), node).unwrap_or_default();
+    let window = AllocationTimeConstraint::read(&mut Check::default(), node).unwrap_or_default();
     let duration = window.duration.map(i64::from);
     if let Some(seconds) = duration.filter(|seconds| *seconds < 1) {
         let message = format!("at least 1 second is expected, not {seconds}");
@@ -105,7 +105,7 @@ fn check_window(check: &mut Check, node: Node<'_>) {
 
 /// The number of nodes is a whole number or a range of whole numbers.
 fn check_count(check: &mut Check, node: Node<'_>) {
-    let range = job::read_range(&mut Check::default(), node);
+    let range = RangeValue::read(&mut Check::default(), node);
     if let Some(Err(message)) = range.map(|range| range.whole_numbers()) {
         check.value(node, message);
     }

@@ -1,26 +1,29 @@
 //! How it may be planned: `bsp:Scheduling`, our own optional term.
 
-use crate::xml::datatypes::{self, boolean, count, write_double};
+use crate::xml::datatypes::{self, boolean, count};
 use crate::xml::document::Node;
+use crate::xml::element::{Readable, Written, element};
 use crate::xml::ns::BSP;
 use crate::xml::reader::{Check, simple};
 use crate::xml::writer::Xml;
 
-/// The choices and preferences of the requester beyond node count and window. Everything is optional.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Scheduling {
-    /// How long it takes on how many nodes.
-    pub moldability: Option<Moldability>,
-    /// How it may be cut in pieces.
-    pub preemption: Option<Preemption>,
-    /// The most that it may cost.
-    pub budget: Option<Budget>,
-    /// Largest deviation φ = |alternative − asked| / duration that alternatives may have.
-    pub max_deviation: Option<f64>,
-    /// Fraction of the wait, 0 to 1, after which the start is fixed.
-    pub fix_at: Option<f64>,
-    /// The preference in ranking alternatives.
-    pub preference: Option<Preference>,
+element! {
+    /// The choices and preferences of the requester beyond node count and window. Everything is optional.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Scheduling {
+        /// How long it takes on how many nodes.
+        pub moldability: Option<Moldability> = "bsp:Moldability",
+        /// How it may be cut in pieces.
+        pub preemption: Option<Preemption> = "bsp:Preemption",
+        /// The most that it may cost.
+        pub budget: Option<Budget> = "bsp:Budget",
+        /// Largest deviation φ = |alternative − asked| / duration that alternatives may have.
+        pub max_deviation: Option<f64> = "bsp:MaxDeviation" by not_negative,
+        /// Fraction of the wait, 0 to 1, after which the start is fixed.
+        pub fix_at: Option<f64> = "bsp:FixAt" by share,
+        /// The preference in ranking alternatives.
+        pub preference: Option<Preference> = "bsp:Preference",
+    }
 }
 
 /// Duration as a function of the number of nodes, within the range of `jsdl:TotalResourceCount`.
@@ -39,15 +42,17 @@ pub enum Moldability {
     ConstantWork(f64),
 }
 
-/// How a job may be cut.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Preemption {
-    /// Most pieces.
-    pub pieces: u32,
-    /// Cuts are at multiples of this share of the work, above 0 and at most 1.
-    pub interval: f64,
-    /// Whether each piece may have its own number of nodes.
-    pub independent: bool,
+element! {
+    /// How a job may be cut.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Preemption {
+        /// Most pieces.
+        pub pieces: u32 = "bsp:Pieces" by count,
+        /// Cuts are at multiples of this share of the work, above 0 and at most 1.
+        pub interval: f64 = "bsp:Interval" by positive_share,
+        /// Whether each piece may have its own number of nodes.
+        pub independent: bool = "bsp:Independent" by boolean,
+    }
 }
 
 /// A sum of money.
@@ -59,52 +64,42 @@ pub struct Budget {
     pub currency: String,
 }
 
-/// Weights, each from 0 on; absent means 0.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Preference {
-    /// Of an early start.
-    pub start: Option<f64>,
-    /// Of many nodes.
-    pub size: Option<f64>,
-    /// Of a short duration.
-    pub duration: Option<f64>,
-    /// Of a low price.
-    pub price: Option<f64>,
+element! {
+    /// Weights, each from 0 on; absent means 0.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct Preference {
+        /// Of an early start.
+        pub start: Option<f64> = "bsp:Start" by not_negative,
+        /// Of many nodes.
+        pub size: Option<f64> = "bsp:Size" by not_negative,
+        /// Of a short duration.
+        pub duration: Option<f64> = "bsp:Duration" by not_negative,
+        /// Of a low price.
+        pub price: Option<f64> = "bsp:Price" by not_negative,
+    }
 }
 
-/// Reads the term; parts that could not be read have left a violation.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Scheduling> {
-    check.children(node, |children| {
-        Some(Scheduling {
-            moldability: children.optional(BSP, "Moldability", read_moldability),
-            preemption: children.optional(BSP, "Preemption", read_preemption),
-            budget: children.optional(BSP, "Budget", read_budget),
-            max_deviation: children.optional(BSP, "MaxDeviation", simple(not_negative)),
-            fix_at: children.optional(BSP, "FixAt", simple(share)),
-            preference: children.optional(BSP, "Preference", read_preference),
+impl Readable for Moldability {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Moldability> {
+        check.children(node, |children| {
+            let (name, child) = children.one_of(BSP, &["Linear", "Table", "ConstantWork"])?;
+            match name {
+                "Linear" => children.check.children(child, |children| {
+                    let intercept = children.required(BSP, "Intercept", simple(positive));
+                    let slope = children.required(BSP, "Slope", simple(not_negative));
+                    Some(Moldability::Linear {
+                        intercept: intercept?,
+                        slope: slope?,
+                    })
+                }),
+                "Table" => children.check.children(child, |children| {
+                    let entries = children.at_least_one(BSP, "Entry", read_entry);
+                    Some(Moldability::Table(entries))
+                }),
+                _ => simple(positive)(children.check, child).map(Moldability::ConstantWork),
+            }
         })
-    })
-}
-
-fn read_moldability(check: &mut Check, node: Node<'_>) -> Option<Moldability> {
-    check.children(node, |children| {
-        let (name, child) = children.one_of(BSP, &["Linear", "Table", "ConstantWork"])?;
-        match name {
-            "Linear" => children.check.children(child, |children| {
-                let intercept = children.required(BSP, "Intercept", simple(positive));
-                let slope = children.required(BSP, "Slope", simple(not_negative));
-                Some(Moldability::Linear {
-                    intercept: intercept?,
-                    slope: slope?,
-                })
-            }),
-            "Table" => children.check.children(child, |children| {
-                let entries = children.at_least_one(BSP, "Entry", read_entry);
-                Some(Moldability::Table(entries))
-            }),
-            _ => simple(positive)(children.check, child).map(Moldability::ConstantWork),
-        }
-    })
+    }
 }
 
 fn read_entry(check: &mut Check, node: Node<'_>) -> Option<(u32, u32)> {
@@ -115,30 +110,28 @@ fn read_entry(check: &mut Check, node: Node<'_>) -> Option<(u32, u32)> {
     })
 }
 
-fn read_preemption(check: &mut Check, node: Node<'_>) -> Option<Preemption> {
-    check.children(node, |children| {
-        let pieces = children.required(BSP, "Pieces", simple(count));
-        let interval = |text: &str| share(text).and_then(|_| positive(text));
-        let interval = children.required(BSP, "Interval", simple(interval));
-        let independent = children.required(BSP, "Independent", simple(boolean));
-        Some(Preemption {
-            pieces: pieces?,
-            interval: interval?,
-            independent: independent?,
-        })
-    })
-}
-
-fn read_preference(check: &mut Check, node: Node<'_>) -> Option<Preference> {
-    check.children(node, |children| {
-        let mut weight = |name| children.optional(BSP, name, simple(not_negative));
-        Some(Preference {
-            start: weight("Start"),
-            size: weight("Size"),
-            duration: weight("Duration"),
-            price: weight("Price"),
-        })
-    })
+impl Written for Moldability {
+    fn write(&self, xml: &mut Xml) {
+        match self {
+            Moldability::Linear { intercept, slope } => {
+                xml.start("bsp:Linear");
+                xml.add("bsp:Intercept", intercept);
+                xml.add("bsp:Slope", slope);
+                xml.end();
+            }
+            Moldability::Table(entries) => {
+                xml.start("bsp:Table");
+                for (nodes, duration) in entries {
+                    xml.start("bsp:Entry");
+                    xml.add("bsp:Nodes", nodes);
+                    xml.add("bsp:Duration", duration);
+                    xml.end();
+                }
+                xml.end();
+            }
+            Moldability::ConstantWork(node_seconds) => xml.add("bsp:ConstantWork", node_seconds),
+        }
+    }
 }
 
 fn number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
@@ -156,6 +149,10 @@ fn positive(text: &str) -> Result<f64, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     number(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
+}
+
+fn positive_share(text: &str) -> Result<f64, String> {
+    share(text).and_then(|_| positive(text))
 }
 
 /// An amount of money of at most six decimals, as millionths.
@@ -181,24 +178,23 @@ pub fn write_amount(micros: i64) -> String {
 }
 
 /// A sum of money: `Amount`, `Currency`.
-fn read_budget(check: &mut Check, node: Node<'_>) -> Option<Budget> {
-    check.children(node, |children| {
-        let amount = children.required(BSP, "Amount", simple(amount));
-        let currency = children.required(BSP, "Currency", simple(currency));
-        Some(Budget {
-            amount_micros: amount?,
-            currency: currency?,
+impl Readable for Budget {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Budget> {
+        check.children(node, |children| {
+            let amount = children.required(BSP, "Amount", simple(amount));
+            let currency = children.required(BSP, "Currency", simple(currency));
+            Some(Budget {
+                amount_micros: amount?,
+                currency: currency?,
+            })
         })
-    })
+    }
 }
 
-/// Writes a sum of money, if there is one, as an element of this name.
-pub(crate) fn write_budget<'b>(xml: &mut Xml, name: &'static str, sum: impl Into<Option<&'b Budget>>) {
-    if let Some(sum) = sum.into() {
-        xml.start(name);
-        xml.element("bsp:Amount", write_amount(sum.amount_micros));
-        xml.element("bsp:Currency", &sum.currency);
-        xml.end();
+impl Written for Budget {
+    fn write(&self, xml: &mut Xml) {
+        xml.add("bsp:Amount", &write_amount(self.amount_micros));
+        xml.add("bsp:Currency", &self.currency);
     }
 }
 
@@ -211,59 +207,4 @@ pub fn currency(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err("three capital letters of a currency are expected, such as EUR".to_owned())
-}
-
-impl Scheduling {
-    /// Writes the element.
-    pub(crate) fn write(&self, xml: &mut Xml) {
-        xml.start_with("bsp:Scheduling", &["bsp"]);
-        if let Some(moldability) = &self.moldability {
-            xml.start("bsp:Moldability");
-            write_moldability(xml, moldability);
-            xml.end();
-        }
-        if let Some(preemption) = &self.preemption {
-            xml.start("bsp:Preemption");
-            xml.element("bsp:Pieces", preemption.pieces);
-            xml.element("bsp:Interval", write_double(preemption.interval));
-            xml.element("bsp:Independent", preemption.independent);
-            xml.end();
-        }
-        write_budget(xml, "bsp:Budget", self.budget.as_ref());
-        xml.optional_element("bsp:MaxDeviation", self.max_deviation.map(write_double));
-        xml.optional_element("bsp:FixAt", self.fix_at.map(write_double));
-        if let Some(preference) = &self.preference {
-            xml.start("bsp:Preference");
-            xml.optional_element("bsp:Start", preference.start.map(write_double));
-            xml.optional_element("bsp:Size", preference.size.map(write_double));
-            xml.optional_element("bsp:Duration", preference.duration.map(write_double));
-            xml.optional_element("bsp:Price", preference.price.map(write_double));
-            xml.end();
-        }
-        xml.end();
-    }
-}
-
-fn write_moldability(xml: &mut Xml, moldability: &Moldability) {
-    match moldability {
-        Moldability::Linear { intercept, slope } => {
-            xml.start("bsp:Linear");
-            xml.element("bsp:Intercept", write_double(*intercept));
-            xml.element("bsp:Slope", write_double(*slope));
-            xml.end();
-        }
-        Moldability::Table(entries) => {
-            xml.start("bsp:Table");
-            for (nodes, duration) in entries {
-                xml.start("bsp:Entry");
-                xml.element("bsp:Nodes", nodes);
-                xml.element("bsp:Duration", duration);
-                xml.end();
-            }
-            xml.end();
-        }
-        Moldability::ConstantWork(node_seconds) => {
-            xml.element("bsp:ConstantWork", write_double(*node_seconds));
-        }
-    }
 }

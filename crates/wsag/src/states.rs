@@ -1,8 +1,9 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
 use crate::placement::Placement;
+use crate::xml::element::Written;
 use crate::xml::fragment::Fragment;
-use crate::xml::names::Named;
+use crate::xml::names::named_values;
 use crate::xml::writer::Xml;
 
 /// `wsag:AgreementProperties`.
@@ -26,54 +27,36 @@ pub struct AgreementProperties {
     pub services: Vec<ServiceTermState>,
 }
 
-/// State of an agreement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AgreementState {
-    /// Received, not decided.
-    Pending,
-    /// Asked to end before it was decided.
-    PendingAndTerminating,
-    /// In force.
-    Observed,
-    /// In force and asked to end.
-    ObservedAndTerminating,
-    /// Declined. Final.
-    Rejected,
-    /// Ended by itself. Final.
-    Complete,
-    /// Ended on request. Final.
-    Terminated,
+named_values! {
+    /// State of an agreement.
+    pub enum AgreementState {
+        /// Received, not decided.
+        Pending = "Pending",
+        /// Asked to end before it was decided.
+        PendingAndTerminating = "PendingAndTerminating",
+        /// In force.
+        Observed = "Observed",
+        /// In force and asked to end.
+        ObservedAndTerminating = "ObservedAndTerminating",
+        /// Declined. Final.
+        Rejected = "Rejected",
+        /// Ended by itself. Final.
+        Complete = "Complete",
+        /// Ended on request. Final.
+        Terminated = "Terminated",
+    }
 }
 
-impl Named for AgreementState {
-    const NAMES: &'static [(AgreementState, &'static str)] = &[
-        (AgreementState::Pending, "Pending"),
-        (AgreementState::PendingAndTerminating, "PendingAndTerminating"),
-        (AgreementState::Observed, "Observed"),
-        (AgreementState::ObservedAndTerminating, "ObservedAndTerminating"),
-        (AgreementState::Rejected, "Rejected"),
-        (AgreementState::Complete, "Complete"),
-        (AgreementState::Terminated, "Terminated"),
-    ];
-}
-
-/// State of a guarantee term.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GuaranteeState {
-    /// No data yet.
-    NotDetermined,
-    /// Kept.
-    Fulfilled,
-    /// Broken.
-    Violated,
-}
-
-impl Named for GuaranteeState {
-    const NAMES: &'static [(GuaranteeState, &'static str)] = &[
-        (GuaranteeState::NotDetermined, "NotDetermined"),
-        (GuaranteeState::Fulfilled, "Fulfilled"),
-        (GuaranteeState::Violated, "Violated"),
-    ];
+named_values! {
+    /// State of a guarantee term.
+    pub enum GuaranteeState {
+        /// No data yet.
+        NotDetermined = "NotDetermined",
+        /// Kept.
+        Fulfilled = "Fulfilled",
+        /// Broken.
+        Violated = "Violated",
+    }
 }
 
 /// `wsag:ServiceTermState`.
@@ -126,8 +109,8 @@ impl AgreementProperties {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
         let mut xml = Xml::document("wsag:AgreementProperties", &["wsag", "bsp"]);
-        xml.optional_element("wsag:Name", self.name.as_deref());
-        xml.element("wsag:AgreementId", &self.agreement_id);
+        xml.add("wsag:Name", &self.name);
+        xml.add("wsag:AgreementId", &self.agreement_id);
         xml.insert(&self.context);
         xml.insert(&self.terms);
         xml.start("wsag:AgreementState");
@@ -140,7 +123,7 @@ impl AgreementProperties {
     fn write_state(&self, xml: &mut Xml) {
         // The schema wants foreign elements before the state.
         xml.insert_all(&self.state_extensions);
-        xml.element("wsag:State", self.state.name());
+        xml.add("wsag:State", &self.state);
         xml.end();
     }
 
@@ -148,22 +131,20 @@ impl AgreementProperties {
         for (name, state) in &self.guarantees {
             xml.start("wsag:GuaranteeTermState");
             xml.attribute("wsag:termName", name);
-            xml.element("wsag:State", state.name());
+            xml.add("wsag:State", state);
             xml.end();
         }
     }
 
     fn write_services(&self, xml: &mut Xml) {
-        for service in &self.services {
-            service.write(xml);
-        }
+        xml.add("wsag:ServiceTermState", &self.services);
     }
 
     /// The offer that these properties keep, as a document of its own.
     pub fn offer_xml(&self) -> String {
         let mut xml = Xml::document("wsag:AgreementOffer", &["wsag"]);
         xml.attribute("wsag:AgreementId", &self.agreement_id);
-        xml.optional_element("wsag:Name", self.name.as_deref());
+        xml.add("wsag:Name", &self.name);
         xml.insert(&self.context);
         xml.insert(&self.terms);
         xml.finish()
@@ -201,11 +182,10 @@ pub enum Part {
     Services,
 }
 
-impl ServiceTermState {
+impl Written for ServiceTermState {
     fn write(&self, xml: &mut Xml) {
-        xml.start("wsag:ServiceTermState");
         xml.attribute("wsag:termName", &self.term_name);
-        xml.element("wsag:State", self.state.name());
+        xml.add("wsag:State", &self.state.name());
         let substate = match &self.state {
             ServiceState::Ready(Activity::Processing(fragment)) => Some(("wsag:Processing", fragment)),
             ServiceState::Ready(Activity::Idle(fragment)) => Some(("wsag:Idle", fragment)),
@@ -216,11 +196,8 @@ impl ServiceTermState {
             xml.insert(fragment);
             xml.end();
         }
-        if let Some(placement) = &self.placement {
-            placement.write(xml);
-        }
+        xml.add("bsp:Placement", &self.placement);
         xml.insert_all(&self.extensions);
-        xml.end();
     }
 }
 

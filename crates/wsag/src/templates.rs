@@ -1,10 +1,11 @@
 //! Agreement templates and the factory's list of them (GFD.192, section 5).
 
 use crate::agreements::{Context, read_content};
-use crate::guarantees::read_expression;
+use crate::expression::Expression;
 use crate::terms::Terms;
 use crate::xml::datatypes::token;
 use crate::xml::document::{Document, Node};
+use crate::xml::element::Readable;
 use crate::xml::fragment::Fragment;
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
 use crate::xml::reader::Check;
@@ -91,23 +92,24 @@ impl Template {
     }
 }
 
-/// Reads a template; None only after a violation was added.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
-    check.attributes(node, &[(WSAG, "TemplateId"), (WSAG, "AgreementId")]);
-    let template_id = check.required_attribute(node, (WSAG, "TemplateId"), token);
-    check.read_attribute(node, (WSAG, "AgreementId"), token);
-    check.children_only(node, |children| {
-        let content = read_content(children);
-        children.required(WSAG, "CreationConstraints", check_constraints);
-        let (name, context, terms) = content?;
-        Some(Template {
-            template_id: template_id?,
-            name,
-            context,
-            terms,
-            source: node.fragment(),
+impl Readable for Template {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
+        check.attributes(node, &[(WSAG, "TemplateId"), (WSAG, "AgreementId")]);
+        let template_id = check.required_attribute(node, (WSAG, "TemplateId"), token);
+        check.read_attribute(node, (WSAG, "AgreementId"), token);
+        check.children_only(node, |children| {
+            let content = read_content(children);
+            children.required(WSAG, "CreationConstraints", check_constraints);
+            let (name, context, terms) = content?;
+            Some(Template {
+                template_id: template_id?,
+                name,
+                context,
+                terms,
+                source: node.fragment(),
+            })
         })
-    })
+    }
 }
 
 /// Reads `wsag:CreationConstraints` as far as the schema goes; the content of an `ItemConstraint` is XML Schema.
@@ -118,7 +120,7 @@ fn check_constraints(check: &mut Check, node: Node<'_>) -> Option<()> {
             check.required_attribute(node, (WSAG, "Name"), token);
             check_item_content(check, node)
         });
-        children.many(WSAG, "Constraint", read_expression);
+        children.many(WSAG, "Constraint", Expression::read);
         Some(())
     })
 }

@@ -4,14 +4,15 @@ mod alternatives;
 
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
-use crate::allocation::{self, AllocationTimeConstraint};
-use crate::endpoint::{self, EndpointReference};
+use crate::allocation::AllocationTimeConstraint;
+use crate::endpoint::EndpointReference;
 use crate::expression::Variables;
-use crate::guarantees::{self, GuaranteeTerm};
-use crate::job::{self, JobDefinition};
-use crate::scheduling::{self, Scheduling};
+use crate::guarantees::GuaranteeTerm;
+use crate::job::JobDefinition;
+use crate::scheduling::Scheduling;
 use crate::xml::datatypes::token;
 use crate::xml::document::Node;
+use crate::xml::element::{Readable, Written};
 use crate::xml::fragment::Fragment;
 use crate::xml::ns::{ARP, BSP, JSDL, WSA, WSAG};
 use crate::xml::reader::Check;
@@ -169,18 +170,15 @@ impl Terms {
 
     /// As a fragment that can stand in an agreement's properties.
     pub fn to_fragment(&self) -> Fragment {
-        let mut xml = Xml::default();
-        self.write(&mut xml);
-        xml.into_fragment()
+        self.fragment("wsag:Terms", &["wsag", "bsp"])
     }
+}
 
-    /// Writes the element.
-    pub(crate) fn write(&self, xml: &mut Xml) {
-        xml.start_with("wsag:Terms", &["wsag", "bsp"]);
+impl Written for Terms {
+    fn write(&self, xml: &mut Xml) {
         if let Some(members) = &self.all {
             write_compositor(xml, "wsag:All", members);
         }
-        xml.end();
     }
 }
 
@@ -207,13 +205,15 @@ impl TermTree {
     }
 }
 
-/// Reads the terms; members that could not be read have left a violation.
-pub(crate) fn read(check: &mut Check, node: Node<'_>) -> Option<Terms> {
-    check.children(node, |children| {
-        Some(Terms {
-            all: children.optional(WSAG, "All", read_compositor),
+/// Members that could not be read have left a violation.
+impl Readable for Terms {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Terms> {
+        check.children(node, |children| {
+            Some(Terms {
+                all: children.optional(WSAG, "All", read_compositor),
+            })
         })
-    })
+    }
 }
 
 /// The guard bounds the depth of this recursion.
@@ -252,7 +252,7 @@ fn read_member(check: &mut Check, node: Node<'_>) -> Option<TermTree> {
         "ServiceDescriptionTerm" => read_description(check, node).map(Term::ServiceDescription),
         "ServiceReference" => read_reference(check, node).map(Term::ServiceReference),
         "ServiceProperties" => read_properties(check, node).map(Term::ServiceProperties),
-        "GuaranteeTerm" => guarantees::read(check, node).map(Term::Guarantee),
+        "GuaranteeTerm" => GuaranteeTerm::read(check, node).map(Term::Guarantee),
         _ => {
             check.structure(node, format!("{MEMBERS} is expected here"));
             None
@@ -274,11 +274,11 @@ fn read_description(check: &mut Check, node: Node<'_>) -> Option<ServiceDescript
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN))?;
     let content = if child.is(JSDL, "JobDefinition") {
-        job::read(check, child).map(|job| ServiceDescription::JobDefinition(Box::new(job)))
+        Readable::read(check, child).map(|job| ServiceDescription::JobDefinition(Box::new(job)))
     } else if child.is(ARP, "AllocationTimeConstraint") {
-        allocation::read(check, child).map(ServiceDescription::AllocationTime)
+        Readable::read(check, child).map(ServiceDescription::AllocationTime)
     } else if child.is(BSP, "Scheduling") {
-        scheduling::read(check, child).map(|term| ServiceDescription::Scheduling(Box::new(term)))
+        Readable::read(check, child).map(|term| ServiceDescription::Scheduling(Box::new(term)))
     } else {
         unknown_term(check, child, KNOWN)
     };
@@ -295,7 +295,7 @@ fn read_reference(check: &mut Check, node: Node<'_>) -> Option<ServiceReference>
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN))?;
     let reference = if child.is(WSA, "EndpointReference") {
-        endpoint::read(check, child)
+        EndpointReference::read(check, child)
     } else {
         unknown_term(check, child, KNOWN)
     };
@@ -367,15 +367,21 @@ fn write_term(xml: &mut Xml, term: &Term) {
         Term::ServiceDescription(term) => {
             start(xml, "wsag:ServiceDescriptionTerm", &term.name, &term.service_name);
             match &term.content {
-                ServiceDescription::JobDefinition(job) => job.write(xml),
-                ServiceDescription::AllocationTime(window) => window.write(xml),
-                ServiceDescription::Scheduling(scheduling) => scheduling.write(xml),
+                ServiceDescription::JobDefinition(job) => {
+                    job.put_alone(xml, "jsdl:JobDefinition", &["jsdl", "jsdl-posix"]);
+                }
+                ServiceDescription::AllocationTime(window) => {
+                    window.put_alone(xml, "arp:AllocationTimeConstraint", &["arp"]);
+                }
+                ServiceDescription::Scheduling(scheduling) => {
+                    scheduling.put_alone(xml, "bsp:Scheduling", &["bsp"]);
+                }
             }
             xml.end();
         }
         Term::ServiceReference(term) => {
             start(xml, "wsag:ServiceReference", &term.name, &term.service_name);
-            term.reference.write_alone(xml);
+            term.reference.put_alone(xml, "wsa:EndpointReference", &["wsa"]);
             xml.end();
         }
         Term::ServiceProperties(term) => {
@@ -385,12 +391,12 @@ fn write_term(xml: &mut Xml, term: &Term) {
                 xml.start("wsag:Variable");
                 xml.attribute("wsag:Name", &variable.name);
                 xml.attribute("wsag:Metric", &variable.metric);
-                xml.element("wsag:Location", &variable.location);
+                xml.add("wsag:Location", &variable.location);
                 xml.end();
             }
             xml.end();
             xml.end();
         }
-        Term::Guarantee(term) => guarantees::write(xml, term),
+        Term::Guarantee(term) => xml.add("wsag:GuaranteeTerm", term),
     }
 }

@@ -94,7 +94,7 @@ impl TrailPage {
             subject: line.subject.to_string(),
             negotiation: line.negotiation.map(|id| id.to_string()),
             party: line.party.as_deref(),
-            detail: &line.detail,
+            detail: Some(line.detail.as_str()).filter(|detail| !detail.is_empty()),
             hash: &line.hash,
         });
         let lines: Vec<_> = lines.collect();

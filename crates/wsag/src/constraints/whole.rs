@@ -2,7 +2,8 @@
 
 use crate::constraints::steps::View;
 use crate::expression::{Expression, Parsed, Value, Variables};
-use crate::terms::{self, Alternative, ServiceDescription, Term, Terms};
+use crate::terms::{Alternative, ServiceDescription, Term, Terms};
+use crate::xml::element::Readable;
 use crate::xml::ns::WSAG;
 use crate::xml::reader::Check;
 use crate::xml::time::Duration;
@@ -41,7 +42,7 @@ impl Constraint {
 pub(super) fn terms_of(view: &View<'_>) -> Terms {
     let terms = view.offer().child(WSAG, "Terms");
     // Their faults are reported where the offer is read.
-    let terms = terms.and_then(|terms| terms::read(&mut Check::default(), terms));
+    let terms = terms.and_then(|terms| Terms::read(&mut Check::default(), terms));
     terms.unwrap_or_default()
 }
 

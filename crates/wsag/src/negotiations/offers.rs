@@ -2,14 +2,14 @@
 
 use crate::agreements::{Context, read_content};
 use crate::expression::Expression;
-use crate::guarantees::{read_expression, write_expression};
-use crate::negotiations::{NegotiationOfferContext, read_offer_context, write_offer_context};
+use crate::negotiations::NegotiationOfferContext;
 use crate::templates::check_item_content;
 use crate::terms::Terms;
 use crate::xml::datatypes::{token, whole_number};
 use crate::xml::document::Node;
+use crate::xml::element::{Readable, Written, element};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named};
+use crate::xml::names::{Named, named, named_values};
 use crate::xml::ns::{WSAG, WSAG_NEG};
 use crate::xml::reader::Check;
 use crate::xml::writer::Xml;
@@ -31,13 +31,15 @@ pub struct NegotiationOffer {
     pub constraints: NegotiationConstraints,
 }
 
-/// `wsag-neg:NegotiationConstraints`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NegotiationConstraints {
-    /// Constraints on single places of an answer.
-    pub items: Vec<NegotiationItem>,
-    /// Constraints on an answer as a whole.
-    pub constraints: Vec<Expression>,
+element! {
+    /// `wsag-neg:NegotiationConstraints`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct NegotiationConstraints {
+        /// Constraints on single places of an answer.
+        pub items: Vec<NegotiationItem> = "wsag-neg:Item",
+        /// Constraints on an answer as a whole.
+        pub constraints: Vec<Expression> = "wsag-neg:Constraint",
+    }
 }
 
 /// `wsag-neg:Item` of negotiation constraints.
@@ -71,7 +73,7 @@ impl NegotiationItem {
         xml.attribute("wsag-neg:Type", requirement.name());
         let weight = importance.map(|weight| weight.to_string());
         xml.optional_attribute("wsag-neg:Importance", weight.as_deref());
-        xml.element("wsag:Location", location);
+        xml.add("wsag:Location", &location);
         xml.start("wsag:ItemConstraint");
         for (facet, value) in [("xs:minInclusive", min), ("xs:maxInclusive", max)] {
             if let Some(value) = value {
@@ -90,83 +92,72 @@ impl NegotiationItem {
     }
 }
 
-/// Whether a negotiation constraint must be met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Requirement {
-    /// It must.
-    Required,
-    /// It weighs.
-    Optional,
+named_values! {
+    /// Whether a negotiation constraint must be met.
+    pub enum Requirement {
+        /// It must.
+        Required = "Required",
+        /// It weighs.
+        Optional = "Optional",
+    }
 }
 
-impl Named for Requirement {
-    const NAMES: &'static [(Requirement, &'static str)] = &[
-        (Requirement::Required, "Required"),
-        (Requirement::Optional, "Optional"),
-    ];
-}
-
-/// Reads an offer; None only after a violation was added.
-pub(crate) fn read_offer(check: &mut Check, node: Node<'_>) -> Option<NegotiationOffer> {
-    check.attributes(node, &[(WSAG_NEG, "OfferId")]);
-    let offer_id = check.required_attribute(node, (WSAG_NEG, "OfferId"), token);
-    check.children_only(node, |children| {
-        let content = read_content(children);
-        let offer_context = children.required(WSAG_NEG, "NegotiationOfferContext", read_offer_context);
-        let constraints = children.required(WSAG_NEG, "NegotiationConstraints", read_constraints);
-        let (name, context, terms) = content?;
-        Some(NegotiationOffer {
-            offer_id: offer_id?,
-            name,
-            context,
-            terms,
-            offer_context: offer_context?,
-            constraints: constraints?,
+impl Readable for NegotiationOffer {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationOffer> {
+        check.attributes(node, &[(WSAG_NEG, "OfferId")]);
+        let offer_id = check.required_attribute(node, (WSAG_NEG, "OfferId"), token);
+        check.children_only(node, |children| {
+            let content = read_content(children);
+            let offer_context = children.required(WSAG_NEG, "NegotiationOfferContext", Readable::read);
+            let constraints = children.required(WSAG_NEG, "NegotiationConstraints", Readable::read);
+            let (name, context, terms) = content?;
+            Some(NegotiationOffer {
+                offer_id: offer_id?,
+                name,
+                context,
+                terms,
+                offer_context: offer_context?,
+                constraints: constraints?,
+            })
         })
-    })
+    }
 }
 
-fn read_constraints(check: &mut Check, node: Node<'_>) -> Option<NegotiationConstraints> {
-    check.children(node, |children| {
-        Some(NegotiationConstraints {
-            items: children.many(WSAG_NEG, "Item", read_item),
-            constraints: children.many(WSAG_NEG, "Constraint", read_expression),
-        })
-    })
-}
-
-fn read_item(check: &mut Check, node: Node<'_>) -> Option<NegotiationItem> {
-    let (kind, importance) = ((WSAG_NEG, "Type"), (WSAG_NEG, "Importance"));
-    check.attributes(node, &[(WSAG, "Name"), kind, importance]);
-    let name = check.required_attribute(node, (WSAG, "Name"), token);
-    let requirement = check.required_attribute(node, kind, named);
-    let importance = check.read_attribute(node, importance, whole_number);
-    check_item_content(check, node);
-    Some(NegotiationItem {
-        name: name?,
-        requirement: requirement?,
-        importance,
-        source: node.fragment(),
-    })
-}
-
-impl NegotiationOffer {
-    /// Writes the offer as an element of this name.
-    pub(crate) fn write(&self, xml: &mut Xml, name: &'static str) {
-        xml.start(name);
+impl Written for NegotiationOffer {
+    fn write(&self, xml: &mut Xml) {
         xml.attribute("wsag-neg:OfferId", &self.offer_id);
-        xml.optional_element("wsag:Name", self.name.as_deref());
-        self.context.write(xml);
-        self.terms.write(xml);
-        write_offer_context(xml, &self.offer_context);
-        xml.start("wsag-neg:NegotiationConstraints");
-        for item in &self.constraints.items {
-            xml.insert(&item.source);
-        }
-        for constraint in &self.constraints.constraints {
-            write_expression(xml, "wsag-neg:Constraint", constraint);
-        }
-        xml.end();
-        xml.end();
+        xml.add("wsag:Name", &self.name);
+        self.context.put_alone(xml, "wsag:Context", &["wsag"]);
+        self.terms.put_alone(xml, "wsag:Terms", &["wsag", "bsp"]);
+        xml.add("wsag-neg:NegotiationOfferContext", &self.offer_context);
+        xml.add("wsag-neg:NegotiationConstraints", &self.constraints);
+    }
+}
+
+impl Readable for NegotiationItem {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationItem> {
+        let (kind, importance) = ((WSAG_NEG, "Type"), (WSAG_NEG, "Importance"));
+        check.attributes(node, &[(WSAG, "Name"), kind, importance]);
+        let name = check.required_attribute(node, (WSAG, "Name"), token);
+        let requirement = check.required_attribute(node, kind, named);
+        let importance = check.read_attribute(node, importance, whole_number);
+        check_item_content(check, node);
+        Some(NegotiationItem {
+            name: name?,
+            requirement: requirement?,
+            importance,
+            source: node.fragment(),
+        })
+    }
+}
+
+/// Its source is the whole element.
+impl Written for NegotiationItem {
+    fn write(&self, xml: &mut Xml) {
+        xml.insert(&self.source);
+    }
+
+    fn put(&self, xml: &mut Xml, _: &'static str) {
+        self.write(xml);
     }
 }

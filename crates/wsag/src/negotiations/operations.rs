@@ -1,37 +1,39 @@
 //! The operations of a negotiation and its properties.
 
-use crate::endpoint::{self, EndpointReference};
-use crate::negotiations::offers::{NegotiationOffer, read_offer};
+use crate::endpoint::EndpointReference;
+use crate::negotiations::offers::NegotiationOffer;
 use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::templates::Template;
 use crate::xml::document::Node;
+use crate::xml::element::{Readable, Written, element};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named};
 use crate::xml::ns::WSAG_NEG;
-use crate::xml::reader::{Check, fragments, read_any, simple, verbatim};
+use crate::xml::reader::{Check, read_any};
 use crate::xml::time::DateTime;
 use crate::xml::writer::Xml;
 
 /// Prefixes that the messages of a negotiation use.
 const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];
 
-/// `wsag-neg:NegotiationContext`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NegotiationContext {
-    /// The subject of the negotiation.
-    pub kind: NegotiationKind,
-    /// Until when it lasts.
-    pub expiration_time: Option<DateTime>,
-    /// The initiator, verbatim: any text or element.
-    pub negotiation_initiator: Option<Fragment>,
-    /// The responder, verbatim: any text or element.
-    pub negotiation_responder: Option<Fragment>,
-    /// Which of the two will answer the agreement's offer.
-    pub agreement_responder: NegotiationRole,
-    /// Where the agreement will be created.
-    pub factory: Option<EndpointReference>,
-    /// Foreign elements, verbatim.
-    pub extensions: Vec<Fragment>,
+element! {
+    /// `wsag-neg:NegotiationContext`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct NegotiationContext {
+        /// The subject of the negotiation.
+        pub kind: NegotiationKind = "wsag-neg:NegotiationType",
+        /// Until when it lasts.
+        pub expiration_time: Option<DateTime> = "wsag-neg:ExpirationTime",
+        /// The initiator, verbatim: any text or element.
+        pub negotiation_initiator: Option<Fragment> = "wsag-neg:NegotiationInitiator",
+        /// The responder, verbatim: any text or element.
+        pub negotiation_responder: Option<Fragment> = "wsag-neg:NegotiationResponder",
+        /// Which of the two will answer the agreement's offer.
+        pub agreement_responder: NegotiationRole = "wsag-neg:AgreementResponder",
+        /// Where the agreement will be created.
+        pub factory: Option<EndpointReference> = "wsag-neg:AgreementFactoryEPR",
+        /// Foreign elements, verbatim.
+        pub extensions: Vec<Fragment> = "wsag-neg:*",
+    }
 }
 
 /// `wsag-neg:NegotiationType`.
@@ -81,56 +83,60 @@ pub struct NegotiationProperties {
     pub offers: Vec<NegotiationOffer>,
 }
 
-/// Reads a context; None only after a violation was added.
-pub(crate) fn read_context(check: &mut Check, node: Node<'_>) -> Option<NegotiationContext> {
-    check.children(node, |children| {
-        let kind = children.required(WSAG_NEG, "NegotiationType", read_kind);
-        let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", simple(str::parse));
-        let negotiation_initiator = children.optional(WSAG_NEG, "NegotiationInitiator", verbatim);
-        let negotiation_responder = children.optional(WSAG_NEG, "NegotiationResponder", verbatim);
-        let agreement_responder = children.required(WSAG_NEG, "AgreementResponder", simple(named));
-        Some(NegotiationContext {
-            expiration_time,
-            negotiation_initiator,
-            negotiation_responder,
-            factory: children.optional(WSAG_NEG, "AgreementFactoryEPR", endpoint::read),
-            extensions: fragments(&children.foreign(WSAG_NEG)),
-            kind: kind?,
-            agreement_responder: agreement_responder?,
-        })
-    })
-}
-
-fn read_kind(check: &mut Check, node: Node<'_>) -> Option<NegotiationKind> {
-    check.children(node, |children| {
-        let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
-        if name == "Negotiation" {
-            let extensions = read_any(children.check, kind, 0, usize::MAX);
-            return Some(NegotiationKind::Negotiation(extensions));
-        }
-        children.check.children(kind, |children| {
-            let responder = children.required(WSAG_NEG, "ResponderAgreementEPR", endpoint::read);
-            Some(NegotiationKind::Renegotiation {
-                initiator_agreement: children.optional(WSAG_NEG, "InitiatorAgreementEPR", endpoint::read),
-                responder_agreement: responder?,
+impl Readable for NegotiationKind {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationKind> {
+        check.children(node, |children| {
+            let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
+            if name == "Negotiation" {
+                let extensions = read_any(children.check, kind, 0, usize::MAX);
+                return Some(NegotiationKind::Negotiation(extensions));
+            }
+            children.check.children(kind, |children| {
+                let responder = children.required(WSAG_NEG, "ResponderAgreementEPR", Readable::read);
+                Some(NegotiationKind::Renegotiation {
+                    initiator_agreement: children.optional(WSAG_NEG, "InitiatorAgreementEPR", Readable::read),
+                    responder_agreement: responder?,
+                })
             })
         })
-    })
+    }
 }
 
-pub(crate) fn read_initiate(check: &mut Check, node: Node<'_>) -> Option<InitiateInput> {
-    check.children(node, |children| {
-        let context = children.required(WSAG_NEG, "NegotiationContext", read_context);
-        let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", endpoint::read);
-        let noncritical = children.many(WSAG_NEG, "NoncriticalExtension", read_noncritical);
-        let critical = children.foreign(WSAG_NEG);
-        read_extensions(children.check, critical);
-        Some(InitiateInput {
-            context: context?,
-            initiator,
-            noncritical,
+impl Written for NegotiationKind {
+    fn write(&self, xml: &mut Xml) {
+        match self {
+            NegotiationKind::Negotiation(extensions) => {
+                xml.start("wsag-neg:Negotiation");
+                xml.insert_all(extensions);
+            }
+            NegotiationKind::Renegotiation {
+                responder_agreement,
+                initiator_agreement,
+            } => {
+                xml.start("wsag-neg:Renegotiation");
+                xml.add("wsag-neg:ResponderAgreementEPR", responder_agreement);
+                xml.add("wsag-neg:InitiatorAgreementEPR", initiator_agreement);
+            }
+        }
+        xml.end();
+    }
+}
+
+impl Readable for InitiateInput {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<InitiateInput> {
+        check.children(node, |children| {
+            let context = children.required(WSAG_NEG, "NegotiationContext", Readable::read);
+            let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", Readable::read);
+            let noncritical = children.many(WSAG_NEG, "NoncriticalExtension", read_noncritical);
+            let critical = children.foreign(WSAG_NEG);
+            read_extensions(children.check, critical);
+            Some(InitiateInput {
+                context: context?,
+                initiator,
+                noncritical,
+            })
         })
-    })
+    }
 }
 
 /// Reads offers of this name, at least `least` of them, and the foreign elements that follow.
@@ -142,8 +148,8 @@ pub(crate) fn read_offers<'d>(
 ) -> (Vec<NegotiationOffer>, Vec<Node<'d>>) {
     check.children(node, |children| {
         let offers = match least {
-            0 => children.many(WSAG_NEG, name, read_offer),
-            _ => children.at_least_one(WSAG_NEG, name, read_offer),
+            0 => children.many(WSAG_NEG, name, NegotiationOffer::read),
+            _ => children.at_least_one(WSAG_NEG, name, NegotiationOffer::read),
         };
         let foreign = match node.local() {
             "AdvertiseInput" => Vec::new(),
@@ -153,46 +159,12 @@ pub(crate) fn read_offers<'d>(
     })
 }
 
-fn write_context(xml: &mut Xml, context: &NegotiationContext) {
-    xml.start("wsag-neg:NegotiationContext");
-    xml.start("wsag-neg:NegotiationType");
-    match &context.kind {
-        NegotiationKind::Negotiation(extensions) => {
-            xml.start("wsag-neg:Negotiation");
-            xml.insert_all(extensions);
-            xml.end();
-        }
-        NegotiationKind::Renegotiation {
-            responder_agreement,
-            initiator_agreement,
-        } => {
-            xml.start("wsag-neg:Renegotiation");
-            endpoint::write(xml, "wsag-neg:ResponderAgreementEPR", responder_agreement);
-            endpoint::write(
-                xml,
-                "wsag-neg:InitiatorAgreementEPR",
-                initiator_agreement.as_ref(),
-            );
-            xml.end();
-        }
-    }
-    xml.end();
-    xml.optional_element("wsag-neg:ExpirationTime", context.expiration_time);
-    xml.insert_all(&context.negotiation_initiator);
-    xml.insert_all(&context.negotiation_responder);
-    xml.element("wsag-neg:AgreementResponder", context.agreement_responder.name());
-    endpoint::write(xml, "wsag-neg:AgreementFactoryEPR", context.factory.as_ref());
-    xml.insert_all(&context.extensions);
-    xml.end();
-}
-
 impl InitiateInput {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
         let mut xml = Xml::document("wsag-neg:InitiateNegotiationInput", &PREFIXES);
-        write_context(&mut xml, &self.context);
-        let initiator = self.initiator.as_ref();
-        endpoint::write(&mut xml, "wsag-neg:InitiatorNegotiationEPR", initiator);
+        xml.add("wsag-neg:NegotiationContext", &self.context);
+        xml.add("wsag-neg:InitiatorNegotiationEPR", &self.initiator);
         xml.insert_all(&self.noncritical);
         xml.finish()
     }
@@ -202,13 +174,11 @@ impl NegotiationProperties {
     /// As a document of its own.
     pub fn to_xml(&self) -> String {
         let mut xml = Xml::document("wsag-neg:NegotiationProperties", &PREFIXES);
-        write_context(&mut xml, &self.context);
+        xml.add("wsag-neg:NegotiationContext", &self.context);
         for template in &self.templates {
             xml.insert(&template.negotiable());
         }
-        for offer in &self.offers {
-            offer.write(&mut xml, "wsag-neg:NegotiationOffer");
-        }
+        xml.add("wsag-neg:NegotiationOffer", &self.offers);
         xml.finish()
     }
 }
@@ -216,7 +186,7 @@ impl NegotiationProperties {
 /// `wsag-neg:InitiateNegotiationOutput`: the negotiation that was opened.
 pub fn initiate_negotiation_output(created: &EndpointReference) -> String {
     let mut xml = Xml::document("wsag-neg:InitiateNegotiationOutput", &PREFIXES);
-    endpoint::write(&mut xml, "wsag-neg:CreatedNegotiationEPR", created);
+    xml.add("wsag-neg:CreatedNegotiationEPR", created);
     xml.finish()
 }
 
@@ -237,9 +207,7 @@ pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
 /// `bsp:FreshOffers`: offers that are possible now in place of an offer that cannot be accepted any more, for a fault.
 pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
     let mut xml = Xml::fragment("bsp:FreshOffers", &PREFIXES);
-    for offer in offers {
-        offer.write(&mut xml, "wsag-neg:NegotiationCounterOffer");
-    }
+    xml.add_all("wsag-neg:NegotiationCounterOffer", offers);
     xml.into_fragment()
 }
 
@@ -265,8 +233,6 @@ pub fn terminate_negotiation_response() -> String {
 
 fn with_offers(root: &'static str, name: &'static str, offers: &[NegotiationOffer]) -> String {
     let mut xml = Xml::document(root, &PREFIXES);
-    for offer in offers {
-        offer.write(&mut xml, name);
-    }
+    xml.add_all(name, offers);
     xml.finish()
 }

@@ -1,7 +1,7 @@
 //! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
 use super::{ServiceDescription, Term, TermTree, Terms};
-use crate::xml::writer::Xml;
+use crate::xml::element::written;
 
 /// The most ways to read an offer. More are no choice that a requester means, and the product of many choices is large.
 pub const ALTERNATIVES_MAX: usize = 32;
@@ -15,24 +15,14 @@ pub struct Alternative<'t> {
     pub choices: Vec<CompositorChoice>,
 }
 
-/// The member that was chosen of a compositor with several.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompositorChoice {
-    /// Path of the compositor.
-    pub path: String,
-    /// Which of its members hold, counted from 1.
-    pub members: Vec<u32>,
-}
-
-impl CompositorChoice {
-    /// Writes `bsp:Choice`, for the answer to the offer.
-    pub(crate) fn write(&self, xml: &mut Xml) {
-        xml.start("bsp:Choice");
-        xml.element("bsp:Path", &self.path);
-        for member in &self.members {
-            xml.element("bsp:Member", member);
-        }
-        xml.end();
+written! {
+    /// The member that was chosen of a compositor with several: `bsp:Choice`, in the answer to the offer.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct CompositorChoice {
+        /// Path of the compositor.
+        pub path: String = "bsp:Path",
+        /// Which of its members hold, counted from 1.
+        pub members: Vec<u32> = "bsp:Member",
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Nothing here knows a term or a message. [`guard`] lets bytes in, [`tree`] makes nodes of them and [`document`] walks these;
 //! [`reader`] takes the children of a node in order and collects [`violation`]s with their paths, [`datatypes`], [`time`] and
-//! [`names`] read simple values. [`writer`] is the way back.
+//! [`names`] read simple values. [`writer`] is the way back. [`element`] does both for structs whose fields name elements.
 
 pub(crate) mod datatypes;
 pub(crate) mod document;
+pub(crate) mod element;
 pub(crate) mod fragment;
 pub mod guard;
 pub(crate) mod names;

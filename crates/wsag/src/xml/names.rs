@@ -22,6 +22,25 @@ pub trait Named: Copy + PartialEq + 'static {
     }
 }
 
+/// Defines an enum whose values are written as the names beside them.
+macro_rules! named_values {
+    ($(#[$attr:meta])* $vis:vis enum $name:ident {
+        $($(#[$doc:meta])* $value:ident = $word:literal,)*
+    }) => {
+        $(#[$attr])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        $vis enum $name {
+            $($(#[$doc])* $value,)*
+        }
+
+        impl $crate::xml::names::Named for $name {
+            const NAMES: &'static [(Self, &'static str)] = &[$((Self::$value, $word)),*];
+        }
+    };
+}
+
+pub(crate) use named_values;
+
 /// Reads a name.
 pub(crate) fn named<T: Named>(text: &str) -> Result<T, String> {
     let names: Vec<&str> = T::NAMES.iter().map(|(_, name)| *name).collect();

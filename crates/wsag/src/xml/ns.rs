@@ -52,3 +52,23 @@ pub(crate) fn namespace_of(prefix: &str) -> Option<&'static str> {
         .find(|(known, _)| *known == prefix)
         .map(|(_, namespace)| *namespace)
 }
+
+/// Namespace and local name of a name with a usual prefix; of another one it does not compile.
+pub(crate) const fn split(name: &'static str) -> (&'static str, &'static str) {
+    let mut at = 0;
+    loop {
+        let (prefix, namespace) = PREFIXES[at];
+        if has_prefix(name.as_bytes(), prefix.as_bytes()) {
+            return (namespace, name.split_at(prefix.len() + 1).1);
+        }
+        at += 1;
+    }
+}
+
+const fn has_prefix(name: &[u8], prefix: &[u8]) -> bool {
+    match (name, prefix) {
+        ([b':', ..], []) => true,
+        ([one, name @ ..], [other, prefix @ ..]) => *one == *other && has_prefix(name, prefix),
+        _ => false,
+    }
+}

@@ -197,15 +197,6 @@ pub(crate) fn simple<T, E: Display>(
     }
 }
 
-/// How an element is read that is kept as it stands.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "it stands beside the readers of typed elements, which may fail"
-)]
-pub(crate) fn verbatim(_: &mut Check, node: Node<'_>) -> Option<Fragment> {
-    Some(node.fragment())
-}
-
 /// `prefix:local`, with the usual prefix.
 pub(crate) fn qualified(namespace: &str, local: &str) -> String {
     match ns::prefix_of(namespace) {
@@ -303,14 +294,16 @@ impl<'d> Children<'_, 'd> {
         read(self.check, node)
     }
 
-    /// The following children of this name, possibly none.
+    /// The following children of this name, possibly none; of the name `*`, those of other namespaces.
     pub(crate) fn many<T>(
         &mut self,
         namespace: &'static str,
         local: &'static str,
         mut read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
     ) -> Vec<T> {
-        let nodes: Vec<Node<'d>> = if self.broken {
+        let nodes: Vec<Node<'d>> = if local == "*" {
+            self.foreign(namespace)
+        } else if self.broken {
             self.named(namespace, local).collect()
         } else {
             std::iter::from_fn(|| self.take(namespace, local)).collect()
@@ -418,11 +411,6 @@ impl<'d> Children<'_, 'd> {
     }
 }
 
-/// Fragments of elements.
-pub(crate) fn fragments(nodes: &[Node<'_>]) -> Vec<Fragment> {
-    nodes.iter().map(|node| node.fragment()).collect()
-}
-
 /// Reads an element with foreign elements and nothing else, at least `least` and at most `most` of them.
 pub(crate) fn read_any(check: &mut Check, node: Node<'_>, least: usize, most: usize) -> Vec<Fragment> {
     let found = check.children(node, |children| children.foreign(node.namespace()));
@@ -433,5 +421,5 @@ pub(crate) fn read_any(check: &mut Check, node: Node<'_>, least: usize, most: us
     if let Some(surplus) = found.get(most) {
         check.structure(*surplus, format!("only one element may stand in {}", node.name()));
     }
-    fragments(&found)
+    found.into_iter().map(Node::fragment).collect()
 }

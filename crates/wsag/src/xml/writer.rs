@@ -120,20 +120,11 @@ impl Xml {
         }
     }
 
-    /// An element that holds a value as it is shown.
-    pub(crate) fn element(&mut self, name: &'static str, value: impl Display) {
+    /// Adds a value as it is shown to the open element.
+    pub(crate) fn value(&mut self, value: impl Display) {
         let text = value.to_string();
-        self.start(name);
         if !text.is_empty() {
             self.text(&text);
-        }
-        self.end();
-    }
-
-    /// An element that holds a value, if there is one.
-    pub(crate) fn optional_element(&mut self, name: &'static str, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.element(name, value);
         }
     }
 

@@ -1,0 +1,250 @@
+//! The elements of JSDL in the order of its schema. An element that is not honoured is refused, with advice.
+
+use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
+use crate::xml::datatypes::{boolean, number, write_double};
+use crate::xml::document::Node;
+use crate::xml::element::{Readable, Written};
+use crate::xml::names::{Named, named};
+use crate::xml::ns::{JSDL, JSDL_POSIX};
+use crate::xml::reader::{Check, Children, simple};
+use crate::xml::violation::ViolationKind;
+use crate::xml::writer::Xml;
+
+impl Readable for JobDefinition {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+        check.attributes(node, &[("", "id")]);
+        check.children_only(node, |children| {
+            children.required(JSDL, "JobDescription", read_description)
+        })
+    }
+}
+
+/// The children of an element of JSDL without attributes, of which some may not be honoured here.
+pub(super) fn honoured<'d, T>(
+    check: &mut Check,
+    node: Node<'d>,
+    read: impl FnOnce(&mut Children<'_, 'd>) -> T,
+) -> T {
+    check.attributes(node, &[]);
+    refuse_unsupported(check, node);
+    check.children_only(node, read)
+}
+
+fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+    honoured(check, node, |children| {
+        let identification = children.optional(JSDL, "JobIdentification", |check, node| {
+            honoured(check, node, |children| {
+                let name = children.optional(JSDL, "JobName", Check::string);
+                Some((name, children.optional(JSDL, "Description", Check::string)))
+            })
+        });
+        let (job_name, description) = identification.unwrap_or_default();
+        Some(JobDefinition {
+            job_name,
+            description,
+            application: children.optional(JSDL, "Application", Readable::read),
+            resources: children
+                .optional(JSDL, "Resources", Resources::read)
+                .unwrap_or_default(),
+            staging: children.many(JSDL, "DataStaging", DataStaging::read),
+        })
+    })
+}
+
+impl Written for JobDefinition {
+    fn write(&self, xml: &mut Xml) {
+        xml.start("jsdl:JobDescription");
+        if self.job_name.is_some() || self.description.is_some() {
+            xml.start("jsdl:JobIdentification");
+            xml.add("jsdl:JobName", &self.job_name);
+            xml.add("jsdl:Description", &self.description);
+            xml.end();
+        }
+        xml.add("jsdl:Application", &self.application);
+        if self.resources != Resources::default() {
+            xml.add("jsdl:Resources", &self.resources);
+        }
+        xml.add("jsdl:DataStaging", &self.staging);
+        xml.end();
+    }
+}
+
+impl Readable for Resources {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Resources> {
+        honoured(check, node, |children| {
+            let cpu_architecture = children.optional(JSDL, "CPUArchitecture", |check, node| {
+                check.children(node, |children| {
+                    children.required(JSDL, "CPUArchitectureName", simple(str::parse))
+                })
+            });
+            let filters = FilterKind::NAMES.iter().filter_map(|(kind, name)| {
+                let range = children.optional(JSDL, name, RangeValue::read)?;
+                Some(Filter { kind: *kind, range })
+            });
+            Some(Resources {
+                cpu_architecture,
+                filters: filters.collect(),
+                nodes: children.optional(JSDL, "TotalResourceCount", RangeValue::read),
+            })
+        })
+    }
+}
+
+impl Written for Resources {
+    fn write(&self, xml: &mut Xml) {
+        if let Some(name) = &self.cpu_architecture {
+            xml.start("jsdl:CPUArchitecture");
+            xml.add("jsdl:CPUArchitectureName", name);
+            xml.end();
+        }
+        for (kind, name) in FilterKind::NAMES {
+            if let Some(filter) = self.filters.iter().find(|filter| filter.kind == *kind) {
+                xml.start(format!("jsdl:{name}"));
+                filter.range.write(xml);
+                xml.end();
+            }
+        }
+        xml.add("jsdl:TotalResourceCount", &self.nodes);
+    }
+}
+
+/// `jsdl:Range`.
+impl Readable for (Bound, Bound) {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<(Bound, Bound)> {
+        check.children(node, |children| {
+            let lower = children.required(JSDL, "LowerBound", Bound::read);
+            let upper = children.required(JSDL, "UpperBound", Bound::read);
+            lower.zip(upper)
+        })
+    }
+}
+
+impl Written for (Bound, Bound) {
+    fn write(&self, xml: &mut Xml) {
+        xml.add("jsdl:LowerBound", &self.0);
+        xml.add("jsdl:UpperBound", &self.1);
+    }
+}
+
+impl Readable for Bound {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Bound> {
+        check.attributes(node, &[("", "exclusiveBound")]);
+        let exclusive = check.read_attribute(node, ("", "exclusiveBound"), boolean);
+        Some(Bound {
+            value: check.simple_only(node, number)?,
+            exclusive: exclusive.unwrap_or(false),
+        })
+    }
+}
+
+impl Written for Bound {
+    fn write(&self, xml: &mut Xml) {
+        if self.exclusive {
+            xml.attribute("exclusiveBound", "true");
+        }
+        self.value.write(xml);
+    }
+}
+
+impl Readable for Exact {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Exact> {
+        check.attributes(node, &[("", "epsilon")]);
+        let epsilon = check.read_attribute(node, ("", "epsilon"), number);
+        let value = check.simple_only(node, number)?;
+        Some(Exact { value, epsilon })
+    }
+}
+
+impl Written for Exact {
+    fn write(&self, xml: &mut Xml) {
+        xml.optional_attribute("epsilon", self.epsilon.map(write_double).as_deref());
+        self.value.write(xml);
+    }
+}
+
+impl Readable for DataStaging {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<DataStaging> {
+        check.attributes(node, &[("", "name")]);
+        refuse_unsupported(check, node);
+        check.children_only(node, |children| {
+            let file_name = children.required(JSDL, "FileName", Check::string);
+            let creation_flag = children.required(JSDL, "CreationFlag", simple(named));
+            Some(DataStaging {
+                delete_on_termination: children.optional(JSDL, "DeleteOnTermination", simple(boolean)),
+                source: children.optional(JSDL, "Source", read_uri),
+                target: children.optional(JSDL, "Target", read_uri),
+                file_name: file_name?,
+                creation_flag: creation_flag?,
+            })
+        })
+    }
+}
+
+fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
+    check.children(node, |children| {
+        children.required(JSDL, "URI", simple(str::parse))
+    })
+}
+
+impl Written for DataStaging {
+    fn write(&self, xml: &mut Xml) {
+        xml.add("jsdl:FileName", &self.file_name);
+        xml.add("jsdl:CreationFlag", &self.creation_flag);
+        xml.add("jsdl:DeleteOnTermination", &self.delete_on_termination);
+        for (name, uri) in [("jsdl:Source", &self.source), ("jsdl:Target", &self.target)] {
+            if let Some(uri) = uri {
+                xml.start(name);
+                xml.add("jsdl:URI", uri);
+                xml.end();
+            }
+        }
+    }
+}
+
+/// The elements of JSDL that this service does not honour, each with advice.
+fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
+    const UNSUPPORTED: [(&str, &str, &str); 17] = [
+        (JSDL, "CandidateHosts", "nodes are chosen by the provider"),
+        (JSDL, "FileSystem", "file systems cannot be asked for"),
+        (JSDL, "FilesystemName", "files are in the job's own folder"),
+        (JSDL, "ExclusiveExecution", "reserved nodes are always exclusive"),
+        (
+            JSDL,
+            "OperatingSystem",
+            "the operating system cannot be asked for",
+        ),
+        (JSDL, "IndividualCPUTime", "time is asked for by arp:Duration"),
+        (JSDL, "TotalCPUTime", "time is asked for by arp:Duration"),
+        (JSDL, "JobAnnotation", "annotations are not kept"),
+        (JSDL, "JobProject", "projects are not kept"),
+        (
+            JSDL_POSIX,
+            "Executable",
+            "only applications of the provider's catalogue run: name one in ApplicationName",
+        ),
+        (
+            JSDL_POSIX,
+            "WorkingDirectory",
+            "a job runs in a folder of its own",
+        ),
+        (
+            JSDL_POSIX,
+            "Environment",
+            "the environment is set by the provider",
+        ),
+        (JSDL_POSIX, "WallTimeLimit", "time is asked for by arp:Duration"),
+        (JSDL_POSIX, "CPUTimeLimit", "limits are set by the provider"),
+        (JSDL_POSIX, "MemoryLimit", "limits are set by the provider"),
+        (JSDL_POSIX, "UserName", "jobs run as the provider decides"),
+        (JSDL_POSIX, "GroupName", "jobs run as the provider decides"),
+    ];
+    for child in node.children() {
+        if let Some((.., why)) = UNSUPPORTED.iter().find(|(ns, name, _)| child.is(ns, name)) {
+            check.add(
+                ViolationKind::NotSupported,
+                child,
+                format!("not supported here: {why}"),
+            );
+        }
+    }
+}
