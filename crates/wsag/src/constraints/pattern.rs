@@ -28,13 +28,17 @@ pub(super) struct Pattern {
     classes: Vec<Class>,
 }
 
+/// Other states are counted from the one that names them, so that a part of a pattern can be repeated as it is.
 #[derive(Clone, Copy)]
 enum State {
     /// Takes a character of this class, and goes to the next state.
     Take(usize),
-    /// Goes to the next state and to this one.
+    /// Goes to the next state and to one further on.
     Split(usize),
+    /// Goes to one further on.
     Jump(usize),
+    /// Goes back to an earlier one.
+    Back(usize),
     Accept,
 }
 
@@ -62,23 +66,52 @@ enum Set {
     Category(&'static ClassUnicode),
 }
 
-/// A part of a pattern.
-enum Part {
-    Class(usize),
-    Sequence(Vec<Part>),
-    Choice(Vec<Part>),
-    Repeat(Box<Part>, usize, Option<usize>),
+/// Appends a part to the states of a pattern. Once there are too many there is no need of more.
+fn add(states: &mut Vec<State>, part: &[State]) {
+    if states.len() <= STATES_MAX {
+        states.extend(part);
+    }
 }
 
-impl Part {
-    /// Whether it has no states: it takes nothing, however often it comes.
-    fn is_nothing(&self) -> bool {
-        match self {
-            Part::Class(_) | Part::Choice(_) => false,
-            Part::Sequence(parts) => parts.is_empty(),
-            Part::Repeat(part, _, most) => *most == Some(0) || part.is_nothing(),
+/// One of several parts.
+fn choice(parts: &[Vec<State>]) -> Vec<State> {
+    let mut states = Vec::new();
+    // The last part has no states around it.
+    let mut to_end = parts.iter().map(|part| part.len() + 2).sum::<usize>();
+    for part in parts {
+        to_end -= part.len() + 2;
+        if to_end == 0 {
+            add(&mut states, part);
+        } else {
+            add(&mut states, &[State::Split(part.len() + 2)]);
+            add(&mut states, part);
+            add(&mut states, &[State::Jump(to_end - 1)]);
         }
     }
+    states
+}
+
+/// A part from `least` to `most` times; without end where there is no `most`.
+fn repeated(part: &[State], least: usize, most: Option<usize>) -> Vec<State> {
+    let mut states = Vec::new();
+    // A part without states takes nothing, however often it comes.
+    if part.is_empty() {
+        return states;
+    }
+    for _ in 0..least.min(STATES_MAX + 1) {
+        add(&mut states, part);
+    }
+    if let Some(most) = most {
+        for left in (1..=(most - least).min(STATES_MAX + 1)).rev() {
+            add(&mut states, &[State::Split(left * (part.len() + 1))]);
+            add(&mut states, part);
+        }
+    } else {
+        add(&mut states, &[State::Split(part.len() + 2)]);
+        add(&mut states, part);
+        add(&mut states, &[State::Back(part.len() + 1)]);
+    }
+    states
 }
 
 impl Pattern {
@@ -92,77 +125,26 @@ impl Pattern {
             rest: text,
             classes: Vec::new(),
         };
-        let part = parser.choice(0).map_err(failed)?;
+        let mut states = parser.choice(0).map_err(failed)?;
         if !parser.rest.is_empty() {
             return Err(failed(parser.unexpected("the end")));
         }
-        let mut pattern = Pattern {
+        if states.len() > STATES_MAX {
+            return Err(failed(format!(
+                "it has more than {STATES_MAX} states when its repetitions are written out"
+            )));
+        }
+        states.push(State::Accept);
+        Ok(Pattern {
             text: text.to_owned(),
-            states: Vec::new(),
+            states,
             classes: parser.classes,
-        };
-        pattern.emit(&part).map_err(failed)?;
-        pattern.push(State::Accept).map_err(failed)?;
-        Ok(pattern)
+        })
     }
 
     /// As it was written.
     pub(super) fn text(&self) -> &str {
         &self.text
-    }
-
-    fn push(&mut self, state: State) -> Result<usize, String> {
-        if self.states.len() > STATES_MAX {
-            return Err(format!(
-                "it has more than {STATES_MAX} states when its repetitions are written out"
-            ));
-        }
-        self.states.push(state);
-        Ok(self.states.len() - 1)
-    }
-
-    fn emit(&mut self, part: &Part) -> Result<(), String> {
-        match part {
-            Part::Class(class) => drop(self.push(State::Take(*class))?),
-            Part::Sequence(parts) => parts.iter().try_for_each(|part| self.emit(part))?,
-            Part::Choice(parts) => {
-                let Some((last, before)) = parts.split_last() else {
-                    return Ok(());
-                };
-                let mut ends = Vec::new();
-                for part in before {
-                    let split = self.push(State::Split(0))?;
-                    self.emit(part)?;
-                    ends.push(self.push(State::Jump(0))?);
-                    self.states[split] = State::Split(self.states.len());
-                }
-                self.emit(last)?;
-                for end in ends {
-                    self.states[end] = State::Jump(self.states.len());
-                }
-            }
-            Part::Repeat(part, least, most) => self.emit_repeat(part, *least, *most)?,
-        }
-        Ok(())
-    }
-
-    fn emit_repeat(&mut self, part: &Part, least: usize, most: Option<usize>) -> Result<(), String> {
-        for _ in 0..least {
-            self.emit(part)?;
-        }
-        let mut splits = Vec::new();
-        // A repetition without end goes back to before it.
-        for _ in least..most.unwrap_or(least + 1) {
-            splits.push(self.push(State::Split(0))?);
-            self.emit(part)?;
-        }
-        if let (None, [split]) = (most, &splits[..]) {
-            self.push(State::Jump(*split))?;
-        }
-        for split in splits {
-            self.states[split] = State::Split(self.states.len());
-        }
-        Ok(())
     }
 
     /// Whether all of a value matches.
@@ -202,8 +184,9 @@ impl Pattern {
             }
             reached.push(state);
             match self.states[state] {
-                State::Split(other) => todo.extend([other, state + 1]),
-                State::Jump(other) => todo.push(other),
+                State::Split(further) => todo.extend([state + further, state + 1]),
+                State::Jump(further) => todo.push(state + further),
+                State::Back(back) => todo.push(state - back),
                 State::Take(_) | State::Accept => {}
             }
         }
@@ -297,35 +280,27 @@ impl Parser<'_> {
     }
 
     /// Branches with `|` between them.
-    fn choice(&mut self, nesting: usize) -> Result<Part, String> {
+    fn choice(&mut self, nesting: usize) -> Result<Vec<State>, String> {
         if nesting > NESTING_MAX {
             return Err(format!("groups may be nested {NESTING_MAX} deep at most"));
         }
-        let first = self.branch(nesting)?;
-        if self.peek() != Some('|') {
-            return Ok(first);
-        }
-        let mut branches = vec![first];
+        let mut branches = vec![self.branch(nesting)?];
         while self.take("|") {
             branches.push(self.branch(nesting)?);
         }
-        Ok(Part::Choice(branches))
+        Ok(choice(&branches))
     }
 
-    fn branch(&mut self, nesting: usize) -> Result<Part, String> {
-        let mut parts = Vec::new();
+    fn branch(&mut self, nesting: usize) -> Result<Vec<State>, String> {
+        let mut states = Vec::new();
         while !matches!(self.peek(), None | Some('|' | ')')) {
             let part = self.atom(nesting)?;
-            let part = self.quantified(part)?;
-            // Every part that is kept has a state, so that the bound of states is one of the work of writing them out too.
-            if !part.is_nothing() {
-                parts.push(part);
-            }
+            add(&mut states, &self.quantified(part)?);
         }
-        Ok(Part::Sequence(parts))
+        Ok(states)
     }
 
-    fn atom(&mut self, nesting: usize) -> Result<Part, String> {
+    fn atom(&mut self, nesting: usize) -> Result<Vec<State>, String> {
         if matches!(
             self.peek(),
             None | Some('?' | '*' | '+' | ')' | ']' | '{' | '}' | '|')
@@ -350,10 +325,10 @@ impl Parser<'_> {
             }
         };
         self.classes.push(class);
-        Ok(Part::Class(self.classes.len() - 1))
+        Ok(vec![State::Take(self.classes.len() - 1)])
     }
 
-    fn quantified(&mut self, part: Part) -> Result<Part, String> {
+    fn quantified(&mut self, part: Vec<State>) -> Result<Vec<State>, String> {
         let (least, most) = if self.take("?") {
             (0, Some(1))
         } else if self.take("*") {
@@ -375,7 +350,7 @@ impl Parser<'_> {
         } else {
             return Ok(part);
         };
-        Ok(Part::Repeat(Box::new(part), least, most))
+        Ok(repeated(&part, least, most))
     }
 
     fn number(&mut self) -> Result<usize, String> {
