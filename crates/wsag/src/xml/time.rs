@@ -279,27 +279,12 @@ impl FromStr for Duration {
             None => (1, text),
         };
         let body = body.strip_prefix('P').ok_or(TimeError::Duration)?;
-        let (date, time) = match body.split_once('T') {
-            Some((_, "")) => return Err(TimeError::Duration),
-            Some((date, time)) => (date, time),
-            None => (body, ""),
-        };
-        if date.is_empty() && time.is_empty() {
+        let (date, time) = body.split_once('T').unwrap_or((body, ""));
+        if body.is_empty() || body.ends_with('T') {
             return Err(TimeError::Duration);
         }
-        let [years, months, days] = fields(date, ["Y", "M", "D"])?;
-        let (time, nanos) = match time.split_once('.') {
-            Some((whole, _)) => {
-                let mut rest = &time[whole.len()..];
-                let nanos = fraction(&mut rest).map_err(|_| TimeError::Duration)?;
-                if rest != "S" || !whole.ends_with(|c: char| c.is_ascii_digit()) {
-                    return Err(TimeError::Duration);
-                }
-                (format!("{whole}S"), nanos)
-            }
-            None => (time.to_owned(), 0),
-        };
-        let [hours, minutes, seconds] = fields(&time, ["H", "M", "S"])?;
+        let ([years, months, days], _) = fields(date, ["Y", "M", "D"])?;
+        let ([hours, minutes, seconds], nanos) = fields(time, ["H", "M", "S"])?;
         let whole = days * DAY + hours * 3600 + minutes * 60 + seconds;
         let nanos = i128::from(whole) * 1_000_000_000 + i128::from(nanos);
         Ok(Duration {
@@ -309,9 +294,9 @@ impl FromStr for Duration {
     }
 }
 
-/// Numbers each followed by its designator, in order, each at most once.
-fn fields(text: &str, designators: [&str; 3]) -> Result<[i64; 3], TimeError> {
-    let mut values = [0; 3];
+/// Numbers each followed by its designator, in order, each at most once; of seconds their fraction, too, in nanoseconds.
+fn fields(text: &str, designators: [&str; 3]) -> Result<([i64; 3], u32), TimeError> {
+    let (mut values, mut nanos) = ([0; 3], 0);
     let mut rest = text;
     let mut next = 0;
     while !rest.is_empty() {
@@ -322,14 +307,19 @@ fn fields(text: &str, designators: [&str; 3]) -> Result<[i64; 3], TimeError> {
         if digits > DIGITS_MAX {
             return Err(TimeError::DurationTooLong);
         }
-        let designator = rest.get(digits..=digits).ok_or(TimeError::Duration)?;
-        let found = designators[next..].iter().position(|known| *known == designator);
+        let (number, after) = rest.split_at(digits);
+        rest = after;
+        let is_whole = !rest.starts_with('.');
+        nanos = fraction(&mut rest).map_err(|_| TimeError::Duration)?;
+        let found = designators[next..]
+            .iter()
+            .position(|known| rest.starts_with(known) && (is_whole || *known == "S"));
         let index = next + found.ok_or(TimeError::Duration)?;
-        values[index] = rest[..digits].parse().map_err(|_| TimeError::Duration)?;
-        rest = &rest[digits + 1..];
+        values[index] = number.parse().map_err(|_| TimeError::Duration)?;
+        rest = &rest[1..];
         next = index + 1;
     }
-    Ok(values)
+    Ok((values, nanos))
 }
 
 impl PartialOrd for Duration {
@@ -364,25 +354,18 @@ impl fmt::Display for Duration {
             f.write_str("-")?;
         }
         f.write_str("P")?;
-        let months = self.months.unsigned_abs();
+        let months = u128::from(self.months.unsigned_abs());
         let nanos = self.nanos.unsigned_abs();
         let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-        for (value, designator) in [
-            (u128::from(months / 12), 'Y'),
-            (u128::from(months % 12), 'M'),
-            (seconds / 86_400, 'D'),
-        ] {
+        for (value, designator) in [(months / 12, 'Y'), (months % 12, 'M'), (seconds / 86_400, 'D')] {
             if value > 0 {
                 write!(f, "{value}{designator}")?;
             }
         }
         let of_day = seconds % 86_400;
         if of_day == 0 && nanos == 0 {
-            return if months == 0 && seconds == 0 {
-                f.write_str("T0S")
-            } else {
-                Ok(())
-            };
+            let is_zero = months == 0 && seconds == 0;
+            return f.write_str(if is_zero { "T0S" } else { "" });
         }
         f.write_str("T")?;
         for (value, designator) in [(of_day / 3600, 'H'), (of_day / 60 % 60, 'M')] {
