@@ -1,6 +1,6 @@
 //! When it is to run: `arp:AllocationTimeConstraint`.
 
-use crate::xml::datatypes;
+use crate::xml::datatypes::integer;
 use crate::xml::element::element;
 use crate::xml::time::DateTime;
 
@@ -20,6 +20,6 @@ element! {
 }
 
 fn seconds(text: &str) -> Result<i32, &'static str> {
-    let value = datatypes::integer(text).and_then(|value| i32::try_from(value).ok());
+    let value = integer(text).ok().and_then(|value| i32::try_from(value).ok());
     value.ok_or("a whole number of seconds is expected, such as 3600")
 }

@@ -32,43 +32,14 @@ pub struct Expression {
 
 /// Why a text is no expression here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ExpressionError {
-    /// Another language.
-    #[error("the dialect {0:?} is not known; {DIALECT} is, and is meant where none is named")]
-    Dialect(String),
-    /// Not of the grammar.
-    #[error(
-        "{found} at character {at} is not understood: comparisons by eq, ne, lt, le, gt or ge of numbers, \
-         dateTimes, durations and variables are expected, joined by and, or, not and brackets"
-    )]
-    Syntax {
-        /// The text found there.
-        found: String,
-        /// Where, from 1.
-        at: usize,
-    },
-    /// An unknown name.
-    #[error("the variable {name} is not known; known are {known}")]
-    UnknownVariable {
-        /// The name.
-        name: String,
-        /// Names that would be known; of many the first.
-        known: String,
-    },
-    /// A variable with a metric that is no type that can be compared.
-    #[error("the variable {name} has the metric {metric}, which cannot be compared")]
-    Metric {
-        /// The name.
-        name: String,
-        /// Its metric.
-        metric: String,
-    },
-    /// Values that cannot be compared, or a value where a truth is expected.
-    #[error("{0}")]
-    Type(String),
-    /// Longer or deeper than allowed.
-    #[error("an expression may have {LENGTH_MAX} bytes and {NESTING_MAX} nested brackets at most")]
-    TooLarge,
+#[error("{0}")]
+pub struct ExpressionError(String);
+
+/// The error of an expression that is longer or deeper than allowed.
+fn too_large() -> ExpressionError {
+    ExpressionError(format!(
+        "an expression may have {LENGTH_MAX} bytes and {NESTING_MAX} nested brackets at most"
+    ))
 }
 
 /// A value of an expression.
@@ -190,17 +161,20 @@ impl Variables {
     }
 
     fn kind(&self, name: &str) -> Result<Kind, ExpressionError> {
-        match self.known.iter().find(|(known, _)| known == name) {
-            Some((_, Ok(kind))) => Ok(*kind),
-            Some((_, Err(metric))) => Err(ExpressionError::Metric {
-                name: shortened(name).into_owned(),
-                metric: shortened(metric).into_owned(),
-            }),
-            None => Err(ExpressionError::UnknownVariable {
-                name: shortened(name).into_owned(),
-                known: listed(self.known.iter().map(|(name, _)| name.as_str()), ", "),
-            }),
-        }
+        let found = self.known.iter().find(|(known, _)| known == name);
+        let name = shortened(name);
+        let message = match found {
+            Some((_, Ok(kind))) => return Ok(*kind),
+            Some((_, Err(metric))) => {
+                let metric = shortened(metric);
+                format!("the variable {name} has the metric {metric}, which cannot be compared")
+            }
+            None => {
+                let known = listed(self.known.iter().map(|(name, _)| name.as_str()), ", ");
+                format!("the variable {name} is not known; known are {known}")
+            }
+        };
+        Err(ExpressionError(message))
     }
 }
 
@@ -245,7 +219,10 @@ impl Parsed {
     pub fn of(expression: &Expression, variables: &Variables) -> Result<Parsed, ExpressionError> {
         match &expression.dialect {
             Some(dialect) if dialect != DIALECT => {
-                Err(ExpressionError::Dialect(shortened(dialect).into_owned()))
+                let dialect = shortened(dialect);
+                Err(ExpressionError(format!(
+                    "the dialect {dialect:?} is not known; {DIALECT} is, and is meant where none is named"
+                )))
             }
             _ => Parsed::parse(&expression.text, variables),
         }
@@ -257,7 +234,7 @@ impl Parsed {
     /// Why it cannot be evaluated.
     pub fn parse(text: &str, variables: &Variables) -> Result<Parsed, ExpressionError> {
         if text.len() > LENGTH_MAX {
-            return Err(ExpressionError::TooLarge);
+            return Err(too_large());
         }
         let mut parser = Parser {
             text,
@@ -426,10 +403,11 @@ impl<'t> Parser<'t, '_> {
             bracket @ ("(" | ")") => bracket.to_owned(),
             other => format!("{other:?}"),
         };
-        ExpressionError::Syntax {
-            found,
-            at: self.text[..self.at].chars().count() + 1,
-        }
+        let at = self.text[..self.at].chars().count() + 1;
+        ExpressionError(format!(
+            "{found} at character {at} is not understood: comparisons by eq, ne, lt, le, gt or ge of numbers, dateTimes, \
+             durations and variables are expected, joined by and, or, not and brackets"
+        ))
     }
 
     fn or(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
@@ -450,7 +428,7 @@ impl<'t> Parser<'t, '_> {
 
     fn not(&mut self, nesting: usize) -> Result<Tree, ExpressionError> {
         if nesting > NESTING_MAX {
-            return Err(ExpressionError::TooLarge);
+            return Err(too_large());
         }
         if self.take("not") {
             return Ok(Tree::Not(Box::new(self.not(nesting + 1)?)));
@@ -475,7 +453,7 @@ impl<'t> Parser<'t, '_> {
                 (Kind::Boolean, _) => Ok(Tree::Truth(left)),
                 (_, "and" | "or" | ")" | "") => {
                     let message = format!("{} stands where a truth is expected", left_kind.words());
-                    Err(ExpressionError::Type(message))
+                    Err(ExpressionError(message))
                 }
                 _ => Err(self.unexpected()),
             };
@@ -486,7 +464,7 @@ impl<'t> Parser<'t, '_> {
         if left_kind != right_kind {
             let (left, right) = (left_kind.words(), right_kind.words());
             let message = format!("{left} cannot be compared with {right}");
-            return Err(ExpressionError::Type(message));
+            return Err(ExpressionError(message));
         }
         Ok(Tree::Compare(comparison, left, right))
     }

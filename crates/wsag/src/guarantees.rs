@@ -1,7 +1,7 @@
 //! Guarantee terms: the side that owes them, when they count, and their values (GFD.192, section 4.2.6).
 
 use crate::expression::Expression;
-use crate::xml::datatypes::{count, number, token, whole_number};
+use crate::xml::datatypes::{count, double, integer, token};
 use crate::xml::document::Node;
 use crate::xml::element::{Readable, Written, element};
 use crate::xml::fragment::Fragment;
@@ -169,7 +169,7 @@ impl Readable for BusinessValueList {
     fn read(check: &mut Check, node: Node<'_>) -> Option<BusinessValueList> {
         check.children(node, |children| {
             Some(BusinessValueList {
-                importance: children.optional(WSAG, "Importance", simple(whole_number)),
+                importance: children.optional(WSAG, "Importance", simple(integer)),
                 penalties: children.many(WSAG, "Penalty", Compensation::read),
                 rewards: children.many(WSAG, "Reward", Compensation::read),
                 preference: children
@@ -187,7 +187,7 @@ fn read_preference(check: &mut Check, node: Node<'_>) -> Option<Vec<(String, f64
         let mut term = children.take_required(WSAG, "ServiceTermReference");
         while let Some(node) = term {
             let name = simple(token)(children.check, node);
-            let utility = children.required(WSAG, "Utility", simple(number));
+            let utility = children.required(WSAG, "Utility", simple(double));
             found.extend(name.zip(utility));
             term = children.take_next(WSAG, "ServiceTermReference");
         }

@@ -135,7 +135,8 @@ impl Written for Moldability {
 }
 
 fn number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
-    let value = datatypes::double(text).filter(|value| value.is_finite() && allowed(*value));
+    let value = datatypes::double(text).ok();
+    let value = value.filter(|value| value.is_finite() && allowed(*value));
     value.ok_or_else(|| format!("{expected} is expected"))
 }
 

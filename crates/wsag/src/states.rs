@@ -116,7 +116,7 @@ impl AgreementProperties {
         xml.start("wsag:AgreementState");
         self.write_state(&mut xml);
         self.write_guarantees(&mut xml);
-        self.write_services(&mut xml);
+        xml.add("wsag:ServiceTermState", &self.services);
         xml.finish()
     }
 
@@ -134,10 +134,6 @@ impl AgreementProperties {
             xml.add("wsag:State", state);
             xml.end();
         }
-    }
-
-    fn write_services(&self, xml: &mut Xml) {
-        xml.add("wsag:ServiceTermState", &self.services);
     }
 
     /// The offer that these properties keep, as a document of its own.
@@ -162,7 +158,9 @@ impl AgreementProperties {
             Part::Terms => self.terms.to_document(),
             Part::State => document("wsag:AgreementState", Self::write_state),
             Part::Guarantees => document("bsp:GuaranteeTermStates", Self::write_guarantees),
-            Part::Services => document("bsp:ServiceTermStates", Self::write_services),
+            Part::Services => document("bsp:ServiceTermStates", |of, xml| {
+                xml.add("wsag:ServiceTermState", &of.services);
+            }),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Simple types of XML Schema as constraints use them: built-in types and restrictions by facets.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::constraints::pattern::Pattern;
@@ -93,13 +94,20 @@ pub(crate) struct Facets {
     bounds: Vec<(Bound, String, Order)>,
     enumeration: Vec<String>,
     patterns: Vec<Pattern>,
-    length: Option<usize>,
-    min_length: Option<usize>,
-    max_length: Option<usize>,
-    total_digits: Option<usize>,
-    fraction_digits: Option<usize>,
-    white_space: Option<WhiteSpace>,
+    /// One for each of [`SIZES`].
+    sizes: [Option<usize>; SIZES.len()],
+    /// How white space is normalised.
+    white_space: Option<fn(&str) -> Cow<'_, str>>,
 }
+
+/// The facets that have a number.
+const SIZES: [&str; 5] = [
+    "length",
+    "minLength",
+    "maxLength",
+    "totalDigits",
+    "fractionDigits",
+];
 
 /// A facet that bounds values: its name, the order to the bound that it allows, and its words.
 type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
@@ -110,13 +118,6 @@ const BOUNDS: [Bound; 4] = [
     ("maxInclusive", Ordering::is_le, "at most"),
     ("maxExclusive", Ordering::is_lt, "less than"),
 ];
-
-#[derive(Clone, Copy)]
-enum WhiteSpace {
-    Preserve,
-    Replace,
-    Collapse,
-}
 
 impl Type {
     /// A built-in type by its qualified name at an element.
@@ -228,7 +229,12 @@ impl Type {
             Type::Untyped => Ok(()),
             Type::Builtin(builtin) => builtin.check(value),
             Type::Restriction(base, facets) => {
-                let normal = facets.normalise(value, base.preserves_space());
+                let usual = if base.preserves_space() {
+                    preserve
+                } else {
+                    collapse
+                };
+                let normal = facets.white_space.unwrap_or(usual)(value);
                 base.check(&normal, view)?;
                 facets.check(base, &normal, view)
             }
@@ -282,7 +288,7 @@ impl Builtin {
             },
             Order::Boolean => matches!(value.as_ref(), "true" | "false" | "1" | "0"),
             Order::Decimal => self.check_decimal(&value),
-            Order::Double => double(&value).is_some(),
+            Order::Double => double(&value).is_ok(),
             Order::DateTime => value.parse::<DateTime>().is_ok(),
             Order::Duration => value.parse::<Duration>().is_ok(),
         };
@@ -311,7 +317,7 @@ fn compare(order: Order, one: &str, two: &str) -> Option<Ordering> {
     match order {
         Order::Text | Order::Boolean => (one == two).then_some(Ordering::Equal),
         Order::Decimal => Some(Decimal::parse(one)?.cmp(&Decimal::parse(two)?)),
-        Order::Double => double(one)?.partial_cmp(&double(two)?),
+        Order::Double => double(one).ok()?.partial_cmp(&double(two).ok()?),
         Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
         Order::Duration => one
             .parse::<Duration>()
@@ -336,32 +342,22 @@ impl Facets {
         let value = node
             .attribute("", "value")
             .ok_or_else(|| format!("xs:{name} needs the attribute value"))?;
-        let number = || {
-            value
-                .trim()
-                .parse()
-                .map_err(|_| format!("xs:{name} needs a whole number"))
-        };
-        match name {
-            "enumeration" => self.enumeration.push(value.to_owned()),
-            "pattern" => self.patterns.push(Pattern::compile(value)?),
-            "length" => self.length = Some(number()?),
-            "minLength" => self.min_length = Some(number()?),
-            "maxLength" => self.max_length = Some(number()?),
-            "totalDigits" => self.total_digits = Some(number()?),
-            "fractionDigits" => self.fraction_digits = Some(number()?),
-            "whiteSpace" => {
-                self.white_space = Some(match value {
-                    "preserve" => WhiteSpace::Preserve,
-                    "replace" => WhiteSpace::Replace,
-                    "collapse" => WhiteSpace::Collapse,
-                    _ => return Err("xs:whiteSpace must be preserve, replace or collapse".to_owned()),
-                });
-            }
-            _ => {
-                let bound = BOUNDS.iter().find(|(known, ..)| *known == name);
-                let bound = bound.ok_or_else(|| format!("xs:{name} is no facet that can be evaluated"))?;
-                self.bound(*bound, base, value)?;
+        if let Some(index) = SIZES.iter().position(|known| *known == name) {
+            let number = value.trim().parse();
+            self.sizes[index] = Some(number.map_err(|_| format!("xs:{name} needs a whole number"))?);
+        } else if let Some(bound) = BOUNDS.iter().find(|(known, ..)| *known == name) {
+            self.bound(*bound, base, value)?;
+        } else {
+            match (name, value) {
+                ("enumeration", _) => self.enumeration.push(value.to_owned()),
+                ("pattern", _) => self.patterns.push(Pattern::compile(value)?),
+                ("whiteSpace", "preserve") => self.white_space = Some(preserve),
+                ("whiteSpace", "replace") => self.white_space = Some(replace),
+                ("whiteSpace", "collapse") => self.white_space = Some(collapse),
+                ("whiteSpace", _) => {
+                    return Err("xs:whiteSpace must be preserve, replace or collapse".to_owned());
+                }
+                _ => return Err(format!("xs:{name} is no facet that can be evaluated")),
             }
         }
         Ok(())
@@ -375,19 +371,6 @@ impl Facets {
         }
         self.bounds.push((bound, value, order));
         Ok(())
-    }
-
-    fn normalise(&self, value: &str, preserves: bool) -> String {
-        let default = if preserves {
-            WhiteSpace::Preserve
-        } else {
-            WhiteSpace::Collapse
-        };
-        match self.white_space.unwrap_or(default) {
-            WhiteSpace::Preserve => value.to_owned(),
-            WhiteSpace::Replace => value.replace(['\t', '\n', '\r'], " "),
-            WhiteSpace::Collapse => collapse(value).into_owned(),
-        }
     }
 
     fn check(&self, base: &Type, value: &str, view: &View<'_>) -> Result<(), String> {
@@ -425,28 +408,36 @@ impl Facets {
             Type::List(_) => (value.split_ascii_whitespace().count(), "items"),
             _ => (value.chars().count(), "characters"),
         };
-        if let Some(wanted) = self.length.filter(|wanted| length != *wanted) {
+        let [wanted, least, most, digits, after_point] = self.sizes;
+        if let Some(wanted) = wanted.filter(|wanted| length != *wanted) {
             return Err(format!("{wanted} {unit} are expected, not {length}"));
         }
-        if let Some(least) = self.min_length.filter(|least| length < *least) {
+        if let Some(least) = least.filter(|least| length < *least) {
             return Err(format!("at least {least} {unit} are expected"));
         }
-        if let Some(most) = self.max_length.filter(|most| length > *most) {
+        if let Some(most) = most.filter(|most| length > *most) {
             return Err(format!("at most {most} {unit} are expected"));
         }
-        if self.total_digits.is_none() && self.fraction_digits.is_none() {
+        if digits.or(after_point).is_none() {
             return Ok(());
         }
         let decimal = Decimal::parse(value).ok_or("a decimal number is expected")?;
-        let exceeded = |digits: usize, most: Option<usize>| most.filter(|most| digits > *most);
-        if let Some(most) = exceeded(decimal.total_digits(), self.total_digits) {
+        if let Some(most) = digits.filter(|most| decimal.total_digits() > *most) {
             return Err(format!("at most {most} digits are expected"));
         }
-        if let Some(most) = exceeded(decimal.fraction_digits(), self.fraction_digits) {
+        if let Some(most) = after_point.filter(|most| decimal.fraction_digits() > *most) {
             return Err(format!("at most {most} digits after the point are expected"));
         }
         Ok(())
     }
+}
+
+fn preserve(value: &str) -> Cow<'_, str> {
+    value.into()
+}
+
+fn replace(value: &str) -> Cow<'_, str> {
+    value.replace(['\t', '\n', '\r'], " ").into()
 }
 
 /// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a

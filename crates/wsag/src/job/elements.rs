@@ -1,7 +1,7 @@
 //! The elements of JSDL in the order of its schema. An element that is not honoured is refused, with advice.
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
-use crate::xml::datatypes::{boolean, number, write_double};
+use crate::xml::datatypes::{boolean, double, write_double};
 use crate::xml::document::Node;
 use crate::xml::element::{Readable, Written};
 use crate::xml::names::{Named, named};
@@ -131,7 +131,7 @@ impl Readable for Bound {
         check.attributes(node, &[("", "exclusiveBound")]);
         let exclusive = check.read_attribute(node, ("", "exclusiveBound"), boolean);
         Some(Bound {
-            value: check.simple_only(node, number)?,
+            value: check.simple_only(node, double)?,
             exclusive: exclusive.unwrap_or(false),
         })
     }
@@ -149,8 +149,8 @@ impl Written for Bound {
 impl Readable for Exact {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Exact> {
         check.attributes(node, &[("", "epsilon")]);
-        let epsilon = check.read_attribute(node, ("", "epsilon"), number);
-        let value = check.simple_only(node, number)?;
+        let epsilon = check.read_attribute(node, ("", "epsilon"), double);
+        let value = check.simple_only(node, double)?;
         Some(Exact { value, epsilon })
     }
 }

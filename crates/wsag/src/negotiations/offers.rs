@@ -5,7 +5,7 @@ use crate::expression::Expression;
 use crate::negotiations::NegotiationOfferContext;
 use crate::templates::check_item_content;
 use crate::terms::Terms;
-use crate::xml::datatypes::{token, whole_number};
+use crate::xml::datatypes::{integer, token};
 use crate::xml::document::Node;
 use crate::xml::element::{Readable, Written, element};
 use crate::xml::fragment::Fragment;
@@ -140,7 +140,7 @@ impl Readable for NegotiationItem {
         check.attributes(node, &[(WSAG, "Name"), kind, importance]);
         let name = check.required_attribute(node, (WSAG, "Name"), token);
         let requirement = check.required_attribute(node, kind, named);
-        let importance = check.read_attribute(node, importance, whole_number);
+        let importance = check.read_attribute(node, importance, integer);
         check_item_content(check, node);
         Some(NegotiationItem {
             name: name?,

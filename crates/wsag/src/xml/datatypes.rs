@@ -3,43 +3,29 @@
 use std::cmp::Ordering;
 
 /// xs:integer, as far as 64 bits carry.
-pub(crate) fn integer(text: &str) -> Option<i64> {
+pub(crate) fn integer(text: &str) -> Result<i64, &'static str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    text.parse().ok()
+    let value = text.parse().ok();
+    let value = value.filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+    value.ok_or("a whole number is expected")
 }
 
 /// xs:double: Rust takes `inf`, `infinity` and `nan` too, and XML Schema writes them otherwise.
-pub(crate) fn double(text: &str) -> Option<f64> {
-    match text {
-        "INF" => return Some(f64::INFINITY),
-        "-INF" => return Some(f64::NEG_INFINITY),
-        "NaN" => return Some(f64::NAN),
-        _ => {}
-    }
+pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
     let allowed = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
-    if !text.bytes().all(allowed) {
-        return None;
-    }
-    text.parse().ok()
+    let value = match text {
+        "INF" => Some(f64::INFINITY),
+        "-INF" => Some(f64::NEG_INFINITY),
+        "NaN" => Some(f64::NAN),
+        _ => text.parse().ok().filter(|_| text.bytes().all(allowed)),
+    };
+    value.ok_or("a number is expected")
 }
 
 /// A name that is not empty.
 pub(crate) fn token(text: &str) -> Result<String, &'static str> {
     let text = Some(text).filter(|text| !text.is_empty());
     text.map(str::to_owned).ok_or("it may not be empty")
-}
-
-/// xs:integer, as a value that is read.
-pub(crate) fn whole_number(text: &str) -> Result<i64, &'static str> {
-    integer(text).ok_or("a whole number is expected")
-}
-
-/// xs:double, as a value that is read.
-pub(crate) fn number(text: &str) -> Result<f64, &'static str> {
-    double(text).ok_or("a number is expected")
 }
 
 /// xs:boolean.
@@ -131,15 +117,15 @@ impl PartialOrd for Decimal {
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
         // Without trailing zeros, the order of fractions is that of their texts.
-        let magnitude = |one: &Decimal, two: &Decimal| {
-            let parts = (one.whole.len(), &one.whole, &one.fraction);
-            parts.cmp(&(two.whole.len(), &two.whole, &two.fraction))
+        let magnitude = self.whole.len().cmp(&other.whole.len());
+        let magnitude = magnitude
+            .then_with(|| self.whole.cmp(&other.whole))
+            .then_with(|| self.fraction.cmp(&other.fraction));
+        let signed = if self.negative {
+            magnitude.reverse()
+        } else {
+            magnitude
         };
-        match (self.negative, other.negative) {
-            (false, false) => magnitude(self, other),
-            (true, true) => magnitude(other, self),
-            (false, true) => Ordering::Greater,
-            (true, false) => Ordering::Less,
-        }
+        other.negative.cmp(&self.negative).then(signed)
     }
 }

@@ -177,10 +177,10 @@ impl<'a> Scanner<'a> {
         loop {
             self.outside_text()?;
             if self.at == self.text.len() {
-                return match (self.elements, self.open.last()) {
-                    (0, _) => refuse(self.at, "the document has no element; one root is expected"),
-                    _ => Ok(()),
-                };
+                if self.elements == 0 {
+                    return refuse(self.at, "the document has no element; one root is expected");
+                }
+                return Ok(());
             }
             self.markup()?;
             while !self.open.is_empty() {

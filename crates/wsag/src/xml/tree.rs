@@ -250,11 +250,13 @@ impl<'a> Builder<'a> {
 
     /// The name of a prefix that is declared.
     fn name(&self, prefix: &'a str, local: &'a str) -> Result<Name<'a>, String> {
-        let namespace = resolve(&self.tree.declarations, &self.scope, prefix)?;
+        let mut innermost_first = self.scope.iter().rev();
+        let declared = innermost_first.find(|id| self.tree.declarations[**id as usize].0 == prefix);
+        let unknown = || format!("the namespace prefix {prefix} is not declared");
         Ok(Name {
             prefix,
             local,
-            namespace,
+            namespace: *declared.ok_or_else(unknown)?,
         })
     }
 
@@ -329,12 +331,4 @@ impl<'a> Builder<'a> {
 /// Prefix (empty where there is none) and local name.
 fn split(name: &str) -> (&str, &str) {
     name.split_once(':').unwrap_or(("", name))
-}
-
-fn resolve(declarations: &[(&str, Cow<'_, str>)], scope: &[u32], prefix: &str) -> Result<u32, String> {
-    let mut innermost_first = scope.iter().rev();
-    innermost_first
-        .find(|id| declarations[**id as usize].0 == prefix)
-        .copied()
-        .ok_or_else(|| format!("the namespace prefix {prefix} is not declared"))
 }
