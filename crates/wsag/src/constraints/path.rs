@@ -152,18 +152,23 @@ impl<'t> Parser<'t, '_> {
         Kind::Element
     }
 
-    /// Takes `name()`, if it comes next.
-    fn function(&mut self, name: &str) -> bool {
+    /// Takes all that `take` takes, or nothing where it does not find what it looks for.
+    fn attempt(&mut self, take: impl FnOnce(&mut Self) -> bool) -> bool {
         let at = self.rest;
-        let mut found = self.word() == Some(name);
-        for bracket in ["(", ")"] {
-            self.space();
-            found = found && self.take(bracket);
-        }
+        let found = take(self);
         if !found {
             self.rest = at;
         }
         found
+    }
+
+    /// Takes `name()`, if it comes next.
+    fn function(&mut self, name: &str) -> bool {
+        let bracket = |parser: &mut Self, bracket| {
+            parser.space();
+            parser.take(bracket)
+        };
+        self.attempt(|parser| parser.word() == Some(name) && bracket(parser, "(") && bracket(parser, ")"))
     }
 
     fn word(&mut self) -> Option<&'t str> {
@@ -223,30 +228,29 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn any(&mut self, nesting: usize) -> Result<Condition, String> {
-        let mut members = vec![self.all(nesting)?];
-        while self.keyword("or") {
-            members.push(self.all(nesting)?);
-        }
-        Ok(single(members, Condition::Any))
+        self.joined("or", Condition::Any, |parser| {
+            parser.joined("and", Condition::All, |parser| parser.one(nesting))
+        })
     }
 
-    fn all(&mut self, nesting: usize) -> Result<Condition, String> {
-        let mut members = vec![self.one(nesting)?];
-        while self.keyword("and") {
-            members.push(self.one(nesting)?);
+    /// One condition, or several with an operator between them that is a word.
+    fn joined(
+        &mut self,
+        operator: &str,
+        several: fn(Vec<Condition>) -> Condition,
+        one: impl Fn(&mut Self) -> Result<Condition, String>,
+    ) -> Result<Condition, String> {
+        let mut members = vec![one(self)?];
+        while self.attempt(|parser| {
+            parser.space();
+            parser.word() == Some(operator)
+        }) {
+            members.push(one(self)?);
         }
-        Ok(single(members, Condition::All))
-    }
-
-    /// An operator that is a word, if it comes next.
-    fn keyword(&mut self, word: &str) -> bool {
-        self.space();
-        let at = self.rest;
-        let found = self.word() == Some(word);
-        if !found {
-            self.rest = at;
-        }
-        found
+        Ok(match members.len() {
+            1 => members.remove(0),
+            _ => several(members),
+        })
     }
 
     fn one(&mut self, nesting: usize) -> Result<Condition, String> {
@@ -256,11 +260,8 @@ impl<'t> Parser<'t, '_> {
             ));
         }
         self.space();
-        let at = self.rest;
-        let not = self.word() == Some("not") && self.rest.trim_start().starts_with('(');
-        if !not {
-            self.rest = at;
-        }
+        let not =
+            self.attempt(|parser| parser.word() == Some("not") && parser.rest.trim_start().starts_with('('));
         self.space();
         if self.take("(") {
             let inner = self.any(nesting + 1)?;
@@ -315,12 +316,4 @@ impl<'t> Parser<'t, '_> {
         self.rest = rest;
         Ok(value.to_owned())
     }
-}
-
-/// The only member, or all of them.
-fn single(mut members: Vec<Condition>, several: impl Fn(Vec<Condition>) -> Condition) -> Condition {
-    if members.len() > 1 {
-        return several(members);
-    }
-    members.pop().unwrap_or(Condition::All(Vec::new()))
 }

@@ -213,12 +213,12 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// All prefixes in scope here that are not the default one, innermost first.
+    /// All prefixes in scope here, innermost first; the default namespace has the empty one.
     pub(crate) fn prefixes(self) -> Vec<(&'d str, &'d str)> {
         let mut found: Vec<(&str, &str)> = Vec::new();
         for at in self.ancestors() {
             for (prefix, namespace) in at.declarations() {
-                if !prefix.is_empty() && found.iter().all(|(known, _)| *known != prefix) {
+                if found.iter().all(|(known, _)| *known != prefix) {
                     found.push((prefix, namespace));
                 }
             }
@@ -304,9 +304,6 @@ impl<'d> Node<'d> {
             .unwrap_or(source.len());
         let mut text = source[..name_end].to_owned();
         let mut inherited = self.parent().map_or_else(Vec::new, Node::prefixes);
-        if let Some(default) = self.parent().and_then(|parent| parent.resolve("")) {
-            inherited.push(("", default));
-        }
         inherited.sort_unstable();
         let left = &self.tree.inheritable;
         for (prefix, namespace) in inherited {

@@ -90,12 +90,9 @@ pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>, separator: &s
 
 /// Names of which one is expected: `a, b or c`.
 pub(crate) fn one_of(names: &[impl AsRef<str>]) -> String {
-    let mut list = String::new();
-    for (index, name) in names.iter().enumerate() {
-        if index > 0 {
-            list.push_str(if index + 1 == names.len() { " or " } else { ", " });
-        }
-        list.push_str(name.as_ref());
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => names.concat(),
     }
-    list
 }
