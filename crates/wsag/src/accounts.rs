@@ -1,8 +1,7 @@
 //! Debts: a party's accounts with their entries, in elements of our own.
 
 use crate::scheduling::Budget;
-use crate::xml::element::{Written, written};
-use crate::xml::time::DateTime;
+use crate::xml::{DateTime, Written, written};
 
 written! {
     /// `bsp:Accounts`: the balances of accounts, and a page of their postings.

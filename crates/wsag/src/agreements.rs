@@ -2,14 +2,10 @@
 
 use crate::terms::Terms;
 use crate::xml::datatypes::token;
-use crate::xml::document::{Made, Node};
-use crate::xml::element::{Readable, Written, element};
-use crate::xml::fragment::Fragment;
-use crate::xml::names::named_values;
 use crate::xml::ns::WSAG;
-use crate::xml::reader::{Check, Children};
-use crate::xml::time::DateTime;
-use crate::xml::writer::Xml;
+use crate::xml::{
+    Check, Children, DateTime, Fragment, Made, Node, Readable, Written, Xml, element, named_values,
+};
 
 /// `wsag:AgreementOffer`.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,7 @@
 //! When it is to run: `arp:AllocationTimeConstraint`.
 
 use crate::xml::datatypes::integer;
-use crate::xml::element::element;
-use crate::xml::time::DateTime;
+use crate::xml::{DateTime, element};
 
 element! {
     /// `arp:AllocationTimeConstraint`: run `duration` seconds anywhere between `start` and `end`. Each part may be absent; whether

@@ -4,11 +4,8 @@
 //! same text without the space around it, the same instant, or the same number.
 
 use crate::xml::datatypes::Decimal;
-use crate::xml::document::{Document, Node};
 use crate::xml::ns::WSAG;
-use crate::xml::reader::collapse;
-use crate::xml::time::DateTime;
-use crate::xml::violation::{Violation, ViolationKind};
+use crate::xml::{DateTime, Document, Node, Violation, ViolationKind, collapse};
 
 /// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
 /// they agree. O(n).

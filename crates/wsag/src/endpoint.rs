@@ -1,12 +1,8 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
 use crate::xml::datatypes::token;
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written};
-use crate::xml::fragment::Fragment;
 use crate::xml::ns::WSA;
-use crate::xml::reader::{Check, simple};
-use crate::xml::writer::Xml;
+use crate::xml::{Check, Fragment, Node, Readable, Written, Xml, simple};
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -10,9 +10,7 @@ use std::cmp::Ordering;
 use thiserror::Error;
 
 use crate::xml::datatypes::Decimal;
-use crate::xml::names::{Named, named_values};
-use crate::xml::time::{DateTime, Duration};
-use crate::xml::violation::{listed, shortened};
+use crate::xml::{DateTime, Duration, Named, listed, named_values, shortened};
 
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";

@@ -2,14 +2,10 @@
 
 use crate::expression::Expression;
 use crate::xml::datatypes::{count, double, integer, token};
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written, element};
-use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named, named_values};
 use crate::xml::ns::{BSP, WSAG};
-use crate::xml::reader::{Check, simple};
-use crate::xml::time::Duration;
-use crate::xml::writer::Xml;
+use crate::xml::{
+    Check, Duration, Fragment, Named, Node, Readable, Written, Xml, element, named, named_values, simple,
+};
 
 /// `wsag:GuaranteeTerm`.
 #[derive(Debug, Clone, PartialEq)]

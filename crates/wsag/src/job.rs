@@ -9,8 +9,7 @@ mod elements;
 use std::cmp::Ordering;
 
 use crate::job::elements::honoured;
-use crate::xml::element::element;
-use crate::xml::names::named_values;
+use crate::xml::{element, named_values};
 
 /// `jsdl:JobDefinition`.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -33,9 +33,7 @@ pub mod terms;
 mod xml;
 
 pub use message::{Message, read};
-pub use xml::document::{Document, Made};
-pub use xml::fragment::Fragment;
-pub use xml::names::Named;
-pub use xml::places::Places;
-pub use xml::violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
-pub use xml::{guard, ns, time};
+pub use xml::{
+    Document, Fragment, Made, Named, Places, VIOLATIONS_MAX, Violation, ViolationKind, Violations, guard, ns,
+    time,
+};

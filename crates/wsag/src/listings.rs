@@ -1,9 +1,7 @@
 //! Lists of our own: a party's agreements and negotiations, and the events of an agreement.
 
 use crate::states::AgreementState;
-use crate::xml::element::{Field, Written, written};
-use crate::xml::time::DateTime;
-use crate::xml::writer::Xml;
+use crate::xml::{DateTime, Field, Written, Xml, written};
 
 written! {
     /// `bsp:Agreements`: one page of a party's agreements.

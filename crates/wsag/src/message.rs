@@ -5,12 +5,8 @@ use crate::agreements::AgreementOffer;
 use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer};
 use crate::operations::CreateInput;
 use crate::templates::Template;
-use crate::xml::document::{Document, INHERITED_MAX, Node};
-use crate::xml::element::Readable;
-use crate::xml::fragment::Fragment;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
-use crate::xml::reader::{Check, read_any};
-use crate::xml::violation::Violations;
+use crate::xml::{Check, Document, Fragment, INHERITED_MAX, Node, Readable, Violations, read_any};
 
 /// A message that was read.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,15 +6,11 @@ mod operations;
 
 use crate::endpoint::EndpointReference;
 use crate::xml::datatypes::token;
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written, element};
-use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named_values};
 use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::reader::{Check, read_any, simple};
-use crate::xml::time::DateTime;
-use crate::xml::violation::ViolationKind;
-use crate::xml::writer::Xml;
+use crate::xml::{
+    Check, DateTime, Fragment, Named, Node, Readable, ViolationKind, Written, Xml, element, named_values,
+    read_any, simple,
+};
 
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
 pub(crate) use operations::read_offers;

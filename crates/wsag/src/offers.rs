@@ -1,9 +1,7 @@
 //! The offers in a document: bare, or in one of the messages that carry them.
 
-use crate::xml::document::{Document, Node};
-use crate::xml::fragment::Fragment;
 use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::writer::escape_attribute;
+use crate::xml::{Document, Fragment, Node, escape_attribute};
 
 impl Document<'_> {
     /// The elements of a message that have the content of an offer.

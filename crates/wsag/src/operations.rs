@@ -5,12 +5,8 @@ use crate::endpoint::EndpointReference;
 use crate::negotiations::{NegotiationExtension, RenegotiationExtension, read_extensions, read_noncritical};
 use crate::placement::Moved;
 use crate::terms::CompositorChoice;
-use crate::xml::document::Node;
-use crate::xml::element::Readable;
-use crate::xml::fragment::Fragment;
 use crate::xml::ns::WSAG;
-use crate::xml::reader::Check;
-use crate::xml::writer::Xml;
+use crate::xml::{Check, Fragment, Node, Readable, Xml};
 
 /// `wsag:CreateAgreementInput` and `wsag:CreatePendingAgreementInput`.
 #[derive(Debug, Clone, PartialEq)]

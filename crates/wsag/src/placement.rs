@@ -1,8 +1,7 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
 use crate::scheduling::Budget;
-use crate::xml::element::written;
-use crate::xml::time::DateTime;
+use crate::xml::{DateTime, written};
 
 written! {
     /// The current placement of an agreement, and the real events so far.

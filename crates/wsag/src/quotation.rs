@@ -2,9 +2,7 @@
 
 use crate::placement::Piece;
 use crate::scheduling::Budget;
-use crate::xml::element::{Written, written};
-use crate::xml::fragment::Fragment;
-use crate::xml::time::DateTime;
+use crate::xml::{DateTime, Fragment, Written, written};
 
 written! {
     /// `bsp:Quotation`: where and when, for how much, and for how long it is kept.

@@ -1,13 +1,8 @@
 //! Why an offer is refused and which change would have been accepted: `bsp:Refusal`, and the fault that carries it.
 
 use crate::scheduling::Budget;
-use crate::xml::element::{Written, written};
-use crate::xml::fragment::Fragment;
-use crate::xml::names::named_values;
 use crate::xml::ns::BSP;
-use crate::xml::time::DateTime;
-use crate::xml::violation::Violation;
-use crate::xml::writer::Xml;
+use crate::xml::{DateTime, Fragment, Violation, Written, Xml, named_values, written};
 
 named_values! {
     /// The closed list of reasons.

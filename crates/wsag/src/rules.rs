@@ -7,11 +7,8 @@ use crate::allocation::AllocationTimeConstraint;
 use crate::expression::{Expression, Parsed, Variables};
 use crate::job::RangeValue;
 use crate::terms::TERMS;
-use crate::xml::document::{Document, Node};
-use crate::xml::element::Readable;
 use crate::xml::ns::{ARP, JSDL, WSAG};
-use crate::xml::reader::Check;
-use crate::xml::violation::{Violation, ViolationKind};
+use crate::xml::{Check, Document, Node, Readable, Violation, ViolationKind};
 
 /// Checks every offer in a document that [`crate::read`] has accepted. The result is empty where nothing is wrong.
 pub fn check(document: &Document<'_>) -> Vec<Violation> {

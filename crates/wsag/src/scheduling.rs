@@ -1,11 +1,8 @@
 //! How it may be planned: `bsp:Scheduling`, our own optional term.
 
 use crate::xml::datatypes::{self, boolean, count};
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written, element};
 use crate::xml::ns::BSP;
-use crate::xml::reader::{Check, simple};
-use crate::xml::writer::Xml;
+use crate::xml::{Check, Node, Readable, Written, Xml, element, simple};
 
 element! {
     /// The choices and preferences of the requester beyond node count and window. Everything is optional.

@@ -1,10 +1,7 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
 use crate::placement::Placement;
-use crate::xml::element::Written;
-use crate::xml::fragment::Fragment;
-use crate::xml::names::named_values;
-use crate::xml::writer::Xml;
+use crate::xml::{Fragment, Written, Xml, named_values};
 
 /// `wsag:AgreementProperties`.
 #[derive(Debug, Clone, PartialEq)]

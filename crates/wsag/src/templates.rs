@@ -4,12 +4,8 @@ use crate::agreements::{Context, read_content};
 use crate::expression::Expression;
 use crate::terms::Terms;
 use crate::xml::datatypes::token;
-use crate::xml::document::{Document, Node};
-use crate::xml::element::Readable;
-use crate::xml::fragment::Fragment;
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
-use crate::xml::reader::Check;
-use crate::xml::writer::Xml;
+use crate::xml::{Check, Document, Fragment, Node, Readable, Xml};
 
 /// `wsag:Template`. Its creation constraints are compiled from [`Template::source`] by
 /// [`crate::constraints::CompiledTemplate`].

@@ -11,13 +11,8 @@ use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::token;
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written};
-use crate::xml::fragment::Fragment;
 use crate::xml::ns::{ARP, BSP, JSDL, WSA, WSAG};
-use crate::xml::reader::Check;
-use crate::xml::violation::ViolationKind;
-use crate::xml::writer::Xml;
+use crate::xml::{Check, Fragment, Node, Readable, ViolationKind, Written, Xml};
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,10 +4,8 @@ use crate::constraints::location;
 use crate::constraints::particles::Particle;
 use crate::constraints::steps::{Paths, Selected, View};
 use crate::constraints::types::{Type, is_annotation};
-use crate::xml::document::Node;
 use crate::xml::ns::{WSAG, XS};
-use crate::xml::reader::Check;
-use crate::xml::violation::{ViolationKind, shortened};
+use crate::xml::{Check, Node, ViolationKind, shortened};
 
 /// Most items and constraints of one template or offer; each costs every offer an evaluation.
 pub const ITEMS_MAX: usize = 100;

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use crate::constraints::path;
 use crate::constraints::steps::Paths;
-use crate::xml::document::Node;
 use crate::xml::guard::{is_name_char, is_name_start};
-use crate::xml::ns;
+use crate::xml::{Node, ns};
 
 /// Longest Location, in bytes.
 const LENGTH_MAX: usize = 2_000;

@@ -5,9 +5,7 @@ use crate::constraints::steps::View;
 use crate::constraints::whole::{Constraint, terms_of};
 use crate::expression::Variables;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
-use crate::xml::document::Document;
-use crate::xml::reader::Check;
-use crate::xml::violation::{Violation, ViolationKind, shortened};
+use crate::xml::{Check, Document, Violation, ViolationKind, shortened};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
 ///

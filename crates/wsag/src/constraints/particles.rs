@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 
 use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
-use crate::xml::document::Node;
 use crate::xml::ns::{self, XS};
-use crate::xml::reader::qualified;
+use crate::xml::{Node, qualified};
 
 /// Most steps that matching the children of one element may take.
 const STEPS_MAX: usize = 100_000;

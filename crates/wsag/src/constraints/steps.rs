@@ -8,9 +8,8 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::xml::document::Node;
 use crate::xml::ns::WSAG;
-use crate::xml::reader::qualified;
+use crate::xml::{Node, qualified};
 
 /// Paths from the root, joined by `|`.
 pub(crate) struct Paths(pub(super) Vec<Vec<Step>>);

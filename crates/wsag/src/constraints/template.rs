@@ -6,10 +6,8 @@ use crate::constraints::whole::{Constraint, terms_of};
 use crate::expression::Expression;
 use crate::templates::Template;
 use crate::terms::Terms;
-use crate::xml::document::{Document, Node};
 use crate::xml::ns::{BSP, WSAG};
-use crate::xml::reader::{Check, collapse};
-use crate::xml::violation::{Violation, ViolationKind};
+use crate::xml::{Check, Document, Node, Violation, ViolationKind, collapse};
 
 /// A template made ready to check offers.
 pub struct CompiledTemplate {

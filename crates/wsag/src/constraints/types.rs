@@ -6,12 +6,9 @@ use std::cmp::Ordering;
 use crate::constraints::pattern::Pattern;
 use crate::constraints::steps::View;
 use crate::xml::datatypes::{Decimal, double};
-use crate::xml::document::Node;
 use crate::xml::guard::{is_name_char, is_name_start};
 use crate::xml::ns::XS;
-use crate::xml::reader::collapse;
-use crate::xml::time::{DateTime, Duration};
-use crate::xml::violation::{listed, shortened};
+use crate::xml::{DateTime, Duration, Node, collapse, listed, shortened};
 
 /// A simple type.
 pub(crate) enum Type {

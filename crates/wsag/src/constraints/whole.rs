@@ -3,11 +3,8 @@
 use crate::constraints::steps::View;
 use crate::expression::{Expression, Parsed, Value, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term, Terms};
-use crate::xml::element::Readable;
 use crate::xml::ns::WSAG;
-use crate::xml::reader::Check;
-use crate::xml::time::Duration;
-use crate::xml::violation::shortened;
+use crate::xml::{Check, Duration, Readable, shortened};
 
 /// A constraint, read.
 pub(super) struct Constraint {

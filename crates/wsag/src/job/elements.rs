@@ -2,13 +2,8 @@
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
 use crate::xml::datatypes::{boolean, double, write_double};
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written};
-use crate::xml::names::{Named, named};
 use crate::xml::ns::{JSDL, JSDL_POSIX};
-use crate::xml::reader::{Check, Children, simple};
-use crate::xml::violation::ViolationKind;
-use crate::xml::writer::Xml;
+use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, named, simple};
 
 impl Readable for JobDefinition {
     fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {

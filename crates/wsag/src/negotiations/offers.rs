@@ -6,13 +6,8 @@ use crate::negotiations::NegotiationOfferContext;
 use crate::templates::check_item_content;
 use crate::terms::Terms;
 use crate::xml::datatypes::{integer, token};
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written, element};
-use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named, named_values};
 use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::reader::Check;
-use crate::xml::writer::Xml;
+use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named, named_values};
 
 /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,13 +4,8 @@ use crate::endpoint::EndpointReference;
 use crate::negotiations::offers::NegotiationOffer;
 use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::templates::Template;
-use crate::xml::document::Node;
-use crate::xml::element::{Readable, Written, element};
-use crate::xml::fragment::Fragment;
 use crate::xml::ns::WSAG_NEG;
-use crate::xml::reader::{Check, read_any};
-use crate::xml::time::DateTime;
-use crate::xml::writer::Xml;
+use crate::xml::{Check, DateTime, Fragment, Node, Readable, Written, Xml, element, read_any};
 
 /// Prefixes that the messages of a negotiation use.
 const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];

@@ -1,7 +1,7 @@
 //! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
 use super::{ServiceDescription, Term, TermTree, Terms};
-use crate::xml::element::written;
+use crate::xml::written;
 
 /// The most ways to read an offer. More are no choice that a requester means, and the product of many choices is large.
 pub const ALTERNATIVES_MAX: usize = 32;

@@ -135,8 +135,8 @@ macro_rules! written {
             $($(#[$doc])* pub $field: $type,)*
         }
 
-        impl $(<$life>)? $crate::xml::element::Written for $name $(<$life>)? {
-            fn write(&self, xml: &mut $crate::xml::writer::Xml) {
+        impl $(<$life>)? $crate::xml::Written for $name $(<$life>)? {
+            fn write(&self, xml: &mut $crate::xml::Xml) {
                 $(xml.add($element, &self.$field);)*
             }
         }
@@ -150,19 +150,19 @@ macro_rules! element {
     ($(#[$attr:meta])* pub struct $name:ident $(by $children:ident)? {
         $($(#[$doc:meta])* pub $field:ident: $type:ty = $element:literal $(by $parse:ident)?,)*
     }) => {
-        $crate::xml::element::written! {
+        $crate::xml::written! {
             $(#[$attr])*
             pub struct $name {
                 $($(#[$doc])* pub $field: $type = $element,)*
             }
         }
 
-        impl $crate::xml::element::Readable for $name {
+        impl $crate::xml::Readable for $name {
             fn read(
-                check: &mut $crate::xml::reader::Check,
-                node: $crate::xml::document::Node<'_>,
+                check: &mut $crate::xml::Check,
+                node: $crate::xml::Node<'_>,
             ) -> Option<Self> {
-                use $crate::xml::element::{Field, element};
+                use $crate::xml::{Field, element};
                 element!(@children $($children)?)(check, node, |children| {
                     $(
                         let name = const { $crate::xml::ns::split($element) };
@@ -173,10 +173,10 @@ macro_rules! element {
             }
         }
     };
-    (@children) => { $crate::xml::reader::Check::children };
+    (@children) => { $crate::xml::Check::children };
     (@children $children:ident) => { $children };
-    (@reader) => { $crate::xml::element::Readable::read };
-    (@reader $parse:ident) => { $crate::xml::reader::simple($parse) };
+    (@reader) => { $crate::xml::Readable::read };
+    (@reader $parse:ident) => { $crate::xml::simple($parse) };
 }
 
 pub(crate) use {element, written};

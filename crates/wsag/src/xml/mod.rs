@@ -5,15 +5,28 @@
 //! [`names`] read simple values. [`writer`] is the way back. [`element`] does both for structs whose fields name elements.
 
 pub(crate) mod datatypes;
-pub(crate) mod document;
-pub(crate) mod element;
-pub(crate) mod fragment;
+mod document;
+mod element;
+mod fragment;
 pub mod guard;
-pub(crate) mod names;
+mod names;
 pub mod ns;
-pub(crate) mod places;
-pub(crate) mod reader;
+mod places;
+mod reader;
 pub mod time;
-pub(crate) mod tree;
-pub(crate) mod violation;
-pub(crate) mod writer;
+mod tree;
+mod violation;
+mod writer;
+
+pub use document::{Document, Made};
+pub(crate) use document::{INHERITED_MAX, Node};
+pub(crate) use element::{Field, Readable, Written, element, written};
+pub use fragment::Fragment;
+pub use names::Named;
+pub(crate) use names::{named, named_values};
+pub use places::Places;
+pub(crate) use reader::{Check, Children, collapse, qualified, read_any, simple};
+pub(crate) use time::{DateTime, Duration};
+pub use violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
+pub(crate) use violation::{listed, shortened};
+pub(crate) use writer::{Xml, escape_attribute};

@@ -33,7 +33,7 @@ macro_rules! named_values {
             $($(#[$doc])* $value,)*
         }
 
-        impl $crate::xml::names::Named for $name {
+        impl $crate::xml::Named for $name {
             const NAMES: &'static [(Self, &'static str)] = &[$((Self::$value, $word)),*];
         }
     };
