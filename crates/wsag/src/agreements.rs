@@ -2,28 +2,27 @@
 
 use crate::terms::Terms;
 use crate::xml::datatypes::token;
-use crate::xml::ns::WSAG;
-use crate::xml::{
-    Check, Children, DateTime, Fragment, Made, Node, Readable, Written, Xml, element, named_values,
-};
+use crate::xml::{DateTime, Fragment, Made, Written, element, named_values};
 
-/// `wsag:AgreementOffer`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgreementOffer {
-    /// For people.
-    pub name: Option<String>,
-    /// The identity that the initiator asks for; the responder assigns one where it is absent.
-    pub agreement_id: Option<String>,
-    /// The sides of the agreement, and its template.
-    pub context: Context,
-    /// The terms of the agreement.
-    pub terms: Terms,
+element! {
+    /// `wsag:AgreementOffer`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct AgreementOffer {
+        /// The identity that the initiator asks for; the responder assigns one where it is absent.
+        pub agreement_id: Option<String> = @"wsag:AgreementId" by token,
+        /// For people.
+        pub name: Option<String> = "wsag:Name",
+        /// The sides of the agreement, and its template.
+        pub context: Context = "wsag:Context",
+        /// The terms of the agreement.
+        pub terms: Terms = "wsag:Terms",
+    }
 }
 
 element! {
     /// `wsag:Context`.
     #[derive(Debug, Clone, PartialEq)]
-    pub struct Context {
+    pub struct Context declares ["wsag"] {
         /// The initiator, verbatim: any text or element.
         pub agreement_initiator: Option<Fragment> = "wsag:AgreementInitiator",
         /// The responder, verbatim: any text or element.
@@ -51,28 +50,6 @@ named_values! {
     }
 }
 
-/// Reads name, context and terms, which offers, templates and negotiation offers share, up to the end of the terms.
-pub(crate) fn read_content(children: &mut Children<'_, '_>) -> Option<(Option<String>, Context, Terms)> {
-    let name = children.optional(WSAG, "Name", Check::string);
-    let context = children.required(WSAG, "Context", Context::read);
-    let terms = children.required(WSAG, "Terms", Terms::read);
-    Some((name, context?, terms?))
-}
-
-impl Readable for AgreementOffer {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<AgreementOffer> {
-        check.attributes(node, &[(WSAG, "AgreementId")]);
-        let agreement_id = check.read_attribute(node, (WSAG, "AgreementId"), token);
-        let (name, context, terms) = check.children_only(node, read_content)?;
-        Some(AgreementOffer {
-            name,
-            agreement_id,
-            context,
-            terms,
-        })
-    }
-}
-
 impl Context {
     /// The context of an offer made from a template to the provider of the service.
     pub fn for_template(template_id: impl Into<String>, template_name: impl Into<String>) -> Context {
@@ -89,7 +66,7 @@ impl Context {
 
     /// As a fragment that can stand in an agreement's properties.
     pub fn to_fragment(&self) -> Fragment {
-        self.fragment("wsag:Context", &["wsag"])
+        self.fragment("wsag:Context", Self::PREFIXES)
     }
 }
 
@@ -102,14 +79,5 @@ impl AgreementOffer {
     /// As a document of its own that is checked, without being written: `Document::made`.
     pub fn make(&self) -> Made {
         Made(self.document("wsag:AgreementOffer", &["wsag"]).pieces())
-    }
-}
-
-impl Written for AgreementOffer {
-    fn write(&self, xml: &mut Xml) {
-        xml.optional_attribute("wsag:AgreementId", self.agreement_id.as_deref());
-        xml.add("wsag:Name", &self.name);
-        self.context.put_alone(xml, "wsag:Context", &["wsag"]);
-        self.terms.put_alone(xml, "wsag:Terms", &["wsag", "bsp"]);
     }
 }

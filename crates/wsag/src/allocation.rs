@@ -8,7 +8,7 @@ element! {
     /// it then has a default is the service's decision. That the end lies after the start is a rule of the service
     /// ([`crate::rules`]), not of the document.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub struct AllocationTimeConstraint {
+    pub struct AllocationTimeConstraint declares ["arp"] {
         /// Earliest start. Round up ([`DateTime::ceil`]).
         pub start: Option<DateTime> = "arp:StartTime",
         /// Latest completion. Round down ([`DateTime::floor`]).

@@ -7,7 +7,7 @@ use crate::xml::{Check, Node, Readable, Written, Xml, element, simple};
 element! {
     /// The choices and preferences of the requester beyond node count and window. Everything is optional.
     #[derive(Debug, Clone, PartialEq, Default)]
-    pub struct Scheduling {
+    pub struct Scheduling declares ["bsp"] {
         /// How long it takes on how many nodes.
         pub moldability: Option<Moldability> = "bsp:Moldability",
         /// How it may be cut in pieces.

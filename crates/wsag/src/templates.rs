@@ -1,6 +1,6 @@
 //! Agreement templates and the factory's list of them (GFD.192, section 5).
 
-use crate::agreements::{Context, read_content};
+use crate::agreements::Context;
 use crate::expression::Expression;
 use crate::terms::Terms;
 use crate::xml::datatypes::token;
@@ -94,14 +94,15 @@ impl Readable for Template {
         let template_id = check.required_attribute(node, (WSAG, "TemplateId"), token);
         check.read_attribute(node, (WSAG, "AgreementId"), token);
         check.children_only(node, |children| {
-            let content = read_content(children);
+            let name = children.optional(WSAG, "Name", Check::string);
+            let context = children.required(WSAG, "Context", Context::read);
+            let terms = children.required(WSAG, "Terms", Terms::read);
             children.required(WSAG, "CreationConstraints", check_constraints);
-            let (name, context, terms) = content?;
             Some(Template {
                 template_id: template_id?,
                 name,
-                context,
-                terms,
+                context: context?,
+                terms: terms?,
                 source: node.fragment(),
             })
         })

@@ -12,7 +12,7 @@ use crate::job::JobDefinition;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::token;
 use crate::xml::ns::{ARP, BSP, JSDL, WSA, WSAG};
-use crate::xml::{Check, Fragment, Node, Readable, ViolationKind, Written, Xml};
+use crate::xml::{Check, Fragment, Node, Readable, ViolationKind, Written, Xml, element};
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -103,15 +103,17 @@ pub struct ServiceProperties {
     pub variables: Vec<Variable>,
 }
 
-/// `wsag:Variable`: a name for something measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
-    /// Name, for expressions.
-    pub name: String,
-    /// Its type or unit, such as `xs:dateTime`.
-    pub metric: String,
-    /// XPath to where it stands.
-    pub location: String,
+element! {
+    /// `wsag:Variable`: a name for something measured.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Variable {
+        /// Name, for expressions.
+        pub name: String = @"wsag:Name" by token,
+        /// Its type or unit, such as `xs:dateTime`.
+        pub metric: String = @"wsag:Metric" by token,
+        /// XPath to where it stands.
+        pub location: String = "wsag:Location",
+    }
 }
 
 impl Terms {
@@ -165,11 +167,13 @@ impl Terms {
 
     /// As a fragment that can stand in an agreement's properties.
     pub fn to_fragment(&self) -> Fragment {
-        self.fragment("wsag:Terms", &["wsag", "bsp"])
+        self.fragment("wsag:Terms", Self::PREFIXES)
     }
 }
 
 impl Written for Terms {
+    const PREFIXES: &'static [&'static str] = &["wsag", "bsp"];
+
     fn write(&self, xml: &mut Xml) {
         if let Some(members) = &self.all {
             write_compositor(xml, "wsag:All", members);
@@ -313,7 +317,7 @@ fn read_properties(check: &mut Check, node: Node<'_>) -> Option<ServicePropertie
     let variables = check.children_only(node, |children| {
         children.required(WSAG, "VariableSet", |check, node| {
             check.children(node, |children| {
-                Some(children.at_least_one(WSAG, "Variable", read_variable))
+                Some(children.at_least_one(WSAG, "Variable", Variable::read))
             })
         })
     });
@@ -322,20 +326,6 @@ fn read_properties(check: &mut Check, node: Node<'_>) -> Option<ServicePropertie
         name,
         service_name,
         variables: variables?,
-    })
-}
-
-fn read_variable(check: &mut Check, node: Node<'_>) -> Option<Variable> {
-    check.attributes(node, &[(WSAG, "Name"), (WSAG, "Metric")]);
-    let name = check.required_attribute(node, (WSAG, "Name"), token);
-    let metric = check.required_attribute(node, (WSAG, "Metric"), token);
-    let location = check.children_only(node, |children| {
-        children.required(WSAG, "Location", Check::string)
-    });
-    Some(Variable {
-        name: name?,
-        metric: metric?,
-        location: location?,
     })
 }
 
@@ -362,33 +352,23 @@ fn write_term(xml: &mut Xml, term: &Term) {
         Term::ServiceDescription(term) => {
             start(xml, "wsag:ServiceDescriptionTerm", &term.name, &term.service_name);
             match &term.content {
-                ServiceDescription::JobDefinition(job) => {
-                    job.put_alone(xml, "jsdl:JobDefinition", &["jsdl", "jsdl-posix"]);
-                }
-                ServiceDescription::AllocationTime(window) => {
-                    window.put_alone(xml, "arp:AllocationTimeConstraint", &["arp"]);
-                }
-                ServiceDescription::Scheduling(scheduling) => {
-                    scheduling.put_alone(xml, "bsp:Scheduling", &["bsp"]);
-                }
+                ServiceDescription::JobDefinition(job) => job.put(xml, "jsdl:JobDefinition"),
+                ServiceDescription::AllocationTime(window) => window.put(xml, "arp:AllocationTimeConstraint"),
+                ServiceDescription::Scheduling(scheduling) => scheduling.put(xml, "bsp:Scheduling"),
             }
             xml.end();
         }
         Term::ServiceReference(term) => {
             start(xml, "wsag:ServiceReference", &term.name, &term.service_name);
-            term.reference.put_alone(xml, "wsa:EndpointReference", &["wsa"]);
+            xml.start_with("wsa:EndpointReference", &["wsa"]);
+            term.reference.write(xml);
+            xml.end();
             xml.end();
         }
         Term::ServiceProperties(term) => {
             start(xml, "wsag:ServiceProperties", &term.name, &term.service_name);
             xml.start("wsag:VariableSet");
-            for variable in &term.variables {
-                xml.start("wsag:Variable");
-                xml.attribute("wsag:Name", &variable.name);
-                xml.attribute("wsag:Metric", &variable.metric);
-                xml.add("wsag:Location", &variable.location);
-                xml.end();
-            }
+            xml.add("wsag:Variable", &term.variables);
             xml.end();
             xml.end();
         }

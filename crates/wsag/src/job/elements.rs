@@ -14,20 +14,21 @@ impl Readable for JobDefinition {
     }
 }
 
-/// The children of an element of JSDL without attributes, of which some may not be honoured here.
+/// The children of an element of JSDL, of which some may not be honoured here.
 pub(super) fn honoured<'d, T>(
     check: &mut Check,
     node: Node<'d>,
     read: impl FnOnce(&mut Children<'_, 'd>) -> T,
 ) -> T {
-    check.attributes(node, &[]);
     refuse_unsupported(check, node);
     check.children_only(node, read)
 }
 
 fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+    check.attributes(node, &[]);
     honoured(check, node, |children| {
         let identification = children.optional(JSDL, "JobIdentification", |check, node| {
+            check.attributes(node, &[]);
             honoured(check, node, |children| {
                 let name = children.optional(JSDL, "JobName", Check::string);
                 Some((name, children.optional(JSDL, "Description", Check::string)))
@@ -47,6 +48,8 @@ fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> 
 }
 
 impl Written for JobDefinition {
+    const PREFIXES: &'static [&'static str] = &["jsdl", "jsdl-posix"];
+
     fn write(&self, xml: &mut Xml) {
         xml.start("jsdl:JobDescription");
         if self.job_name.is_some() || self.description.is_some() {
@@ -66,6 +69,7 @@ impl Written for JobDefinition {
 
 impl Readable for Resources {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Resources> {
+        check.attributes(node, &[]);
         honoured(check, node, |children| {
             let cpu_architecture = children.optional(JSDL, "CPUArchitecture", |check, node| {
                 check.children(node, |children| {
@@ -160,8 +164,7 @@ impl Written for Exact {
 impl Readable for DataStaging {
     fn read(check: &mut Check, node: Node<'_>) -> Option<DataStaging> {
         check.attributes(node, &[("", "name")]);
-        refuse_unsupported(check, node);
-        check.children_only(node, |children| {
+        honoured(check, node, |children| {
             let file_name = children.required(JSDL, "FileName", Check::string);
             let creation_flag = children.required(JSDL, "CreationFlag", simple(named));
             Some(DataStaging {

@@ -1,6 +1,6 @@
 //! Negotiation offers and counter offers: an offer's content, its place in the tree, and the demands of its maker on the answer.
 
-use crate::agreements::{Context, read_content};
+use crate::agreements::Context;
 use crate::expression::Expression;
 use crate::negotiations::NegotiationOfferContext;
 use crate::templates::check_item_content;
@@ -9,21 +9,23 @@ use crate::xml::datatypes::{integer, token};
 use crate::xml::ns::{WSAG, WSAG_NEG};
 use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named, named_values};
 
-/// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NegotiationOffer {
-    /// Identity in its negotiation.
-    pub offer_id: String,
-    /// For people.
-    pub name: Option<String>,
-    /// The sides of the agreement, and its template.
-    pub context: Context,
-    /// The terms of the agreement.
-    pub terms: Terms,
-    /// The offer that it answers, its maker, and its state.
-    pub offer_context: NegotiationOfferContext,
-    /// The constraints that an answer must or should keep.
-    pub constraints: NegotiationConstraints,
+element! {
+    /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct NegotiationOffer {
+        /// Identity in its negotiation.
+        pub offer_id: String = @"wsag-neg:OfferId" by token,
+        /// For people.
+        pub name: Option<String> = "wsag:Name",
+        /// The sides of the agreement, and its template.
+        pub context: Context = "wsag:Context",
+        /// The terms of the agreement.
+        pub terms: Terms = "wsag:Terms",
+        /// The offer that it answers, its maker, and its state.
+        pub offer_context: NegotiationOfferContext = "wsag-neg:NegotiationOfferContext",
+        /// The constraints that an answer must or should keep.
+        pub constraints: NegotiationConstraints = "wsag-neg:NegotiationConstraints",
+    }
 }
 
 element! {
@@ -94,38 +96,6 @@ named_values! {
         Required = "Required",
         /// It weighs.
         Optional = "Optional",
-    }
-}
-
-impl Readable for NegotiationOffer {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationOffer> {
-        check.attributes(node, &[(WSAG_NEG, "OfferId")]);
-        let offer_id = check.required_attribute(node, (WSAG_NEG, "OfferId"), token);
-        check.children_only(node, |children| {
-            let content = read_content(children);
-            let offer_context = children.required(WSAG_NEG, "NegotiationOfferContext", Readable::read);
-            let constraints = children.required(WSAG_NEG, "NegotiationConstraints", Readable::read);
-            let (name, context, terms) = content?;
-            Some(NegotiationOffer {
-                offer_id: offer_id?,
-                name,
-                context,
-                terms,
-                offer_context: offer_context?,
-                constraints: constraints?,
-            })
-        })
-    }
-}
-
-impl Written for NegotiationOffer {
-    fn write(&self, xml: &mut Xml) {
-        xml.attribute("wsag-neg:OfferId", &self.offer_id);
-        xml.add("wsag:Name", &self.name);
-        self.context.put_alone(xml, "wsag:Context", &["wsag"]);
-        self.terms.put_alone(xml, "wsag:Terms", &["wsag", "bsp"]);
-        xml.add("wsag-neg:NegotiationOfferContext", &self.offer_context);
-        xml.add("wsag-neg:NegotiationConstraints", &self.constraints);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Values that elements say, and structs whose fields name these elements in the order of the document.
 
+use std::fmt::Display;
+
 use crate::xml::datatypes::write_double;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
@@ -13,14 +15,12 @@ pub(crate) trait Written {
     /// Writes the attributes and the content of the open element.
     fn write(&self, xml: &mut Xml);
 
+    /// The prefixes that the element declares, so that it could stand alone.
+    const PREFIXES: &'static [&'static str] = &[];
+
     /// Writes the element under a name.
     fn put(&self, xml: &mut Xml, name: &'static str) {
-        self.put_alone(xml, name, &[]);
-    }
-
-    /// Writes the element so that it could stand alone: it declares these prefixes.
-    fn put_alone(&self, xml: &mut Xml, name: &'static str, prefixes: &[&str]) {
-        xml.start_with(name, prefixes);
+        xml.start_with(name, Self::PREFIXES);
         self.write(xml);
         xml.end();
     }
@@ -46,31 +46,55 @@ pub(crate) trait Readable: Sized {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Self>;
 }
 
-/// A field of a struct: a value says one element, an option at most one, and a vector any number of them.
+/// A field of a struct: a value says one element or attribute, an option at most one, and a vector any number of elements.
 pub(crate) trait Field: Sized {
     /// The value of one element.
     type Of: Written;
 
-    /// Takes the elements of this name. None only after a violation was added.
-    fn take<'d>(
-        children: &mut Children<'_, 'd>,
-        name: (&'static str, &'static str),
-        read: impl FnMut(&mut Check, Node<'d>) -> Option<Self::Of>,
-    ) -> Option<Self>;
+    /// Whether its absence is a violation.
+    const REQUIRED: bool = false;
+
+    /// The field of at most one value; none where a required one is absent.
+    fn of(value: Option<Self::Of>) -> Option<Self>;
 
     /// The values in order.
     fn values(&self) -> &[Self::Of];
+
+    /// Takes the elements of this name. None only after a violation was added.
+    fn take<'d>(
+        children: &mut Children<'_, 'd>,
+        (namespace, local): (&'static str, &'static str),
+        read: impl FnMut(&mut Check, Node<'d>) -> Option<Self::Of>,
+    ) -> Option<Self> {
+        Self::of(if Self::REQUIRED {
+            children.required(namespace, local, read)
+        } else {
+            children.optional(namespace, local, read)
+        })
+    }
+
+    /// Reads the attribute of this name. None only after a violation was added.
+    fn take_attribute<E: Display>(
+        check: &mut Check,
+        node: Node<'_>,
+        name: (&str, &str),
+        parse: impl Fn(&str) -> Result<Self::Of, E>,
+    ) -> Option<Self> {
+        Self::of(if Self::REQUIRED {
+            check.required_attribute(node, name, parse)
+        } else {
+            check.read_attribute(node, name, parse)
+        })
+    }
 }
 
 impl<T: Written> Field for T {
     type Of = T;
 
-    fn take<'d>(
-        children: &mut Children<'_, 'd>,
-        (namespace, local): (&'static str, &'static str),
-        read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
-    ) -> Option<T> {
-        children.required(namespace, local, read)
+    const REQUIRED: bool = true;
+
+    fn of(value: Option<T>) -> Option<T> {
+        value
     }
 
     fn values(&self) -> &[T] {
@@ -81,12 +105,8 @@ impl<T: Written> Field for T {
 impl<T: Written> Field for Option<T> {
     type Of = T;
 
-    fn take<'d>(
-        children: &mut Children<'_, 'd>,
-        (namespace, local): (&'static str, &'static str),
-        read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
-    ) -> Option<Option<T>> {
-        Some(children.optional(namespace, local, read))
+    fn of(value: Option<T>) -> Option<Option<T>> {
+        Some(value)
     }
 
     fn values(&self) -> &[T] {
@@ -97,16 +117,20 @@ impl<T: Written> Field for Option<T> {
 impl<T: Written> Field for Vec<T> {
     type Of = T;
 
+    fn of(value: Option<T>) -> Option<Vec<T>> {
+        Some(value.into_iter().collect())
+    }
+
+    fn values(&self) -> &[T] {
+        self
+    }
+
     fn take<'d>(
         children: &mut Children<'_, 'd>,
         (namespace, local): (&'static str, &'static str),
         read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
     ) -> Option<Vec<T>> {
         Some(children.many(namespace, local, read))
-    }
-
-    fn values(&self) -> &[T] {
-        self
     }
 }
 
@@ -124,11 +148,11 @@ impl Xml {
     }
 }
 
-/// Defines a struct of public fields, each with the name of the elements that say it, in the order of the document. It is
-/// [`Written`].
+/// Defines a struct of public fields, each with the name of the elements that say it, in the order of the document, or before
+/// these with `@` and the name of an attribute. It is [`Written`]. `declares` names the prefixes that the element declares.
 macro_rules! written {
-    ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? {
-        $($(#[$doc:meta])* pub $field:ident: $type:ty = $element:literal,)*
+    ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? $(declares $prefixes:tt)? {
+        $($(#[$doc:meta])* pub $field:ident: $type:ty = $(@$attribute:literal)? $($element:literal)?,)*
     }) => {
         $(#[$attr])*
         pub struct $name $(<$life>)? {
@@ -136,8 +160,15 @@ macro_rules! written {
         }
 
         impl $(<$life>)? $crate::xml::Written for $name $(<$life>)? {
+            $(const PREFIXES: &'static [&'static str] = &$prefixes;)?
+
             fn write(&self, xml: &mut $crate::xml::Xml) {
-                $(xml.add($element, &self.$field);)*
+                $(
+                    $(for value in $crate::xml::Field::values(&self.$field) {
+                        xml.attribute($attribute, value);
+                    })?
+                    $(xml.add($element, &self.$field);)?
+                )*
             }
         }
     };
@@ -147,13 +178,14 @@ macro_rules! written {
 /// struct's name the function that takes its children, where these are other than usual. `*` stands for all elements of other
 /// namespaces.
 macro_rules! element {
-    ($(#[$attr:meta])* pub struct $name:ident $(by $children:ident)? {
-        $($(#[$doc:meta])* pub $field:ident: $type:ty = $element:literal $(by $parse:ident)?,)*
+    ($(#[$attr:meta])* pub struct $name:ident $(declares $prefixes:tt)? $(by $children:ident)? {
+        $($(#[$doc:meta])* pub $field:ident: $type:ty =
+            $(@$attribute:literal by $text:ident)? $($element:literal $(by $parse:ident)?)?,)*
     }) => {
         $crate::xml::written! {
             $(#[$attr])*
-            pub struct $name {
-                $($(#[$doc])* pub $field: $type = $element,)*
+            pub struct $name $(declares $prefixes)? {
+                $($(#[$doc])* pub $field: $type = $(@$attribute)? $($element)?,)*
             }
         }
 
@@ -162,18 +194,22 @@ macro_rules! element {
                 check: &mut $crate::xml::Check,
                 node: $crate::xml::Node<'_>,
             ) -> Option<Self> {
-                use $crate::xml::{Field, element};
+                use $crate::xml::{Field, element, ns::split};
+                check.attributes(node, const { &[$($(split($attribute),)?)*] });
+                $($(
+                    let $field = <$type as Field>::take_attribute(check, node, const { split($attribute) }, $text);
+                )?)*
                 element!(@children $($children)?)(check, node, |children| {
-                    $(
-                        let name = const { $crate::xml::ns::split($element) };
+                    $($(
+                        let name = const { split($element) };
                         let $field = <$type as Field>::take(children, name, element!(@reader $($parse)?));
-                    )*
+                    )?)*
                     Some(Self { $($field: $field?,)* })
                 })
             }
         }
     };
-    (@children) => { $crate::xml::Check::children };
+    (@children) => { $crate::xml::Check::children_only };
     (@children $children:ident) => { $children };
     (@reader) => { $crate::xml::Readable::read };
     (@reader $parse:ident) => { $crate::xml::simple($parse) };
