@@ -71,29 +71,21 @@ impl From<Value> for Range {
     }
 }
 
-/// The kind of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A number.
-    Number,
-    /// An instant.
-    DateTime,
-    /// A length of time.
-    Duration,
-    /// A truth.
-    Boolean,
+named_values! {
+    /// The kind of a value, and its name in messages.
+    pub enum Kind {
+        /// A number.
+        Number = "a number",
+        /// An instant.
+        DateTime = "a dateTime",
+        /// A length of time.
+        Duration = "a duration",
+        /// A truth.
+        Boolean = "a truth",
+    }
 }
 
 impl Kind {
-    fn words(self) -> &'static str {
-        match self {
-            Kind::Number => "a number",
-            Kind::DateTime => "a dateTime",
-            Kind::Duration => "a duration",
-            Kind::Boolean => "a truth",
-        }
-    }
-
     /// The kind of a metric of `wsag:Variable`.
     fn of_metric(metric: &str) -> Option<Kind> {
         let local = metric.rsplit(':').next().unwrap_or(metric);
@@ -450,7 +442,7 @@ impl<'t> Parser<'t, '_> {
             return match (left_kind, next) {
                 (Kind::Boolean, _) => Ok(Tree::Truth(left)),
                 (_, "and" | "or" | ")" | "") => {
-                    let message = format!("{} stands where a truth is expected", left_kind.words());
+                    let message = format!("{} stands where a truth is expected", left_kind.name());
                     Err(ExpressionError(message))
                 }
                 _ => Err(self.unexpected()),
@@ -460,7 +452,7 @@ impl<'t> Parser<'t, '_> {
         let right = self.operand()?;
         let right_kind = right.kind(self.variables)?;
         if left_kind != right_kind {
-            let (left, right) = (left_kind.words(), right_kind.words());
+            let (left, right) = (left_kind.name(), right_kind.name());
             let message = format!("{left} cannot be compared with {right}");
             return Err(ExpressionError(message));
         }

@@ -232,8 +232,7 @@ fn select<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d>>, Strin
         };
         // The parser lets attributes and texts stand only at the end.
         match step.kind {
-            Kind::Attribute => return step.attributes(&parents, view),
-            Kind::Text => return texts(&parents, view),
+            Kind::Attribute | Kind::Text => return step.parts(&parents, view),
             Kind::Element => {}
         }
         contexts = Vec::new();
@@ -326,34 +325,26 @@ impl Step {
         Ok(())
     }
 
-    fn attributes<'d>(
-        &self,
-        owners: &[Option<Node<'d>>],
-        view: &View<'d>,
-    ) -> Result<Vec<Selected<'d>>, String> {
+    /// The attributes of these elements that pass the test, or the texts directly inside them.
+    fn parts<'d>(&self, owners: &[Option<Node<'d>>], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
         let mut found = Vec::new();
         for owner in owners.iter().flatten().copied() {
-            for (namespace, local, value) in owner.attributes() {
-                view.charge(1)?;
-                let wanted = self.test.is(local, || namespace);
-                found.extend(wanted.then_some(Selected::Attribute(owner, namespace, local, value)));
+            if self.kind == Kind::Attribute {
+                for (namespace, local, value) in owner.attributes() {
+                    view.charge(1)?;
+                    let wanted = self.test.is(local, || namespace);
+                    found.extend(wanted.then_some(Selected::Attribute(owner, namespace, local, value)));
+                }
+            } else {
+                for text in owner.texts() {
+                    view.charge(1)?;
+                    // An empty CDATA section is no text.
+                    found.extend((!text.is_empty()).then_some(Selected::Text(owner, text)));
+                }
             }
         }
         Ok(found)
     }
-}
-
-/// The texts directly inside these elements.
-fn texts<'d>(owners: &[Option<Node<'d>>], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
-    let mut found = Vec::new();
-    for owner in owners.iter().flatten().copied() {
-        for text in owner.texts() {
-            view.charge(1)?;
-            // An empty CDATA section is no text.
-            found.extend((!text.is_empty()).then_some(Selected::Text(owner, text)));
-        }
-    }
-    Ok(found)
 }
 
 impl Predicate {

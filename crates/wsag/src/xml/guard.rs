@@ -83,17 +83,9 @@ pub fn check(bytes: &[u8]) -> Result<&str, GuardError> {
         bindings: Vec::new(),
         elements: 0,
     };
-    match scanner.document() {
-        Ok(()) => Ok(text),
-        Err(Refusal { at, reason, encoding }) => {
-            let (line, column) = place(text, at);
-            Err(if encoding {
-                GuardError::Encoding { line, column, reason }
-            } else {
-                GuardError::Refused { line, column, reason }
-            })
-        }
-    }
+    let error = |refusal: Refusal| (refusal.error)(text, refusal.at, refusal.reason);
+    scanner.document().map_err(error)?;
+    Ok(text)
 }
 
 /// The refusal of a text that passed, and then turned out to be something else.
@@ -102,26 +94,27 @@ pub(crate) fn refused(text: &str, at: usize, reason: String) -> GuardError {
     GuardError::Refused { line, column, reason }
 }
 
+/// The refusal of a text that is not UTF-8, or says so.
+fn no_utf8(text: &str, at: usize, reason: String) -> GuardError {
+    let (line, column) = place(text, at);
+    GuardError::Encoding { line, column, reason }
+}
+
 /// UTF-8 with or without a byte order mark; other byte order marks are named in the error.
 fn decode(bytes: &[u8]) -> Result<&str, GuardError> {
-    let encoding = |line, column, reason: &str| GuardError::Encoding {
-        line,
-        column,
-        reason: reason.to_owned(),
+    let found = match bytes {
+        [0xFE, 0xFF, ..] | [0xFF, 0xFE, ..] | [0, b'<', ..] | [b'<', 0, ..] => "UTF-16 or UTF-32",
+        [0x4C, 0x6F, 0xA7, 0x94, ..] => "EBCDIC",
+        _ => "",
     };
-    match bytes {
-        [0xFE, 0xFF, ..] | [0xFF, 0xFE, ..] | [0, b'<', ..] | [b'<', 0, ..] => {
-            return Err(encoding(1, 1, "the document is UTF-16 or UTF-32"));
-        }
-        [0x4C, 0x6F, 0xA7, 0x94, ..] => return Err(encoding(1, 1, "the document is EBCDIC")),
-        _ => {}
+    if !found.is_empty() {
+        return Err(no_utf8("", 0, format!("the document is {found}")));
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         // The prefix up to the error is valid UTF-8 by the error's own account.
         let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
-        let (line, column) = place(valid, valid.len());
-        encoding(line, column, "a byte sequence that is not UTF-8")
+        no_utf8(valid, valid.len(), "a byte sequence that is not UTF-8".to_owned())
     })
 }
 
@@ -141,7 +134,7 @@ fn place(text: &str, at: usize) -> (usize, usize) {
 struct Refusal {
     at: usize,
     reason: String,
-    encoding: bool,
+    error: fn(&str, usize, String) -> GuardError,
 }
 
 type Outcome<T> = Result<T, Refusal>;
@@ -150,7 +143,7 @@ fn refuse<T>(at: usize, reason: impl Into<String>) -> Outcome<T> {
     Err(Refusal {
         at,
         reason: reason.into(),
-        encoding: false,
+        error: refused,
     })
 }
 
@@ -269,11 +262,10 @@ impl<'a> Scanner<'a> {
                 ("version", "1.0") => 1,
                 ("encoding", value) if value.eq_ignore_ascii_case("utf-8") => 2,
                 ("encoding", value) => {
-                    let reason = format!("the document declares the encoding {value:?}");
                     return Err(Refusal {
                         at: start,
-                        reason,
-                        encoding: true,
+                        reason: format!("the document declares the encoding {value:?}"),
+                        error: no_utf8,
                     });
                 }
                 ("standalone", "yes" | "no") => 3,
@@ -355,8 +347,11 @@ impl<'a> Scanner<'a> {
         match self.text.as_bytes().get(start + 1) {
             Some(b'/') => self.end_tag(),
             Some(b'?') => refuse(start, "a processing instruction; none are allowed"),
-            Some(b'!') if self.take("<!--") => self.comment(start),
-            Some(b'!') if self.take("<![CDATA[") => self.cdata(start),
+            Some(b'!') if self.take("<!--") => self.section(start, "a comment", "-->"),
+            Some(b'!') if self.open.is_empty() && self.rest().starts_with("<![CDATA[") => {
+                refuse(start, "a CDATA section outside the root element")
+            }
+            Some(b'!') if self.take("<![CDATA[") => self.section(start, "a CDATA section", "]]>"),
             Some(b'!') if self.rest().starts_with("<!DOCTYPE") => {
                 refuse(start, "a document type declaration; none is allowed")
             }
@@ -365,40 +360,25 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn comment(&mut self, start: usize) -> Outcome<()> {
+    /// The rest of a comment or of a CDATA section, which `end` closes.
+    fn section(&mut self, start: usize, what: &str, end: &str) -> Outcome<()> {
         loop {
-            self.skip_comment_or_cdata_plain();
-            match self.peek() {
-                None => return refuse(start, "a comment that is not closed"),
-                Some(b'-') if self.take("-->") => return Ok(()),
-                Some(b'-') if self.rest().starts_with("--") => {
-                    return refuse(self.at, "-- in a comment, where it may only close it");
-                }
-                Some(_) => self.character()?,
+            let bytes = &self.text.as_bytes()[self.at..];
+            let plain = bytes
+                .iter()
+                .position(|&b| b < 0x20 || matches!(b, b'-' | b']' | 0xEF));
+            self.at += plain.unwrap_or(bytes.len());
+            if self.at == self.text.len() {
+                return refuse(start, format!("{what} that is not closed"));
             }
-        }
-    }
-
-    fn cdata(&mut self, start: usize) -> Outcome<()> {
-        if self.open.is_empty() {
-            return refuse(start, "a CDATA section outside the root element");
-        }
-        loop {
-            self.skip_comment_or_cdata_plain();
-            match self.peek() {
-                None => return refuse(start, "a CDATA section that is not closed"),
-                Some(b']') if self.take("]]>") => return Ok(()),
-                Some(_) => self.character()?,
+            if self.take(end) {
+                return Ok(());
             }
+            if end == "-->" && self.rest().starts_with("--") {
+                return refuse(self.at, "-- in a comment, where it may only close it");
+            }
+            self.character()?;
         }
-    }
-
-    fn skip_comment_or_cdata_plain(&mut self) {
-        let bytes = &self.text.as_bytes()[self.at..];
-        let plain = bytes
-            .iter()
-            .position(|&b| b < 0x20 || matches!(b, b'-' | b']' | 0xEF));
-        self.at += plain.unwrap_or(bytes.len());
     }
 
     /// A qualified name: `local` or `prefix:local`.
