@@ -53,6 +53,14 @@ impl Term {
             Term::Sequence(members) | Term::Choice(members) | Term::All(members) => members,
         }
     }
+
+    /// Whether it is one element, and a node is such.
+    fn takes(&self, node: Node<'_>, namespace: &str) -> bool {
+        match self {
+            Term::Element(element) => element.matches(node, namespace),
+            term => matches!(term, Term::Any),
+        }
+    }
 }
 
 impl Particle {
@@ -302,10 +310,13 @@ impl Run<'_, '_> {
     fn once(&mut self, term: &Term, starts: &BTreeSet<usize>) -> BTreeSet<usize> {
         self.steps += starts.len().max(1);
         match term {
-            Term::Element(element) => {
-                self.consume(starts, |node, namespace| element.matches(node, namespace))
+            Term::Element(_) | Term::Any => {
+                let takes = |child: &Node<'_>| term.takes(*child, self.namespace);
+                let fits = |start: &&usize| self.children.get(**start).is_some_and(takes);
+                let ends: BTreeSet<usize> = starts.iter().filter(fits).map(|start| start + 1).collect();
+                self.furthest = self.furthest.max(ends.last().copied().unwrap_or(0));
+                ends
             }
-            Term::Any => self.consume(starts, |_, _| true),
             Term::Sequence(members) => members
                 .iter()
                 .fold(starts.clone(), |starts, member| self.repeat(member, &starts)),
@@ -320,33 +331,14 @@ impl Run<'_, '_> {
         }
     }
 
-    fn consume(
-        &mut self,
-        starts: &BTreeSet<usize>,
-        fits: impl Fn(Node<'_>, &str) -> bool,
-    ) -> BTreeSet<usize> {
-        let mut ends = BTreeSet::new();
-        for start in starts {
-            let child = self.children.get(*start);
-            if child.is_some_and(|child| fits(*child, self.namespace)) {
-                self.furthest = self.furthest.max(start + 1);
-                ends.insert(start + 1);
-            }
-        }
-        ends
-    }
-
     /// The members in any order, each at most once, as far as they reach.
     fn all(&mut self, members: &[Particle], start: usize) -> Option<usize> {
         let mut seen = vec![false; members.len()];
         let mut at = start;
         while let Some(child) = self.children.get(at) {
             self.steps += members.len();
-            let fits = |member: &Particle| match &member.term {
-                Term::Element(element) => element.matches(*child, self.namespace),
-                _ => false,
-            };
-            match members.iter().position(fits) {
+            let takes = |member: &Particle| member.term.takes(*child, self.namespace);
+            match members.iter().position(takes) {
                 Some(index) if !seen[index] => seen[index] = true,
                 _ => break,
             }
