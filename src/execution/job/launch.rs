@@ -11,6 +11,7 @@ use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::limits;
 use crate::execution::job::process::ProcessIdentity;
 use crate::execution::job::shortage::{PAUSE, is_shortage, patiently, say};
+use crate::execution::job::spec::environment;
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec};
 
@@ -72,6 +73,7 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
     if let Err(error) = limits::apply(&job.limits) {
         return error;
     }
+    let pieces = job.piece.map(|piece| piece.of);
     let mut command = Command::new(&job.program);
     command
         .args(&job.arguments)
@@ -80,7 +82,7 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", folder.work())
         .env("TMPDIR", folder.temporary())
-        .envs(job.environment());
+        .envs(environment(job.run(), job.nodes, job.slot_end, pieces));
     loop {
         let error = command.exec();
         // A shortage of the machine is no fault of the program.

@@ -81,24 +81,29 @@ impl JobSpec {
         }
     }
 
-    /// The part of its program's environment that is the same wherever it runs.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        let mut environment = vec![
-            ("LANG", "C.UTF-8".to_owned()),
-            (MARK, self.agreement.to_string()),
-            ("BESPEAK_NODES", self.nodes.to_string()),
-            ("BESPEAK_SLOT_END", second_of(self.slot_end).seconds().to_string()),
-        ];
-        if let Some(piece) = self.piece {
-            environment.push(("BESPEAK_PIECE", piece.number.to_string()));
-            environment.push(("BESPEAK_PIECES", piece.of.to_string()));
-        }
-        environment
-    }
-
     /// Bytes of the files that it reads, as far as they are there.
     pub(crate) fn input_bytes(&self) -> u64 {
         let inputs = self.inputs.iter().filter_map(|input| input.metadata().ok());
         inputs.map(|meta| meta.len()).sum()
     }
+}
+
+/// The part of the environment of a run's program that is the same wherever it runs, with the number of slots of work in several.
+pub(crate) fn environment(
+    run: Run,
+    nodes: u32,
+    slot_end: Micros,
+    pieces: Option<u32>,
+) -> Vec<(&'static str, String)> {
+    let mut environment = vec![
+        ("LANG", "C.UTF-8".to_owned()),
+        (MARK, run.agreement.to_string()),
+        ("BESPEAK_NODES", nodes.to_string()),
+        ("BESPEAK_SLOT_END", second_of(slot_end).seconds().to_string()),
+    ];
+    if let Some(pieces) = pieces {
+        environment.push(("BESPEAK_PIECE", run.slot.to_string()));
+        environment.push(("BESPEAK_PIECES", pieces.to_string()));
+    }
+    environment
 }

@@ -263,10 +263,10 @@ impl SlurmExecutor {
         save: Option<SaveWork>,
         work: &SharedFolder,
     ) -> Result<(), ExecutionError> {
-        let Some(place) = work.place() else {
-            return self.submit(job, save, work);
-        };
-        let submission = Submission::of(job, save, place.clone());
+        let submission = Submission::of(job, save, work.place.clone());
+        if self.helper.is_none() {
+            return self.submit(&submission, work);
+        }
         let submitted = self.act(Operation::Submit(Box::new(submission)));
         self.forget_list();
         Ok(submitted.map(drop)?)

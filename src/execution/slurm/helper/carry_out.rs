@@ -51,8 +51,7 @@ impl SlurmExecutor {
                 if !work.exists(Part::Folder).map_err(look_into(&work))? {
                     return Err(look_into(&work)(std::io::ErrorKind::NotFound.into()));
                 }
-                let job = submission.job();
-                self.submit(&job, submission.save, &work).map(nothing)?
+                self.submit(&submission, &work).map(nothing)?
             }
             Operation::Judge(dry) => self.run_dry(&dry)?,
             Operation::Dedicate { exists } => self.dedicate(exists)?,

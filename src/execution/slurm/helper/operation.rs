@@ -14,9 +14,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::Run;
-use crate::catalogue::JobLimits;
 use crate::clock::Micros;
-use crate::execution::{JobSpec, PieceSpec, SaveWork};
+use crate::execution::{JobSpec, SaveWork};
 
 /// The name of the helper in errors.
 pub(crate) const HELPER: &str = "bespeak-helper";
@@ -217,32 +216,6 @@ impl Submission {
             slot_end: job.slot_end,
             pieces: job.piece.map(|piece| piece.of),
             save,
-        }
-    }
-
-    pub(super) fn job(&self) -> JobSpec {
-        let Run {
-            agreement,
-            slot,
-            attempt,
-        } = self.place.id;
-        JobSpec {
-            agreement,
-            party: self.place.party.clone(),
-            application: self.application.clone(),
-            program: self.program.clone(),
-            arguments: self.arguments.clone(),
-            inputs: Vec::new(),
-            nodes: self.nodes,
-            slot_end: self.slot_end,
-            output_limit: 0,
-            limits: JobLimits::default(),
-            piece: self.pieces.map(|of| PieceSpec {
-                number: slot,
-                of,
-                save: self.save,
-            }),
-            restarts: attempt,
         }
     }
 }

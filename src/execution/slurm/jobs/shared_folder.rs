@@ -84,8 +84,10 @@ pub(crate) struct SharedFolder {
     /// Where the working folder and the outputs are.
     pub(crate) common: PathBuf,
     pub(crate) owner: Owner,
-    /// The helper that reaches into it, and the folder's name there; none where the service does so itself.
-    helper: Option<(Arc<Helper>, Place)>,
+    /// Its name as the helper is told of it.
+    pub(crate) place: Place,
+    /// The helper that reaches into it; none where the service does so itself.
+    helper: Option<Arc<Helper>>,
 }
 
 impl Record {
@@ -145,31 +147,26 @@ impl SharedFolder {
     /// The folder of a job, there or not; of a later slot, beside that of the first one.
     pub(crate) fn of(work_dir: &Path, id: Run, first: Option<PathBuf>, owner: Owner) -> Self {
         let path = work_dir.join(id.to_string());
+        let common = first.unwrap_or_else(|| path.clone());
+        let name = common.file_name().and_then(OsStr::to_str);
         Self {
-            common: first.unwrap_or_else(|| path.clone()),
+            place: Place {
+                id,
+                common: name.and_then(|name| name.parse().ok()).unwrap_or(id),
+                party: String::new(),
+            },
+            common,
             path,
             owner,
             helper: None,
         }
     }
 
-    /// The same reached into by the helper, where there is one.
-    pub(crate) fn through(self, helper: Option<&Arc<Helper>>, id: Run, party: &str) -> Self {
-        let name = self.common.file_name().and_then(OsStr::to_str);
-        let place = Place {
-            id,
-            common: name.and_then(|name| name.parse().ok()).unwrap_or(id),
-            party: party.to_owned(),
-        };
-        Self {
-            helper: helper.map(|helper| (Arc::clone(helper), place)),
-            ..self
-        }
-    }
-
-    /// Its name where the helper reaches into it; none without a helper.
-    pub(crate) fn place(&self) -> Option<&Place> {
-        self.helper.as_ref().map(|(_, place)| place)
+    /// The same of a job of this party, reached into by the helper, where there is one.
+    pub(crate) fn through(mut self, helper: Option<&Arc<Helper>>, party: &str) -> Self {
+        self.helper = helper.cloned();
+        self.place.party = party.to_owned();
+        self
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -205,12 +202,12 @@ impl SharedFolder {
             }
         }
         let until = second_of(job.slot_end).seconds();
-        let Some((helper, place)) = &self.helper else {
+        let Some(helper) = &self.helper else {
             return self.make(until, save, inputs);
         };
         let (names, files): (Vec<String>, Vec<File>) = inputs.into_iter().unzip();
         let operation = Operation::Create {
-            place: place.clone(),
+            place: self.place.clone(),
             until,
             save,
             inputs: names,
@@ -230,8 +227,8 @@ impl SharedFolder {
 
     /// Whether a part of it is there. A file in place of a folder, or another user's folder, is an error.
     pub(crate) fn exists(&self, part: Part) -> io::Result<bool> {
-        if let Some((helper, place)) = &self.helper {
-            let place = place.clone();
+        if let Some(helper) = &self.helper {
+            let place = self.place.clone();
             return Ok(helper.look(&Operation::Exists { place, part })?.said == YES);
         }
         let looked = match part {
@@ -260,8 +257,8 @@ impl SharedFolder {
     ///
     /// A file or link that the job's user may have put there is replaced, and not followed.
     pub(crate) fn put(&self, record: Record) -> Result<(), ExecutionError> {
-        if let Some((helper, place)) = &self.helper {
-            let place = place.clone();
+        if let Some(helper) = &self.helper {
+            let place = self.place.clone();
             return helper.ask(&Operation::Put { place, record }, &[]).map(drop);
         }
         let (name, line) = record.text();
@@ -342,8 +339,8 @@ impl SharedFolder {
     /// The files among the first [`FILES_MAX`] entries of the working folder; none where that is not there. Through the
     /// helper only files with names that are text.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
-        if let Some((helper, place)) = &self.helper {
-            let place = place.clone();
+        if let Some(helper) = &self.helper {
+            let place = self.place.clone();
             let names: Vec<String> = serde_json::from_str(&helper.look(&Operation::List { place })?.said)?;
             return Ok(names.into_iter().map(OsString::from).collect());
         }
@@ -393,8 +390,8 @@ impl SharedFolder {
 
     /// Opens a file that the job has written; `None` where there is none.
     pub(crate) fn open(&self, item: &Item) -> io::Result<Option<File>> {
-        if let Some((helper, place)) = &self.helper {
-            let (place, item) = (place.clone(), item.clone());
+        if let Some(helper) = &self.helper {
+            let (place, item) = (self.place.clone(), item.clone());
             return Ok(helper.look(&Operation::Open { place, item })?.file);
         }
         let (folder, name) = match item {

@@ -10,16 +10,17 @@ use crate::agreement::{JobEnd, Run, RunOutcome};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::spec::WORTH_STARTING;
+use crate::execution::job::spec::{WORTH_STARTING, environment};
 use crate::execution::lock::lock;
 use crate::execution::slurm::commands::option;
 use crate::execution::slurm::error::{Error, not_understood};
 use crate::execution::slurm::executor::SlurmExecutor;
+use crate::execution::slurm::helper::operation::Submission;
 use crate::execution::slurm::jobs::dry_run::WHOLE_NODES;
 use crate::execution::slurm::jobs::script::{STOPPED, TERMINATED, TURNED_AWAY};
 use crate::execution::slurm::jobs::shared_folder::{Ended, Owner, SharedFolder, signal_and_grace};
 use crate::execution::slurm::query::{JobRow, JobState};
-use crate::execution::{ExecutionError, JobSpec, JobStatus, SaveWork};
+use crate::execution::{ExecutionError, JobSpec, JobStatus};
 
 /// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
 pub(crate) const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
@@ -302,17 +303,13 @@ impl SlurmExecutor {
         }))
     }
 
-    pub(crate) fn submit(
-        &self,
-        job: &JobSpec,
-        save: Option<SaveWork>,
-        work: &SharedFolder,
-    ) -> Result<(), ExecutionError> {
-        let name = self.name_of(job.run());
+    pub(crate) fn submit(&self, job: &Submission, work: &SharedFolder) -> Result<(), ExecutionError> {
+        let (run, party) = (job.place.id, &job.place.party);
+        let name = self.name_of(run);
         let end = second_of(job.slot_end).seconds();
         // Slurm counts in minutes; the script ends the job at the second.
         let minutes = self.minutes(end - Clock::system().now().seconds())?;
-        let mut arguments = self.job_arguments((&job.party, &job.application), job.nodes, minutes)?;
+        let mut arguments = self.job_arguments((party, &job.application), job.nodes, minutes)?;
         // Whole nodes were promised.
         arguments.extend(WHOLE_NODES.map(Into::into));
         let own = [
@@ -328,7 +325,7 @@ impl SlurmExecutor {
         arguments.push(option("--chdir", &work.work()));
         arguments.push(option("--output", &work.output(Stream::Out)));
         arguments.push(option("--error", &work.output(Stream::Err)));
-        let (signal, grace) = signal_and_grace(save);
+        let (signal, grace) = signal_and_grace(job.save);
         arguments.extend([
             self.script.clone().into(),
             work.path().into(),
@@ -338,9 +335,9 @@ impl SlurmExecutor {
             job.program.clone().into(),
         ]);
         arguments.extend(job.arguments.iter().map(Into::into));
-        let mut environment = job.environment();
+        let mut environment = environment(run, job.nodes, job.slot_end, job.pieces);
         environment.push(("HOME", work.work().to_string_lossy().into_owned()));
-        self.let_overlap(job.run())?;
+        self.let_overlap(run)?;
         let submitted = self.slurm.call_with("sbatch", arguments, environment);
         self.forget_list();
         if submitted.is_err() {
@@ -355,12 +352,13 @@ impl SlurmExecutor {
         let (id, owner) = (job.run(), self.owner_of(&job.party)?);
         let work_dir = &self.settings.work_dir;
         let first = if id.slot > 1 {
-            let noted = self.folder(Run::first(job.agreement)).shared()?;
-            Some(noted.unwrap_or_else(|| work_dir.join(Run::first(job.agreement).to_string())))
+            let first = Run::first(job.agreement);
+            let noted = self.folder(first).shared()?;
+            Some(noted.unwrap_or_else(|| work_dir.join(first.to_string())))
         } else {
             None
         };
-        Ok(SharedFolder::of(work_dir, id, first, owner).through(self.helper.as_ref(), id, &job.party))
+        Ok(SharedFolder::of(work_dir, id, first, owner).through(self.helper.as_ref(), &job.party))
     }
 
     /// The user of a party's jobs, by numbers.
