@@ -9,82 +9,19 @@ const OPTION_LENGTH_MAX: usize = 256;
 /// Options in one list.
 const OPTIONS_MAX: usize = 32;
 
-/// The options of sbatch that the service sets, or that would change the promise.
-const OWN_SBATCH: [&str; 52] = [
-    "account",
-    "array",
-    "begin",
-    "chdir",
-    "clusters",
-    "comment",
-    "constraint",
-    "deadline",
-    "dependency",
-    "error",
-    "exclude",
-    "exclusive",
-    "export",
-    "export-file",
-    "get-user-env",
-    "gid",
-    "help",
-    "hold",
-    "ignore-pbs",
-    "input",
-    "job-name",
-    "licenses",
-    "mem",
-    "mem-per-cpu",
-    "mem-per-gpu",
-    "no-requeue",
-    "nodefile",
-    "nodelist",
-    "nodes",
-    "open-mode",
-    "output",
-    "oversubscribe",
-    "parsable",
-    "partition",
-    "qos",
-    "quiet",
-    "requeue",
-    "reservation",
-    "share",
-    "signal",
-    "spread-job",
-    "test-only",
-    "time",
-    "time-min",
-    "uid",
-    "usage",
-    "use-min-nodes",
-    "user",
-    "verbose",
-    "version",
-    "wait",
-    "wrap",
-];
+/// The options of sbatch that the service sets, or that would change the promise, between spaces.
+const OWN_SBATCH: &str = "\
+    account array begin chdir clusters comment constraint deadline dependency error exclude exclusive \
+    export export-file get-user-env gid help hold ignore-pbs input job-name licenses mem mem-per-cpu \
+    mem-per-gpu no-requeue nodefile nodelist nodes open-mode output oversubscribe parsable partition qos \
+    quiet requeue reservation share signal spread-job test-only time time-min uid usage use-min-nodes user \
+    verbose version wait wrap";
 
-/// The keys of a reservation that the service sets, or that would give it other nodes, times or users.
-const OWN_RESERVATION: [&str; 17] = [
-    "accounts",
-    "corecnt",
-    "cores",
-    "duration",
-    "endtime",
-    "flags",
-    "groups",
-    "nodecnt",
-    "nodecount",
-    "nodes",
-    "partitionname",
-    "qos",
-    "reservationname",
-    "skip",
-    "starttime",
-    "tres",
-    "users",
-];
+/// The keys of a reservation that the service sets, or that would give it other nodes, times or users,
+/// between spaces.
+const OWN_RESERVATION: &str = "\
+    accounts corecnt cores duration endtime flags groups nodecnt nodecount nodes partitionname qos \
+    reservationname skip starttime tres users";
 
 /// The options of a site for jobs and reservations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -192,8 +129,9 @@ fn check_sbatch(option: &str) -> Result<(), String> {
         return Err(wrong());
     }
     // sbatch takes the beginning of a name for the name.
-    match OWN_SBATCH.iter().find(|own| own.starts_with(name)) {
-        Some(own @ (&"account" | &"qos" | &"constraint" | &"licenses")) => Err(format!(
+    let mut own_options = OWN_SBATCH.split_whitespace();
+    match own_options.find(|own| own.starts_with(name)) {
+        Some(own @ ("account" | "qos" | "constraint" | "licenses")) => Err(format!(
             "sbatch_options: expected no {option:?}: the key {own} says that"
         )),
         Some(own) => Err(format!(
@@ -211,13 +149,13 @@ fn check_reservation(option: &str) -> Result<(), String> {
     }
     // scontrol accepts the beginning of a key for the key, and a word that begins with a key, in upper or lower case.
     let key = key.to_ascii_lowercase();
-    let is_own = |own: &&&str| own.starts_with(&key) || key.starts_with(**own);
-    match OWN_RESERVATION.iter().find(is_own) {
-        Some(_) => Err(format!(
+    let mut own_keys = OWN_RESERVATION.split_whitespace();
+    if own_keys.any(|own| own.starts_with(&key) || key.starts_with(own)) {
+        return Err(format!(
             "reservation_options: expected no {option:?}: Bespeak itself decides about nodes, times, users and flags"
-        )),
-        None => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// Whether a value is allowed for one option.
