@@ -258,11 +258,6 @@ impl Lane {
         };
         let status = self.call(Some(work), look).await?;
         match status {
-            // It has ended because its nodes were lost.
-            JobStatus::NotStarted if is_over => {
-                let end = agreement.end_without_output(RunOutcome::Lost, self.context.clock.micros());
-                self.report_ended(&agreement, end).await
-            }
             JobStatus::NotStarted => match self.job_to_start(&agreement) {
                 Ok(job) => self.start(&agreement, job).await,
                 Err(Unstarted::Over(outcome)) => {
@@ -314,8 +309,10 @@ impl Lane {
         if agreement.state == AgreementState::ObservedAndTerminating {
             return Err(RunOutcome::Terminated.into());
         }
-        // A start that was reported and has left no trace was on a disk that is gone: it is not repeated.
-        if agreement.slot_started().is_some() || agreement.slot().end <= self.context.clock.now() {
+        // An agreement that is over has lost its nodes. A start that was reported and has left no trace was on a disk that is
+        // gone: it is not repeated.
+        let is_past = agreement.slot().end <= self.context.clock.now();
+        if is_past || agreement.state.is_final() || agreement.slot_started().is_some() {
             return Err(RunOutcome::Lost.into());
         }
         let job = agreement.job.as_ref().ok_or(RunOutcome::Lost)?;

@@ -169,8 +169,7 @@ pub trait Executor: Send + Sync {
 
     /// Why the resource would refuse a job of this kind whenever it came, in its own words; `None` where it would take it, or where
     /// that cannot be known at the moment. That it has no room now is no reason.
-    fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
-        let _ = job;
+    fn refusal_of(&self, _job: &ProspectiveJob) -> Option<String> {
         None
     }
 
@@ -180,16 +179,13 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When something that is promised could not be made sure of; a further call tries again.
-    fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
-        let _ = slots;
+    fn prepare(&self, _slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
         Ok(())
     }
 
     /// Takes note of the times when nodes are not to be used, beside its own knowledge: by the word of operators or the
     /// configuration. Valid until the next call, which comes before each [`Executor::prepare`].
-    fn leave_out(&self, nodes: Vec<BusyTime>) {
-        let _ = nodes;
-    }
+    fn leave_out(&self, _nodes: Vec<BusyTime>) {}
 
     /// The nodes that it keeps for agreements, as of when it was last told of the plan.
     fn kept_nodes(&self) -> Vec<KeptNodes> {
@@ -219,8 +215,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
-        let _ = job;
+    fn can_resume(&self, _job: &JobSpec) -> Result<bool, ExecutionError> {
         Ok(true)
     }
 
@@ -242,8 +237,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When the record cannot be read at the moment.
-    fn recorded_end(&self, run: Run) -> Result<Option<JobEnd>, ExecutionError> {
-        let _ = run;
+    fn recorded_end(&self, _run: Run) -> Result<Option<JobEnd>, ExecutionError> {
         Ok(None)
     }
 
@@ -252,8 +246,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that could not be arranged; a further call tries again.
-    fn keep_until(&self, run: Run, end: Micros) -> Result<(), ExecutionError> {
-        let _ = (run, end);
+    fn keep_until(&self, _run: Run, _end: Micros) -> Result<(), ExecutionError> {
         Ok(())
     }
 
@@ -262,8 +255,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that could not be arranged; a further call tries again.
-    fn save_before_end(&self, run: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
-        let _ = (run, save);
+    fn save_before_end(&self, _run: Run, _save: Option<SaveWork>) -> Result<(), ExecutionError> {
         Ok(())
     }
 
@@ -278,8 +270,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When that cannot be known at the moment.
-    fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
-        let _ = run;
+    fn end_earlier_attempts(&self, _run: Run) -> Result<bool, ExecutionError> {
         Ok(true)
     }
 

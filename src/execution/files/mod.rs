@@ -7,9 +7,9 @@ pub(super) mod tree;
 
 use std::fs::Metadata;
 use std::io::{self, ErrorKind};
-use std::time::UNIX_EPOCH;
+use std::os::unix::fs::MetadataExt;
 
-use crate::clock::Micros;
+use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A file of a party or of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,15 +24,11 @@ pub struct FileEntry {
 
 impl FileEntry {
     fn new(name: String, meta: &Metadata) -> Self {
-        let since = meta
-            .modified()
-            .ok()
-            .and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let micros = since.map(|since| Micros::try_from(since.as_micros()).unwrap_or(Micros::MAX));
+        let modified = meta.mtime().saturating_mul(MICROS_PER_SECOND);
         Self {
             name,
             bytes: meta.len(),
-            modified: micros.unwrap_or(0),
+            modified: modified.saturating_add(meta.mtime_nsec() / 1_000).max(0),
         }
     }
 }

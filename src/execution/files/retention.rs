@@ -123,7 +123,10 @@ impl JobFolders {
     /// How much more than its quota a party has, as of the last look.
     pub(crate) fn excess(&self, party: &str) -> Option<Excess> {
         let most = self.quota?;
-        let found = total(&lock(&self.known), party);
+        let known = lock(&self.known);
+        let own = known.values().filter(|of| of.party == party);
+        // Of one that cannot be looked into there is more than can be counted.
+        let found = own.fold(0, |sum: u64, of| sum.saturating_add(of.bytes));
         (found > most).then_some(Excess {
             limit: Limit::Files,
             found,
@@ -228,8 +231,7 @@ impl JobFolders {
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later sweep goes on.
     pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
-        let folders = self.clone();
-        let ended = unhurried(move || folders.ended_before(before)).await?;
+        let ended = self.unhurried(move |of| of.ended_before(before)).await?;
         let remove = |folders: &Self, name: &str| folders.remove_named(name).map(drop);
         self.with_those_over(store, ended, remove).await
     }
@@ -240,8 +242,7 @@ impl JobFolders {
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later call goes on.
     pub async fn pack(&self, store: &Store, now: Micros) -> Result<usize, SweepError> {
-        let folders = self.clone();
-        let loose = unhurried(move || folders.loose(now)).await?;
+        let loose = self.unhurried(move |of| of.loose(now)).await?;
         self.with_those_over(store, loose, Self::pack_named).await
     }
 
@@ -257,8 +258,7 @@ impl JobFolders {
             if !store.is_over(id).await? {
                 continue;
             }
-            let folders = self.clone();
-            match unhurried(move || what(&folders, &name)).await {
+            match self.unhurried(move |of| what(of, &name)).await {
                 Ok(()) => done += 1,
                 Err(error) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
             }
@@ -404,6 +404,17 @@ impl JobFolders {
         Ok(())
     }
 
+    /// Does an action off the async threads. An answer that never comes is as if the system had refused.
+    async fn unhurried<T: Send + 'static>(
+        &self,
+        action: impl FnOnce(&Self) -> Result<T, ExecutionError> + Send + 'static,
+    ) -> Result<T, ExecutionError> {
+        let folders = self.clone();
+        let cut_off = |error| ExecutionError::system("list", "jobs")(std::io::Error::other(error));
+        let done = tokio::task::spawn_blocking(move || action(&folders)).await;
+        done.map_err(cut_off)?
+    }
+
     /// Looks again and again, and sweeps now and then the folders of jobs that ended `kept` seconds ago, until `stop`.
     pub async fn keep(self, store: Store, clock: Clock, kept: Seconds, stop: CancellationToken) {
         let mut swept: Option<Instant> = None;
@@ -416,8 +427,7 @@ impl JobFolders {
             .is_some()
         {
             let began = Instant::now();
-            let folders = self.clone();
-            if let Err(error) = unhurried(move || folders.look()).await {
+            if let Err(error) = self.unhurried(Self::look).await {
                 warn!(%error, "the sizes of job folders are not known");
             }
             pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
@@ -450,7 +460,7 @@ impl JobFolders {
         }
         for disk in self.disks.iter() {
             let disk = disk.clone();
-            if let Err(error) = unhurried(move || disk.clear()).await {
+            if let Err(error) = self.unhurried(move |_| disk.clear()).await {
                 warn!(%error, "drafts of folders stay for now");
             }
         }
@@ -496,20 +506,6 @@ fn names_in(path: &Path) -> Result<Option<Vec<String>>, ExecutionError> {
     let entries = if_there(fs::read_dir(path)).map_err(ExecutionError::system("list", path))?;
     let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
     Ok(entries.map(|entries| entries.flatten().filter_map(name).collect()))
-}
-
-/// Does an action off the async threads. An answer that never comes is as if the system had refused.
-async fn unhurried<T: Send + 'static>(
-    action: impl FnOnce() -> Result<T, ExecutionError> + Send + 'static,
-) -> Result<T, ExecutionError> {
-    let cut_off = |error| ExecutionError::system("list", "jobs")(std::io::Error::other(error));
-    tokio::task::spawn_blocking(action).await.map_err(cut_off)?
-}
-
-fn total(known: &HashMap<String, Known>, party: &str) -> u64 {
-    let own = known.values().filter(|of| of.party == party);
-    // Of one that cannot be looked into there is more than can be counted.
-    own.fold(0, |sum, of| sum.saturating_add(of.bytes))
 }
 
 #[cfg(test)]

@@ -275,24 +275,20 @@ impl Folder {
     /// process is gone, however it went.
     pub(crate) fn lock(&self) -> Result<Option<File>, ExecutionError> {
         let path = self.path.join(LOCK);
-        let failed = |error| ExecutionError::system("lock", &path)(error);
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(failed)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
-            locked => locked.map_err(|errno| failed(errno.into()))?,
-        }
-        let identity = ProcessIdentity::current().map_err(failed)?;
-        let identity = serde_json::to_vec(&identity).map_err(|error| failed(error.into()))?;
-        file.set_len(0)
-            .and_then(|()| file.write_all(&identity))
-            .map_err(failed)?;
-        Ok(Some(file))
+        let lock = || -> io::Result<Option<File>> {
+            let mut options = OpenOptions::new();
+            let options = options.create(true).truncate(false).write(true).mode(0o600);
+            let mut file = options.open(&path)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                locked => locked?,
+            }
+            let identity = serde_json::to_vec(&ProcessIdentity::current()?)?;
+            file.set_len(0)?;
+            file.write_all(&identity)?;
+            Ok(Some(file))
+        };
+        lock().map_err(ExecutionError::system("lock", &path))
     }
 
     /// Whether a supervisor is at work. One that has not yet said so is missed; a second one then finds the lock taken.

@@ -104,23 +104,15 @@ pub(crate) struct Used {
     pub(crate) threads: u64,
     /// Bytes of memory; shared memory counts for each process.
     pub(crate) resident: u64,
-    processes: Vec<Process>,
-}
-
-/// A process as it was looked at.
-#[derive(Debug)]
-struct Process {
-    pid: Pid,
-    start_ticks: u64,
-    stopped: bool,
+    processes: Vec<(Pid, Stat)>,
 }
 
 impl Used {
     /// Bytes of memory that they use, with shared memory counted in parts, where the system gives this. More memory takes
     /// longer.
     pub(crate) fn proportional(&self) -> u64 {
-        let of = |process: &Process| -> Option<u64> {
-            let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
+        let of = |(pid, _): &(Pid, Stat)| -> Option<u64> {
+            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
             let [own, swapped] = ["Pss:", "SwapPss:"].map(|name| bytes_in(&text, name).unwrap_or(0));
             Some(own + swapped)
         };
@@ -182,18 +174,18 @@ impl Members {
     fn signal(&mut self, signal: Signal) -> io::Result<usize> {
         let mut found = 0;
         let used = self.used()?;
-        for process in used.processes {
-            if process.stopped && signal == Signal::STOP {
+        for (pid, seen) in used.processes {
+            if seen.stopped && signal == Signal::STOP {
                 continue;
             }
             // Opened and looked at again: the number might have gone to another process meanwhile.
-            let descriptor = match pidfd_open(process.pid, PidfdFlags::empty()).map_err(io::Error::from) {
+            let descriptor = match pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from) {
                 Err(error) if is_shortage(&error) => return Err(error),
                 Err(_) => continue,
                 Ok(descriptor) => descriptor,
             };
-            let now = Stat::of(process.pid)?;
-            if now.is_some_and(|stat| stat.start_ticks == process.start_ticks && !stat.ended) {
+            let now = Stat::of(pid)?;
+            if now.is_some_and(|stat| stat.start_ticks == seen.start_ticks && !stat.ended) {
                 found += 1;
                 let _ = pidfd_send_signal(descriptor.as_fd(), signal);
             }
@@ -216,18 +208,14 @@ impl Members {
             let known = self.known.get(&process).copied();
             let belongs = match known {
                 Some(belongs) => belongs,
-                None if used.processes.iter().any(|of| Some(of.pid) == stat.parent) => true,
+                None if used.processes.iter().any(|(of, _)| Some(*of) == stat.parent) => true,
                 None => carries(pid, &self.mark)?,
             };
             still.insert(process, belongs);
             if belongs {
-                used.processes.push(Process {
-                    pid,
-                    start_ticks: stat.start_ticks,
-                    stopped: stat.stopped,
-                });
                 used.threads += stat.threads.max(1);
                 used.resident += stat.resident_pages * rustix::param::page_size() as u64;
+                used.processes.push((pid, stat));
             }
         }
         self.known = still;
@@ -252,6 +240,7 @@ fn there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// The parts of `/proc/PID/stat` that matter here.
+#[derive(Debug)]
 struct Stat {
     start_ticks: u64,
     ended: bool,

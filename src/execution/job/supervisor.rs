@@ -493,12 +493,9 @@ fn signal_of(signal: CheckpointSignal) -> Signal {
 
 /// How a process that ended by itself ended.
 fn outcome_of(status: ExitStatus) -> RunOutcome {
-    match (status.code(), status.signal()) {
-        (Some(0), _) => RunOutcome::Completed,
-        (Some(exit), _) => RunOutcome::Failed { exit },
-        (None, signal) => RunOutcome::Failed {
-            exit: 128 + signal.unwrap_or(0),
-        },
+    match status.code().unwrap_or(128 + status.signal().unwrap_or(0)) {
+        0 => RunOutcome::Completed,
+        exit => RunOutcome::Failed { exit },
     }
 }
 

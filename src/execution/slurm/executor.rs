@@ -272,6 +272,15 @@ impl SlurmExecutor {
         Ok(submitted.map(drop)?)
     }
 
+    /// The numbers of the nodes of the resource among these.
+    pub(super) fn numbers_of<'a>(
+        &'a self,
+        names: impl IntoIterator<Item = &'a String>,
+    ) -> impl Iterator<Item = usize> {
+        let numbers = names.into_iter().filter_map(|name| self.numbers.get(name));
+        numbers.copied()
+    }
+
     /// The name of a reservation, and of its job, on this resource.
     pub(super) fn name_of(&self, id: Run) -> String {
         name_of(&self.settings.resource, id)

@@ -65,13 +65,9 @@ impl Serving {
         folder: &Path,
     ) -> Result<Self, ExecutionError> {
         let mut served = BTreeMap::new();
-        for settings in clusters {
-            let name = settings.resource.clone();
-            let own = Settings {
-                helper: None,
-                ..settings
-            };
-            served.insert(name, SlurmExecutor::new(own, folder)?);
+        for mut settings in clusters {
+            settings.helper = None;
+            served.insert(settings.resource.clone(), SlurmExecutor::new(settings, folder)?);
         }
         Ok(Self {
             clusters: served,
@@ -89,13 +85,9 @@ impl Serving {
             let workers: Vec<_> = (0..WORKERS)
                 .map(|_| scope.spawn(|| self.work(listener)))
                 .collect();
-            for worker in workers {
-                match worker.join() {
-                    Ok(ended) => ended?,
-                    Err(_) => return Err(io::Error::other("a worker has panicked")),
-                }
-            }
-            Ok(())
+            let panicked = |_| Err(io::Error::other("a worker has panicked"));
+            let mut ends = workers.into_iter().map(|worker| worker.join());
+            ends.try_for_each(|end| end.unwrap_or_else(panicked))
         })
     }
 
@@ -215,7 +207,7 @@ impl Serving {
             } => {
                 place(cluster, at)?;
                 instants([until])?;
-                save.map_or(Ok(()), saves)?;
+                saves(*save)?;
                 given(inputs, files)?;
             }
             Operation::Put { place: at, .. }
@@ -249,7 +241,7 @@ impl Serving {
             "it wants more nodes than the resource has, or none",
         )?;
         instants([&crate::clock::second_of(of.slot_end).seconds()])?;
-        of.save.map_or(Ok(()), saves)?;
+        saves(of.save)?;
         let is_later = of.place.id.slot > 1;
         ensure(of.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
@@ -278,7 +270,7 @@ fn ours(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<St
     if let Some(wrong) = jobs.iter().find(|job| !is_number(job)) {
         return Err(Reply::Forbidden(format!("{wrong:?} is no number of a job")));
     }
-    let rows = cluster.jobs_now().map_err(|error| Reply::from(&error.into()))?;
+    let rows = cluster.jobs_now().map_err(Reply::Slurm)?;
     let known = known_users(cluster);
     let mut found = Vec::new();
     for job in jobs {
@@ -302,10 +294,8 @@ fn ours(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<St
 
 /// The numbers of the users that jobs of a cluster belong to.
 fn known_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
-    let parties = cluster.settings.parties.keys().map(String::as_str);
-    let owners = parties
-        .chain([""])
-        .filter_map(|party| cluster.owner_of(party).ok());
+    let accounts = cluster.settings.accounts();
+    let owners = accounts.filter_map(|(party, _)| cluster.owner_of(party).ok());
     owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
 }
 
@@ -368,37 +358,27 @@ fn nodes(settings: &Settings, names: &[String]) -> Result<(), Reply> {
 
 /// Whether all of these are users of parties.
 fn users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
-    let settings = &cluster.settings;
-    let named = settings.parties.iter().map(|(party, of)| (party.as_str(), of));
-    let accounts: Vec<_> = named.chain([("", &settings.account)]).collect();
-    for name in names.split(',') {
+    names.split(',').try_for_each(|name| {
         let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
-        let account = accounts.iter().find(|(_, of)| of.user == name);
-        let (party, _) = account.ok_or_else(unknown)?;
-        user_of(cluster, party)?;
-    }
-    Ok(())
+        let account = cluster.settings.accounts().find(|(_, of)| of.user == name);
+        user_of(cluster, account.ok_or_else(unknown)?.0)
+    })
 }
 
 /// Whether the user of a party may have jobs.
 fn user_of(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
-    let owner = cluster
-        .owner_of(party)
-        .map_err(|error| Reply::from(&error.into()))?;
+    let owner = cluster.owner_of(party).map_err(Reply::Slurm)?;
     ensure(owner.user != 0, "nothing is done as root")
 }
 
 fn instants<'a>(of: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
-    let is_wrong = |second: &&i64| !(0..=SECONDS_MAX).contains(*second);
-    ensure(
-        !of.into_iter().any(|second| is_wrong(&second)),
-        "an instant is out of range",
-    )
+    let are_in_range = of.into_iter().all(|second| (0..=SECONDS_MAX).contains(second));
+    ensure(are_in_range, "an instant is out of range")
 }
 
-fn saves(save: SaveWork) -> Result<(), Reply> {
-    let SaveWork { signal: _, grace } = save;
-    ensure(grace >= 0, "the time to save work is negative")
+fn saves(save: Option<SaveWork>) -> Result<(), Reply> {
+    let is_time = save.is_none_or(|save| save.grace >= 0);
+    ensure(is_time, "the time to save work is negative")
 }
 
 /// Whether a job's folder may be reached into.

@@ -67,6 +67,12 @@ impl Settings {
         self.parties.get(party).unwrap_or(&self.account)
     }
 
+    /// The accounts of parties by their names, and last, with no name, the one of all other parties.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = (&str, &Account)> {
+        let named = self.parties.iter().map(|(party, of)| (party.as_str(), of));
+        named.chain([("", &self.account)])
+    }
+
     /// How long one use of the cluster may take in all.
     pub(super) fn patience_of_use(&self) -> Duration {
         self.patience * CALLS_OF_ONE_USE

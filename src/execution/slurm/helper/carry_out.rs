@@ -38,7 +38,7 @@ impl SlurmExecutor {
     ) -> Result<Done, ExecutionError> {
         let (disk, nothing) = (Disk::of(&self.settings), |()| String::new());
         let folder_of = |id: Run| self.settings.work_dir.join(id.to_string());
-        let done = match operation {
+        let said = match operation {
             Operation::Greet { .. } => String::new(),
             Operation::Reserve(reservation) => self.slurm.call("scontrol", self.creation(&reservation))?,
             Operation::Change(change) => self.slurm.call("scontrol", self.update_of(&change))?,
@@ -68,20 +68,18 @@ impl SlurmExecutor {
                 inputs,
             } => {
                 let inputs = inputs.into_iter().zip(files.drain(..)).collect();
-                return Ok(answer(self.place_of(&place)?.make(until, save, inputs)?));
+                yes_or_no(self.place_of(&place)?.make(until, save, inputs)?)
             }
             Operation::Put { place, record } => self.place_of(&place)?.put(record).map(nothing)?,
             Operation::Exists { place, part } => {
                 let work = self.place_of(&place)?;
-                return Ok(answer(work.exists(part).map_err(look_into(&work))?));
+                yes_or_no(work.exists(part).map_err(look_into(&work))?)
             }
             Operation::Open { place, item } => {
                 let work = self.place_of(&place)?;
                 let file = work.open(&item).map_err(look_into(&work))?;
-                return Ok(Done {
-                    file,
-                    ..Done::default()
-                });
+                let said = String::new();
+                return Ok(Done { said, file });
             }
             Operation::List { place } => {
                 let work = self.place_of(&place)?;
@@ -101,7 +99,7 @@ impl SlurmExecutor {
                 removed.map_err(ExecutionError::system("remove", path))?
             }
         };
-        Ok(done.into())
+        Ok(Done { said, file: None })
     }
 
     fn creation(&self, of: &Reservation) -> Vec<String> {
@@ -161,6 +159,6 @@ fn look_into(work: &SharedFolder) -> impl FnOnce(std::io::Error) -> ExecutionErr
     ExecutionError::system("look into", work.path().to_owned())
 }
 
-fn answer(is_so: bool) -> Done {
-    Done::from(if is_so { YES } else { "no" }.to_owned())
+fn yes_or_no(is_so: bool) -> String {
+    if is_so { YES } else { "no" }.to_owned()
 }

@@ -238,16 +238,10 @@ impl Operation {
 }
 
 /// The result of an operation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) said: String,
     pub(crate) file: Option<File>,
-}
-
-impl From<String> for Done {
-    fn from(said: String) -> Self {
-        Self { said, file: None }
-    }
 }
 
 /// The word for yes.

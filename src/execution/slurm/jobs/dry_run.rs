@@ -73,15 +73,15 @@ impl SlurmExecutor {
             // Each request would wait for it.
             return Verdict::Unknown("Slurm could not be asked just now".to_owned());
         }
-        match self.minutes(job.seconds) {
-            Ok(minutes) => self.judged(&DryRun {
+        let judged = self.minutes(job.seconds).and_then(|minutes| {
+            self.judged(&DryRun {
                 party: job.party.clone(),
                 application: job.application.clone(),
                 nodes: job.nodes,
                 minutes,
-            }),
-            Err(why) => Verdict::Unknown(why.to_string()),
-        }
+            })
+        });
+        judged.unwrap_or_else(|why| Verdict::Unknown(why.to_string()))
     }
 
     /// The key of a verdict: the options of a job's submission, and its user, which the arguments do not name where the helper
@@ -92,13 +92,10 @@ impl SlurmExecutor {
         Ok(kind)
     }
 
-    fn judged(&self, dry: &DryRun) -> Verdict {
-        let key = match self.kind_of(dry) {
-            Ok(kind) => kind,
-            Err(why) => return Verdict::Unknown(why.to_string()),
-        };
+    fn judged(&self, dry: &DryRun) -> Result<Verdict, Error> {
+        let key = self.kind_of(dry)?;
         if let Some(known) = lock(&self.seen.verdicts).get(&key).filter(|of| of.is_good()) {
-            return known.verdict.clone();
+            return Ok(known.verdict.clone());
         }
         let verdict = self.try_out(dry);
         let mut verdicts = lock(&self.seen.verdicts);
@@ -111,7 +108,7 @@ impl SlurmExecutor {
             verdict: verdict.clone(),
         };
         verdicts.insert(key, given);
-        verdict
+        Ok(verdict)
     }
 
     /// Has Slurm judge a job on whole nodes without submitting it. The job has no reservation, so that Slurm finds it a place among

@@ -228,7 +228,7 @@ impl SlurmExecutor {
         let mut broken_up = false;
         loop {
             let before = left.len();
-            let (mut refused, mut failures) = (Vec::new(), Vec::new());
+            let (mut refused, mut said) = (Vec::new(), Vec::new());
             for target in left {
                 if !self.has_room(is_urgent(target)) {
                     put_off.insert(target.id);
@@ -253,14 +253,13 @@ impl SlurmExecutor {
                             "reserved"
                         );
                     }
-                    Some(said) => {
-                        failures.push(format!("{}: {said}", self.name_of(target.id)));
+                    Some(why) => {
+                        said.push(format!("{}: {why}", self.name_of(target.id)));
                         refused.push(target);
                     }
                 }
             }
             left = refused;
-            let said = failures;
             if left.is_empty() {
                 return Ok(Applied { said, put_off });
             }
@@ -290,11 +289,7 @@ impl SlurmExecutor {
     fn refused_just_now(&self, unmet: &[&Target]) -> Option<Vec<String>> {
         let refused = lock(&self.seen.refused);
         let refused = refused.as_ref()?;
-        let is_same = unmet.len() == refused.targets.len()
-            && unmet
-                .iter()
-                .zip(&refused.targets)
-                .all(|(target, of)| **target == *of);
+        let is_same = unmet.iter().copied().eq(&refused.targets);
         (is_same && refused.at.elapsed() < refused.pause).then(|| refused.said.clone())
     }
 

@@ -94,11 +94,8 @@ impl SlurmExecutor {
         let until_now = Interval::new(present.now - 1, present.now);
         for row in leaving.values() {
             let inside: Vec<&JobRow> = present.jobs.iter().filter(|job| job.is_inside(row)).collect();
-            for node in inside.iter().flat_map(|job| &job.nodes) {
-                let calendar = self.numbers.get(node).and_then(|node| calendars.get_mut(*node));
-                if let Some(calendar) = calendar {
-                    calendar.busy.push(until_now);
-                }
+            for node in self.numbers_of(inside.iter().flat_map(|job| &job.nodes)) {
+                calendars[node].busy.push(until_now);
             }
             if inside.is_empty() {
                 for node in self.numbers_in(row) {
@@ -185,8 +182,7 @@ impl SlurmExecutor {
 
     /// The numbers of the nodes of a reservation.
     pub(crate) fn numbers_in(&self, row: &ReservationRow) -> Vec<usize> {
-        let numbers = row.nodes.iter().filter_map(|name| self.numbers.get(name));
-        numbers.copied().collect()
+        self.numbers_of(&row.nodes).collect()
     }
 
     /// One reservation for a slot.
@@ -249,23 +245,20 @@ fn beside(
     let mut parts: BTreeMap<Interval, Vec<usize>> = BTreeMap::new();
     for node in names {
         let has = old.iter().filter(|(_, whose)| whose.contains(node));
-        let mut times: Vec<Interval> = has.map(|(when, _)| *when).collect();
+        let has = has.map(|(when, _)| *when).filter(|when| when.meets(interval));
+        let mut times: Vec<Interval> = has.collect();
         times.sort_unstable();
         let mut from = interval.start;
-        for time in times.into_iter().filter(|time| time.meets(interval)) {
+        // The last gap ends with the slot.
+        for time in times
+            .into_iter()
+            .chain([Interval::new(interval.end, interval.end)])
+        {
             if from < time.start {
-                parts
-                    .entry(Interval::new(from, time.start))
-                    .or_default()
-                    .push(*node);
+                let gap = Interval::new(from, time.start);
+                parts.entry(gap).or_default().push(*node);
             }
             from = from.max(time.end);
-        }
-        if from < interval.end {
-            parts
-                .entry(Interval::new(from, interval.end))
-                .or_default()
-                .push(*node);
         }
     }
     parts.into_iter().collect()
