@@ -2,7 +2,6 @@
 //! number at a time, and never two about one agreement, so that an executor that hangs holds a few threads and delays no
 //! other.
 
-mod delays;
 mod nodes;
 mod prepare;
 
@@ -17,8 +16,6 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use delays::Delays;
-
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork};
 use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome, Stretch};
 use crate::catalogue::{Application, Catalogue};
@@ -29,6 +26,7 @@ use crate::execution::files::retention::JobFolders;
 use crate::execution::job::limits::{Allowance, OUTPUT_LIMIT};
 use crate::execution::job::spec::WORTH_STARTING;
 use crate::execution::lock::lock;
+use crate::metrics::Histogram;
 use crate::planner::{self, Planner, Unable};
 use crate::store::Condition;
 
@@ -37,6 +35,9 @@ use crate::store::Condition;
 const CALLS_MAX: usize = 16;
 /// Jobs that may be promised and that an executor judges at a time: a controller has better things to do.
 const JUDGED_AT_ONCE: usize = 2;
+/// Upper bounds for the delay of a start, in seconds: from the delay of a scheduler to a delay that uses up a short
+/// slot.
+const DELAYS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
 /// How long a request waits for such a judgement: that of a slower executor counts for the next request.
 const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// The shared parts of all lanes.
@@ -68,8 +69,8 @@ pub struct Shared {
     allowance: Allowance,
     /// The folders of all jobs, where parties have a quota of them.
     folders: Option<JobFolders>,
-    /// How late jobs began.
-    pub(super) delays: Arc<Delays>,
+    /// How long after the begin of their slots jobs began.
+    pub(super) delays: Arc<Mutex<Histogram>>,
 }
 
 impl Shared {
@@ -122,7 +123,7 @@ impl Shared {
             asked: Arc::default(),
             allowance: Allowance::default(),
             folders: None,
-            delays: Arc::default(),
+            delays: Arc::new(Mutex::new(Histogram::new(DELAYS))),
         }
     }
 
@@ -274,7 +275,7 @@ impl Lane {
                 if let Some(at) = started.filter(|_| is_new)
                     && known(self.context.planner.report_started((&agreement).into(), at).await)?
                 {
-                    self.shared.delays.note(agreement.slot().start, at);
+                    self.note_delay(&agreement, at);
                 }
                 Ok(())
             }
@@ -361,11 +362,22 @@ impl Lane {
         if known(self.context.planner.report_ended(agreement.into(), end).await)? {
             let began = end.started.filter(|_| agreement.slot_started().is_none());
             if let Some(at) = began {
-                self.shared.delays.note(agreement.slot().start, at);
+                self.note_delay(agreement, at);
             }
             info!(agreement = %agreement.id, outcome = end.outcome.word(), "ended");
         }
         Ok(())
+    }
+
+    /// Counts a job that began at an instant, by how late that was in its slot.
+    fn note_delay(&self, agreement: &Agreement, began: Micros) {
+        let due = agreement.slot().start.seconds().saturating_mul(MICROS_PER_SECOND);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "delays have far fewer digits than a double"
+        )]
+        let seconds = (began - due).max(0) as f64 / MICROS_PER_SECOND as f64;
+        lock(&self.shared.delays).observe(seconds);
     }
 
     async fn report_unable(&self, agreement: &Agreement, why: Unable) -> Result<(), Failure> {

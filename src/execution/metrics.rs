@@ -2,6 +2,7 @@
 
 use crate::execution::Cost;
 use crate::execution::lane::Shared;
+use crate::execution::lock::lock;
 use crate::metrics::{Exposition, Kind};
 
 /// Writes the metrics of clusters, labelled with the names of their resources.
@@ -53,6 +54,6 @@ pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
         "How long after the begin of their slots jobs began on a cluster.",
     );
     for (resource, cluster) in clusters {
-        family.histogram(&[("resource", resource)], &cluster.delays.so_far());
+        family.histogram(&[("resource", resource)], &lock(&cluster.delays));
     }
 }

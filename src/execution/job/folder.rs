@@ -59,6 +59,9 @@ const UNTIL: &str = "until.json";
 const SAVE: &str = "save.json";
 const STOP: &str = "stop";
 const END: &str = "end.json";
+const SHARED: &str = "shared.json";
+const COPIED: &str = "copied.json";
+const PUT_OFF: &str = "put-off.json";
 const WORK: &str = "work";
 const TEMPORARY: &str = "tmp";
 const LOG: &str = "supervisor.log";
@@ -254,6 +257,39 @@ impl Folder {
         self.read(STOP).map(Option::flatten)
     }
 
+    /// Notes, durably, that the job has another folder, on a disk that nodes of a cluster share; the first note stays.
+    pub(crate) fn note_shared(&self, path: &Path) -> Result<(), ExecutionError> {
+        self.write_once(SHARED, &path).map(drop)
+    }
+
+    /// The job's other folder, there or not; none where it never had one.
+    pub(crate) fn shared(&self) -> Result<Option<PathBuf>, ExecutionError> {
+        self.read(SHARED)
+    }
+
+    /// Notes, durably, for how long the job's inputs were copied; the first note stays.
+    pub(crate) fn note_copied(&self, took: Micros) -> Result<(), ExecutionError> {
+        self.write_once(COPIED, &took).map(drop)
+    }
+
+    /// For how long the job's inputs were copied; none where they were not.
+    pub(crate) fn copied(&self) -> Result<Option<Micros>, ExecutionError> {
+        self.read(COPIED)
+    }
+
+    /// Notes, durably, that the job's own user has had it wait for something else than its nodes.
+    pub(crate) fn note_put_off(&self) -> Result<(), ExecutionError> {
+        if self.was_put_off() {
+            return Ok(());
+        }
+        self.write_once(PUT_OFF, &true).map(drop)
+    }
+
+    /// Whether that has been noted.
+    pub(crate) fn was_put_off(&self) -> bool {
+        self.path().join(PUT_OFF).exists()
+    }
+
     /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs.
     pub(crate) fn walk(&self) -> Result<Walk, ExecutionError> {
         let inputs = Self::at(&self.common).read(INPUTS)?.unwrap_or_default();
@@ -371,7 +407,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-mod cluster;
 mod packed;
 #[cfg(test)]
 mod tests;

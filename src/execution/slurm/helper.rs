@@ -7,9 +7,8 @@
 //! rights of other users.
 
 mod carry_out;
-pub(super) mod client;
 pub(super) mod operation;
-mod socket;
+pub(super) mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

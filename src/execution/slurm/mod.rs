@@ -10,7 +10,6 @@
 
 mod checks;
 mod commands;
-mod condition;
 pub(super) mod error;
 mod executor;
 mod helper;
@@ -233,7 +232,7 @@ impl Executor for SlurmExecutor {
 
     fn condition(&self) -> Option<Condition> {
         let (at, condition) = (*lock(&self.seen.condition))?;
-        (at.elapsed() <= condition::GOOD_FOR).then_some(condition)
+        (at.elapsed() <= nodes::CONDITION_GOOD_FOR).then_some(condition)
     }
 
     fn is_cluster(&self) -> bool {

@@ -1,8 +1,11 @@
 //! How the nodes of a cluster stand, and which of its reservations and jobs are not ours.
+//!
+//! Each look also tells the condition of the cluster, for prediction, and the cost of promises to it: the time of reserved nodes,
+//! and of nodes that are idle for a slot that has not begun while jobs of others wait. Neither costs Slurm anything.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use scheduler::{Interval, Time};
 
@@ -12,9 +15,10 @@ use crate::execution::ExecutionError;
 use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
-use crate::execution::slurm::query::{JobKey, JobRow, NodeRow};
+use crate::execution::slurm::query::{JobKey, JobRow, JobState, NodeRow};
 use crate::execution::slurm::snapshot::Snapshot;
 use crate::planner::{BusyTime, NodeReport, NodeState};
+use crate::store::Condition;
 
 /// Seconds by which the limit of a job that Slurm counts in whole minutes may reach beyond its slot.
 const MINUTE: i64 = 60;
@@ -24,6 +28,12 @@ const LATE: i64 = 30;
 const HEARD_WITHIN: i64 = 60;
 /// The reason for the state of a node of which Slurm gives none.
 const SILENT: &str = "it does not respond";
+/// How long the condition is taken to be like that: nodes are asked about several times as often.
+pub(super) const CONDITION_GOOD_FOR: Duration = Duration::from_mins(1);
+/// Millionths in a whole.
+const WHOLE: u64 = 1_000_000;
+/// The most time that is counted as a cost between two looks: the state in a longer pause is not known.
+const LOOK_MAX: Duration = Duration::from_secs(30);
 
 impl SlurmExecutor {
     /// How the nodes stand and when they are not ours.
@@ -122,14 +132,60 @@ impl SlurmExecutor {
         let mut busy = Vec::new();
         for (nodes, start, end) in reservations.chain(jobs) {
             let interval = Interval::new(start, (end + self.settings.turnaround).min(Time::MAX));
-            let numbers = nodes.iter().filter_map(|name| self.numbers.get(name));
-            busy.extend(numbers.map(|node| BusyTime {
+            busy.extend(self.numbers_of(nodes).map(|node| BusyTime {
                 // Far fewer nodes than that are in the settings.
-                node: u32::try_from(*node).unwrap_or(u32::MAX),
+                node: u32::try_from(node).unwrap_or(u32::MAX),
                 interval,
             }));
         }
         busy
+    }
+
+    /// Takes note of the condition of the cluster.
+    fn note_condition(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool) {
+        let handed = self.handed_jobs();
+        let jobs = present.jobs.iter().filter(|job| !job.state.is_final());
+        let ours = jobs.filter(|job| self.is_in_ours(job, &handed, &is_ours));
+        // Work of agreements has its nodes to itself.
+        let ours: HashSet<usize> = self.numbers_of(ours.flat_map(|job| &job.nodes)).collect();
+        let condition = condition_of(&present.states, &present.cpus, &ours);
+        *lock(&self.seen.condition) = Some((Instant::now(), condition));
+    }
+
+    /// Counts the time since the last look at the nodes, as if it had been all along as it is now.
+    fn note_cost(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool, at: Instant) {
+        let mut costs = lock(&self.seen.costs);
+        let since = costs.0.replace(at).map(|before| at.duration_since(before));
+        let Some(time) = since.map(|since| since.min(LOOK_MAX)) else {
+            return;
+        };
+        let (mut reserved, mut held_free) = (HashSet::new(), HashSet::new());
+        for row in &present.reservations {
+            let is_slot = self.id_of(&row.name).is_some_and(&is_ours);
+            let nodes = self.numbers_of(&row.nodes);
+            if is_slot && row.interval.start <= present.now {
+                reserved.extend(nodes);
+            } else if is_slot || self.is_dedicated(row) {
+                held_free.extend(nodes);
+            }
+        }
+        let others_wait = present
+            .jobs
+            .iter()
+            .any(|job| job.state == JobState::Waiting && !job.put_off && job.reservation.is_none());
+        let is_idle = |node: usize| {
+            let (allocated, _) = present.cpus.get(node).copied().unwrap_or_default();
+            allocated == 0 && present.states.get(node) == Some(&NodeState::Up)
+        };
+        let idle = held_free
+            .difference(&reserved)
+            .filter(|node| is_idle(**node))
+            .count();
+        let times = |nodes: usize| time * u32::try_from(nodes).unwrap_or(u32::MAX);
+        costs.1.reserved += times(reserved.len());
+        if others_wait {
+            costs.1.idled += times(idle);
+        }
     }
 }
 
@@ -152,6 +208,28 @@ fn state_of(row: &NodeRow, controller_is_new: bool) -> NodeState {
 /// Whether a word says that the controller has not heard of a node since it began.
 fn is_unheard_of(word: &str) -> bool {
     matches!(word, "unknown" | "unk")
+}
+
+/// From the states of nodes, the processors that jobs have of each and all that it has, and the nodes that agreements' jobs
+/// have. Slurm does not report the traffic of the network.
+fn condition_of(states: &[NodeState], cpus: &[(u32, u32)], ours: &HashSet<usize>) -> Condition {
+    let (mut up, mut others, mut all) = (0, 0, 0);
+    for (node, (state, cpus)) in states.iter().zip(cpus).enumerate() {
+        if *state == NodeState::Up {
+            up += 1;
+            all += u64::from(cpus.1);
+            if !ours.contains(&node) {
+                others += u64::from(cpus.0.min(cpus.1));
+            }
+        }
+    }
+    let free = ((all - others) * WHOLE).checked_div(all);
+    Condition {
+        free_cpu: free.and_then(|free| i64::try_from(free).ok()),
+        bandwidth_in: None,
+        bandwidth_out: None,
+        nodes_up: Some(up),
+    }
 }
 
 #[cfg(test)]
@@ -186,5 +264,18 @@ mod tests {
                 "{row:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_others_leave_is_the_share_of_processors_on_nodes_that_are_up() {
+        let (up, down) = (NodeState::Up, NodeState::Down);
+        let of = |states: &[NodeState], cpus: &[(u32, u32)], ours: &[usize]| {
+            let condition = condition_of(states, cpus, &ours.iter().copied().collect());
+            (condition.free_cpu, condition.nodes_up)
+        };
+        let cpus = [(2, 4), (4, 4), (0, 4), (4, 4)];
+        assert_eq!(of(&[up, up, up, down], &cpus, &[1]), (Some(833_333), Some(3)));
+        assert_eq!(of(&[up; 4], &cpus, &[]), (Some(375_000), Some(4)));
+        assert_eq!(of(&[down; 4], &cpus, &[]), (None, Some(0)));
     }
 }

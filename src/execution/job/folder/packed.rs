@@ -14,11 +14,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{END, Folder, INPUTS, LOCK, LOG, SAVE, SPEC, STOP, UNTIL};
+use super::{COPIED, END, Folder, INPUTS, LOCK, LOG, PUT_OFF, SAVE, SHARED, SPEC, STOP, UNTIL};
 use crate::clock::Micros;
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::{if_there, tree};
-use crate::execution::job::folder::cluster::{COPIED, PUT_OFF, SHARED};
 use crate::execution::{ExecutionError, JobSpec};
 
 /// Where the record of the end has the others, each under the name of its file.

@@ -18,8 +18,8 @@ use crate::agreement::Run;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::ExecutionError;
 use crate::execution::files::{if_there, tree};
-use crate::execution::slurm::helper::client::Helper;
 use crate::execution::slurm::helper::operation::Operation;
+use crate::execution::slurm::helper::socket::Helper;
 use crate::execution::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, OUTPUTS, RECORDS, STOPS_BY, WORK};
 use crate::execution::slurm::settings::Settings;
 

@@ -38,8 +38,8 @@ use crate::agreement::Run;
 use crate::clock::{Micros, second_of};
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::{if_there, tree};
-use crate::execution::slurm::helper::client::Helper;
 use crate::execution::slurm::helper::operation::{Item, Operation, Part, Place, Record, YES};
+use crate::execution::slurm::helper::socket::Helper;
 use crate::execution::{ExecutionError, JobSpec, SaveWork};
 
 /// The word in the record of its end for a job that was told to save its work.

@@ -1,7 +1,6 @@
 //! Reservations in a cluster: one for each slot of the plan, on nodes by name.
 
 pub(super) mod change;
-pub(super) mod cost;
 pub(super) mod dedicated;
 pub(super) mod follow_plan;
 pub(super) mod handover;
