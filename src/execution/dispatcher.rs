@@ -267,13 +267,12 @@ impl Dispatcher {
             warn!(concern = ?with, %message, "failed; trying again");
         }
         let wait = before.map_or(RETRY.0, |before| (before.wait * 2).min(RETRY.1));
-        self.retries.insert(
-            with,
-            Retry {
-                message,
-                wait,
-                next_try: Instant::now() + wait,
-            },
-        );
+        let next_try = Instant::now() + wait;
+        let retry = Retry {
+            message,
+            wait,
+            next_try,
+        };
+        self.retries.insert(with, retry);
     }
 }

@@ -14,6 +14,8 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::if_there;
+
 /// The size that each name counts beside its blocks, beyond the first [`NAMES_FREE`]. So a job that makes only names
 /// reaches its limit too, before a pass over them takes long.
 pub(crate) const NAME_BYTES: u64 = 64 << 10;
@@ -214,10 +216,12 @@ impl Walk {
         if is_dots(&name) {
             return Ok(());
         }
-        let Some(level) = self.levels.last_mut() else {
-            return Ok(());
-        };
-        let Some(folder) = level.folder.as_ref() else {
+        let Some(Level {
+            folder: Some(folder),
+            inner,
+            ..
+        }) = self.levels.last_mut()
+        else {
             return Ok(());
         };
         let stat = match look_at(folder, &name) {
@@ -230,7 +234,7 @@ impl Walk {
         };
         self.names += 1;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            level.inner.push(name);
+            inner.push(name);
         } else if stat.st_nlink > 1 && !self.counted.insert(id_of(&stat)) {
             return Ok(());
         }
@@ -249,14 +253,22 @@ impl Walk {
 /// # Errors
 /// When the system refuses, or a process goes on filling it; another call goes on.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match if_there(open_parent(path))? {
+        Some((parent, name)) => remove_from(&parent, name),
+        None => Ok(()),
+    }
+}
+
+/// Opens the folder that a path is in. Returns it with the name there.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn open_parent(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("it has no name"));
     };
-    let parent = match rustix::fs::openat(CWD, parent, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty()) {
-        Err(Errno::NOENT) => return Ok(()),
-        parent => parent?,
-    };
-    remove_from(&parent, name)
+    let flags = FOLDER.difference(OFlags::NOFOLLOW);
+    Ok((rustix::fs::openat(CWD, parent, flags, Mode::empty())?, name))
 }
 
 /// Removes a folder of this name in another one, wherever that is by now, as [`remove`] does.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, Micros};
 
-/// When a job began.
+/// When a job began, or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StartTime {
     /// In wall time.
@@ -14,29 +14,12 @@ pub(crate) struct StartTime {
     pub(crate) since_boot: Option<Micros>,
 }
 
-/// An instant of a clock.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    wall: Micros,
-    since_boot: Micros,
-}
-
-impl Moment {
-    pub(crate) fn of(clock: &Clock) -> Self {
-        Self {
-            wall: clock.micros(),
-            since_boot: clock.since_boot(),
-        }
-    }
-}
-
 impl StartTime {
     /// A job that begins now.
     pub(crate) fn now(clock: &Clock) -> Self {
-        let now = Moment::of(clock);
         Self {
-            at: now.wall,
-            since_boot: Some(now.since_boot),
+            at: clock.micros(),
+            since_boot: Some(clock.since_boot()),
         }
     }
 
@@ -49,10 +32,10 @@ impl StartTime {
     }
 
     /// The end of a job that has ended now: its begin plus the time that it has really run.
-    pub(crate) fn until(self, now: Moment) -> Micros {
-        match self.since_boot {
-            Some(since_boot) => self.at + (now.since_boot - since_boot).max(0),
-            None => now.wall,
+    pub(crate) fn until(self, now: Self) -> Micros {
+        match self.since_boot.zip(now.since_boot) {
+            Some((began, ended)) => self.at + (ended - began).max(0),
+            None => now.at,
         }
     }
 }
@@ -70,7 +53,7 @@ mod tests {
             let began = StartTime::now(&clock);
             clock.set(10 * HOUR + 7);
             clock.step(by);
-            let now = Moment::of(&clock);
+            let now = StartTime::now(&clock);
             assert_eq!(began.until(now) - began.at, 7, "stepped by {by}");
             assert_eq!(began.unseen().until(now), 10 * HOUR + 7 + by);
         }

@@ -31,7 +31,7 @@ use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::limits::{Watch, files_excess};
 use crate::execution::job::process::{Members, ProcessIdentity, ended_within, signal_group};
 use crate::execution::job::shortage::{self, patiently, say};
-use crate::execution::job::start_time::{Moment, StartTime};
+use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec, SaveWork};
 
 /// How long a job has between the request to end and its being killed. Its nodes may be another's by then, so it is just
@@ -212,8 +212,11 @@ impl<'a> Supervisor<'a> {
 
         let mut watch = self.watch_over(&identity);
         let stop = self.wait(&process, leader, &mut watch)?;
-        let ended = Moment::of(&self.clock);
-        let status = self.reap(&mut child, leader)?;
+        let ended = StartTime::now(&self.clock);
+        // The rest of its group is killed before its status is taken: its number is the group's, and may be given away as soon as
+        // the status is taken.
+        signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
+        let status = child.wait().map_err(self.failed("wait for"))?;
         let began = match patiently(|| self.folder.claim())? {
             Some(Claim::Started { process, began }) if process == identity => began,
             // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
@@ -256,7 +259,7 @@ impl<'a> Supervisor<'a> {
             }
             _ => None,
         };
-        let ended = Moment::of(&self.clock);
+        let ended = StartTime::now(&self.clock);
         self.kill_what_is_left(&mut watch)?;
         // Its status is lost with the supervisor before this one, and its output after that one's end is not kept.
         Ok(JobEnd {
@@ -430,13 +433,6 @@ impl<'a> Supervisor<'a> {
         TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
     }
 
-    /// Kills the rest of the leader's group and then takes the leader's status: in this order, because its number is
-    /// the group's and may be given away as soon as the status is taken.
-    fn reap(&self, child: &mut Child, leader: Pid) -> Result<ExitStatus, ExecutionError> {
-        signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
-        child.wait().map_err(self.failed("wait for"))
-    }
-
     fn kill_what_is_left(&self, watch: &mut Watch) -> Result<(), ExecutionError> {
         patiently(|| watch.kill().map_err(self.failed("kill the processes of")))
     }
@@ -447,7 +443,7 @@ impl<'a> Supervisor<'a> {
         stop: Option<(Stop, Left)>,
         status: Option<ExitStatus>,
         began: StartTime,
-        ended: Moment,
+        ended: StartTime,
     ) -> JobEnd {
         let outcome = match stop {
             None => status.map_or(RunOutcome::Lost, outcome_of),

@@ -45,14 +45,13 @@ impl Lane {
     pub(crate) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
         let mut seen = Seen::default();
         let mut is_open = false;
-        let unmade = Some("its checks have not been made yet".to_owned());
         let note = |message| {
             let now = self.context.clock.micros();
             self.context
                 .faults
                 .note(&self.resource, Doing::PassChecks, message, now)
         };
-        note(unmade);
+        note(Some("its checks have not been made yet".to_owned()));
         loop {
             let informed = self.inform(&mut seen).await;
             self.note(Doing::TellNodes, informed.as_ref().err());

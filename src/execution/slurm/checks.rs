@@ -18,9 +18,11 @@ use crate::execution::slurm::commands::option;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{DryRun, Flag, Operation, Reservation};
+use crate::execution::slurm::helper::socket::Helper;
 use crate::execution::slurm::jobs::shared_folder::open_file;
 use crate::execution::slurm::jobs::verdict::Verdict;
 use crate::execution::slurm::query::controller_time;
+use crate::execution::slurm::settings::Settings;
 use crate::execution::{Check, ExecutionError, Found};
 
 /// The programs of Slurm that are run.
@@ -61,7 +63,9 @@ impl SlurmExecutor {
             goes_on
         };
         if look("programs", self.programs()) && look("controller", self.controller()) {
-            if self.helper.is_some() && !look("helper", self.greet_helper()) {
+            if let Some(helper) = &self.helper
+                && !look("helper", self.greet(helper))
+            {
                 return checks;
             }
             if look("partition", self.partition()) {
@@ -93,7 +97,7 @@ impl SlurmExecutor {
         if let Some(configuration) = &self.settings.configuration
             && let Err(why) = fs::metadata(configuration)
         {
-            return Err(Found::Wrong(format!("{}: {why}", configuration.display())));
+            return wrong(format!("{}: {why}", configuration.display()));
         }
         let mut versions = Vec::new();
         for program in PROGRAMS {
@@ -105,7 +109,7 @@ impl SlurmExecutor {
         }
         let [version] = versions.as_slice() else {
             let versions = versions.join(" and ");
-            return Err(Found::Wrong(format!("they are of versions {versions}")));
+            return wrong(format!("they are of versions {versions}"));
         };
         let is_tested = TESTED.iter().any(|of| version.starts_with(of));
         let tested = TESTED.join(", ");
@@ -125,21 +129,18 @@ impl SlurmExecutor {
     }
 
     /// Whether the helper answers, lets the service speak to it, and means the same cluster.
-    fn greet_helper(&self) -> Seen {
+    fn greet(&self, helper: &Helper) -> Seen {
         let settings = &self.settings;
         let greeted = self.act(Operation::Greet {
             partition: settings.partition.clone(),
             nodes: settings.nodes.clone(),
             work_dir: settings.work_dir.clone(),
         });
-        let socket = self
-            .helper
-            .as_ref()
-            .map_or_else(String::new, |of| of.socket().display().to_string());
+        let socket = helper.socket.display();
         match greeted {
             Ok(_) => Ok(format!("it answers at {socket}, and knows the same cluster")),
-            Err(Error::Refused(_, said)) => Err(Found::Wrong(format!("it refuses: {said}"))),
-            Err(Error::Missing(_, why)) => Err(Found::Wrong(format!("it does not answer: {why}"))),
+            Err(Error::Refused(_, said)) => wrong(format!("it refuses: {said}")),
+            Err(Error::Missing(_, why)) => wrong(format!("it does not answer: {why}")),
             Err(why) => Err(why.into()),
         }
     }
@@ -148,9 +149,9 @@ impl SlurmExecutor {
         let name = &self.settings.partition;
         let shown = self.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
         match shown.split_whitespace().next() {
-            None => Err(Found::Wrong(format!("Slurm has no partition {name}"))),
+            None => wrong(format!("Slurm has no partition {name}")),
             Some("up") => Ok(format!("{name} is up")),
-            Some(state) => Err(Found::Wrong(format!("{name} is {state}: it starts no jobs"))),
+            Some(state) => wrong(format!("{name} is {state}: it starts no jobs")),
         }
     }
 
@@ -158,45 +159,39 @@ impl SlurmExecutor {
         let rows = self.slurm.nodes(&self.settings.partition)?;
         let is_there = |name: &&String| rows.iter().any(|row| row.name == **name);
         let nodes = &self.settings.nodes;
-        let missing: Vec<&str> = nodes
-            .iter()
-            .filter(|name| !is_there(name))
-            .map(String::as_str)
-            .collect();
+        let missing = nodes.iter().filter(|name| !is_there(name));
+        let missing: Vec<&str> = missing.map(String::as_str).collect();
         let (many, all, partition) = (missing.len(), nodes.len(), &self.settings.partition);
         if many == 0 {
             return Ok(format!("all {all} are in the partition"));
         }
         let shown = missing[..many.min(NAMES_MAX)].join(", ");
-        Err(Found::Wrong(format!(
+        wrong(format!(
             "{many} of {all} are not in {partition}: {shown}; node_list names them"
-        )))
+        ))
     }
 
     /// The parties of which each has another user, account or policy, by their names; none is the one for all others.
     fn parties(&self) -> impl Iterator<Item = &str> {
-        let settings = &self.settings;
-        let named: BTreeSet<&str> = settings
-            .parties
-            .keys()
-            .chain(settings.policies.parties.keys())
-            .map(String::as_str)
-            .collect();
-        std::iter::once("").chain(named)
+        let Settings {
+            parties, policies, ..
+        } = &self.settings;
+        let named = parties.keys().chain(policies.parties.keys());
+        BTreeSet::from_iter(named.map(String::as_str).chain([""])).into_iter()
     }
 
     fn users(&self) -> Seen {
-        let mut wrong = Vec::new();
+        let mut refused = Vec::new();
         for party in self.parties() {
             match self.owner_of(party) {
                 Ok(_) => {}
-                Err(Error::Refused(_, said)) if wrong.contains(&said) => {}
-                Err(Error::Refused(_, said)) => wrong.push(said),
+                Err(Error::Refused(_, said)) if refused.contains(&said) => {}
+                Err(Error::Refused(_, said)) => refused.push(said),
                 Err(why) => return Err(why.into()),
             }
         }
-        if !wrong.is_empty() {
-            return Err(Found::Wrong(wrong.join("; ")));
+        if !refused.is_empty() {
+            return wrong(refused.join("; "));
         }
         Ok("all are known, and may have jobs".to_owned())
     }
@@ -279,19 +274,18 @@ impl SlurmExecutor {
     /// The parties and applications with jobs that may be submitted in different ways: none stands for any that is not
     /// named.
     fn kinds_of_jobs(&self) -> impl Iterator<Item = (&str, &str)> {
-        let applications = self.settings.policies.applications.keys();
-        let applications: Vec<&str> = std::iter::once("")
-            .chain(applications.map(String::as_str))
-            .collect();
-        self.parties()
-            .flat_map(move |party| applications.clone().into_iter().map(move |of| (party, of)))
+        self.parties().flat_map(|party| {
+            let named = self.settings.policies.applications.keys();
+            let all = std::iter::once("").chain(named.map(String::as_str));
+            all.map(move |application| (party, application))
+        })
     }
 
     fn shared_folder(&self) -> Seen {
         let folder = self.settings.work_dir.display();
         match self.act(Operation::Touch) {
             Ok(_) => Ok(format!("{folder} is written here")),
-            Err(Error::Unknown(_, said)) => Err(Found::Wrong(format!("{folder} cannot be written: {said}"))),
+            Err(Error::Unknown(_, said)) => wrong(format!("{folder} cannot be written: {said}")),
             Err(why) => Err(why.into()),
         }
     }
@@ -392,12 +386,16 @@ impl SlurmExecutor {
 fn of_clock(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
     for (by, way) in [(before - at, "ahead of"), (at - after, "behind")] {
         if by > CLOCKS_DIFFER_MAX {
-            return Err(Found::Wrong(format!(
+            return wrong(format!(
                 "this machine's clock is {by} seconds {way} that of {owner}"
-            )));
+            ));
         }
     }
     Ok(format!("{owner} answers, and its clock agrees"))
+}
+
+fn wrong(words: impl Into<String>) -> Seen {
+    Err(Found::Wrong(words.into()))
 }
 
 fn found_by(seen: Seen) -> Found {

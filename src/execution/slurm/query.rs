@@ -47,22 +47,14 @@ pub(crate) struct JobRow {
 }
 
 /// The mark that distinguishes a job that has had nodes from all other jobs. Numbers are given again when the controller
-/// has forgotten, in a crash, which jobs had them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct JobKey {
-    id: String,
-    user: u32,
-    start: Time,
-}
+/// has forgotten, in a crash, which jobs had them: its number, its user, and when it got its nodes.
+pub(crate) type JobKey = (String, u32, Time);
 
 impl JobRow {
     /// The mark that distinguishes it from others; none before it has its nodes.
     pub(crate) fn key(&self) -> Option<JobKey> {
-        Some(JobKey {
-            id: self.id.clone(),
-            user: self.user,
-            start: self.start.filter(|_| !self.nodes.is_empty())?,
-        })
+        let start = self.start.filter(|_| !self.nodes.is_empty())?;
+        Some((self.id.clone(), self.user, start))
     }
 
     /// Whether the job has nodes. A completing job counts as ended.

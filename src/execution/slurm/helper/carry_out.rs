@@ -37,15 +37,16 @@ impl SlurmExecutor {
         mut files: Vec<File>,
     ) -> Result<Done, ExecutionError> {
         let (disk, nothing) = (Disk::of(&self.settings), |()| String::new());
+        let delete = |name: String| {
+            let named = format!("ReservationName={name}");
+            self.slurm.call("scontrol", ["delete", &named])
+        };
         let folder_of = |id: Run| self.settings.work_dir.join(id.to_string());
         let said = match operation {
             Operation::Greet { .. } => String::new(),
             Operation::Reserve(reservation) => self.slurm.call("scontrol", self.creation(&reservation))?,
             Operation::Change(change) => self.slurm.call("scontrol", self.update_of(&change))?,
-            Operation::Release { id } => {
-                let named = format!("ReservationName={}", self.name_of(id));
-                self.slurm.call("scontrol", ["delete", &named])?
-            }
+            Operation::Release { id } => delete(self.name_of(id))?,
             Operation::Submit(submission) => {
                 let work = self.place_of(&submission.place)?;
                 if !work.exists(Part::Folder).map_err(look_into(&work))? {
@@ -55,7 +56,7 @@ impl SlurmExecutor {
             }
             Operation::Judge(dry) => self.run_dry(&dry)?,
             Operation::Dedicate { exists } => self.dedicate(exists)?,
-            Operation::Undedicate => self.undedicate()?,
+            Operation::Undedicate => delete(self.dedicated_name())?,
             Operation::Cancel { jobs } => self.slurm.call("scancel", jobs)?,
             Operation::Limit { job, minutes } => {
                 let (of, limit) = (format!("JobId={job}"), format!("TimeLimit={minutes}"));

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -152,7 +152,7 @@ fn late(error: io::Error) -> io::Error {
 /// The helper as the service has it.
 #[derive(Debug)]
 pub(crate) struct Helper {
-    socket: PathBuf,
+    pub(crate) socket: PathBuf,
     resource: String,
     /// How long an answer may take.
     patience: Duration,
@@ -169,10 +169,6 @@ impl Helper {
             })
         };
         settings.helper.as_ref().map(helper)
-    }
-
-    pub(crate) fn socket(&self) -> &Path {
-        &self.socket
     }
 
     /// Has something done, and counts that as a call of the program that does it.

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use scheduler::Seconds;
 use uuid::Uuid;
@@ -91,11 +91,7 @@ fn id_of(folder: &Path) -> Result<Run, ExecutionError> {
 
 /// As [`Disk::pack`], with the rights of this process.
 fn pack(folder: &Path) -> io::Result<()> {
-    let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err(io::Error::other("it has no name"));
-    };
-    let way = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let above = rustix::fs::openat(CWD, above, way, Mode::empty())?;
+    let (above, name) = tree::open_parent(folder)?;
     let folder = match tree::open_folder(&above, name) {
         Err(Errno::NOENT) => return Ok(()),
         folder => folder?,

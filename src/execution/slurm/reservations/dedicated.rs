@@ -22,7 +22,7 @@ const USER: &str = "root";
 
 impl SlurmExecutor {
     /// The name of the reservation of the nodes that batch jobs never get.
-    fn dedicated_name(&self) -> String {
+    pub(crate) fn dedicated_name(&self) -> String {
         format!("{PREFIX}{}-{DEDICATED}", self.settings.resource)
     }
 
@@ -89,11 +89,5 @@ impl SlurmExecutor {
         let when = ["StartTime=now", "Duration=UNLIMITED"];
         let flags = ["Flags=OVERLAP,IGNORE_JOBS"];
         self.slurm.call("scontrol", [&create[..], &when, &flags].concat())
-    }
-
-    /// Deletes that reservation, with the rights of this process.
-    pub(crate) fn undedicate(&self) -> Result<String, Error> {
-        let named = format!("ReservationName={}", self.dedicated_name());
-        self.slurm.call("scontrol", ["delete", &named])
     }
 }

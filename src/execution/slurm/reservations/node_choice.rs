@@ -57,11 +57,6 @@ impl Calendar {
         self.usable && self.busy.iter().filter(meets).take(but + 1).count() <= but
     }
 
-    /// Whether reservations of ours that are about to go keep it all through an interval.
-    fn is_passed_on(&self, interval: Interval) -> bool {
-        is_covered(&self.leaving, interval)
-    }
-
     /// When it is next in use from an instant on.
     fn next_use(&self, from: Time) -> Time {
         let starts = self.busy.iter().map(|busy| busy.start);
@@ -153,8 +148,8 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
                 !slot.current.contains(node),
                 // A slot that has this node would have to move.
                 held[*node].iter().any(|of| of.meets(slot.interval)),
-                // No batch job can take it in the meantime.
-                !calendar.is_passed_on(slot.interval),
+                // Where reservations that go keep it all the time, no batch job can take it in the meantime.
+                !is_covered(&calendar.leaving, slot.interval),
                 !calendar.dedicated,
                 calendar.next_use(slot.interval.end),
                 // Where a job ends just before the slot, no other job loses its place.
