@@ -16,9 +16,9 @@ pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
         "Calls of the programs of a cluster, by program and outcome.",
     );
     for (resource, cluster) in clusters {
-        for of in cluster.executor.calls() {
-            let (program, outcome) = (("program", of.program), ("outcome", of.outcome));
-            family.sample(&[("resource", resource), program, outcome], of.count);
+        for ((program, outcome), count) in cluster.executor.calls() {
+            let (program, outcome) = (("program", program), ("outcome", outcome));
+            family.sample(&[("resource", resource), program, outcome], count);
         }
     }
     let mut family = text.family(

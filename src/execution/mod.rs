@@ -20,6 +20,7 @@ pub mod slurm;
 pub use error::ExecutionError;
 pub use job::spec::{JobSpec, PieceSpec, SaveWork};
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scheduler::{Interval, Seconds};
@@ -53,16 +54,8 @@ pub enum Found {
     Wrong(String),
 }
 
-/// The number of calls of one program with one outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Calls {
-    /// The program.
-    pub program: &'static str,
-    /// The outcome: `done`, `refused`, `down`, `slow` or `failed`.
-    pub outcome: &'static str,
-    /// How many.
-    pub count: u64,
-}
+/// The numbers of calls, by program and outcome: `done`, `refused`, `down`, `slow` or `failed`.
+pub type Calls = BTreeMap<(&'static str, &'static str), u64>;
 
 /// The time of nodes that slots have cost a cluster, one hour of two nodes being two hours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -158,8 +151,8 @@ pub trait Executor: Send + Sync {
     }
 
     /// The calls that it has made of a cluster's programs since it began.
-    fn calls(&self) -> Vec<Calls> {
-        Vec::new()
+    fn calls(&self) -> Calls {
+        Calls::new()
     }
 
     /// The cost of its slots for its cluster since it began; none where it has no cluster.

@@ -355,29 +355,21 @@ impl JobFolders {
 
     fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
         let path = self.jobs.join(name);
-        self.remove_shared(&path)?;
-        let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
-        // In one step: half of a folder could not be recognised.
-        let renamed = if_there(fs::rename(&path, &doomed));
-        if renamed
-            .map_err(ExecutionError::system("remove", &path))?
-            .is_none()
-        {
-            return Ok(false);
-        }
-        lock(&self.known).remove(name);
-        tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
-        Ok(true)
-    }
-
-    /// Removes the folders that a job, and each slot, has on a disk of its cluster.
-    fn remove_shared(&self, path: &Path) -> Result<(), ExecutionError> {
-        for folder in parts_of(path)? {
+        // Those that the job, and each slot, has on a disk of its cluster.
+        for folder in parts_of(&path)? {
             if let Some(shared) = folder.shared()? {
                 Disk::with(&shared, &self.disks).remove(&shared)?;
             }
         }
-        Ok(())
+        let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
+        // In one step: half of a folder could not be recognised.
+        let renamed = if_there(fs::rename(&path, &doomed));
+        let Some(()) = renamed.map_err(ExecutionError::system("remove", &path))? else {
+            return Ok(false);
+        };
+        lock(&self.known).remove(name);
+        tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
+        Ok(true)
     }
 
     /// Puts the records of a job that was lost aside, with the number of its time.

@@ -138,7 +138,7 @@ pub(crate) fn apply(limits: &JobLimits) -> io::Result<()> {
 /// Looks at the use of a job, seldom enough not to be a load.
 pub(crate) struct Watch {
     limits: JobLimits,
-    members: Members,
+    pub(crate) members: Members,
     folder: Folder,
     next_processes: Instant,
     next_files: Instant,
@@ -174,14 +174,6 @@ impl Watch {
             }
         }
         self.files()
-    }
-
-    /// Kills all of its processes.
-    ///
-    /// # Errors
-    /// When the system does not tell, or they come back faster.
-    pub(crate) fn kill(&mut self) -> io::Result<()> {
-        self.members.kill()
     }
 
     fn processes(&mut self) -> Result<Option<Excess>, ExecutionError> {

@@ -324,7 +324,7 @@ impl<'a> Supervisor<'a> {
         // A job that has taken too much gets no time to take more.
         if matches!(stop, Stop::Exceeded(_)) {
             // Processes that resist are killed again once the leader has ended.
-            let _ = watch.kill();
+            let _ = watch.members.kill();
         }
         // Not even a killed process need end at once; while it does not, its slot is not free.
         loop {
@@ -434,7 +434,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn kill_what_is_left(&self, watch: &mut Watch) -> Result<(), ExecutionError> {
-        patiently(|| watch.kill().map_err(self.failed("kill the processes of")))
+        patiently(|| watch.members.kill().map_err(self.failed("kill the processes of")))
     }
 
     /// The end of a job that began, by its status where that is known, and whether it had to.

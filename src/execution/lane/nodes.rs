@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use uuid::Uuid;
 
-use super::{Failure, Lane};
+use super::{Context, Failure, Lane};
 use crate::agreement::{Agreement, JobEnd, Run, ServiceState};
 use crate::execution::faults::Doing;
 use crate::execution::{Executor, Found};
@@ -46,10 +46,8 @@ impl Lane {
         let mut seen = Seen::default();
         let mut is_open = false;
         let note = |message| {
-            let now = self.context.clock.micros();
-            self.context
-                .faults
-                .note(&self.resource, Doing::PassChecks, message, now)
+            let Context { faults, clock, .. } = &*self.context;
+            faults.note(&self.resource, Doing::PassChecks, message, clock.micros())
         };
         note(Some("its checks have not been made yet".to_owned()));
         loop {
@@ -118,10 +116,8 @@ impl Lane {
             report.spare(&spared);
         }
         let resource = self.resource.clone();
-        let told = self
-            .context
-            .planner
-            .set_nodes(resource, Reporter::Executor, report.clone());
+        let planner = &self.context.planner;
+        let told = planner.set_nodes(resource, Reporter::Executor, report.clone());
         let repaired = told.await?;
         seen.report = report;
         if repaired != Repaired::default() {

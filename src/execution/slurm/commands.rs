@@ -1,7 +1,6 @@
 //! Slurm's programs as this end sees them: an argument vector goes in, a text or one of five kinds of error comes out,
 //! within a stated time.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
+use crate::execution::Calls;
 use crate::execution::job::limits::open_files_of_others;
 use crate::execution::job::process::{ended_within, signal_group};
 use crate::execution::lock::lock;
@@ -49,7 +49,7 @@ pub(crate) struct Slurm {
     /// How long each call may take.
     pub(crate) patience: Duration,
     /// The calls so far, by program and result.
-    pub(crate) calls: Arc<Mutex<BTreeMap<(&'static str, &'static str), u64>>>,
+    pub(crate) calls: Arc<Mutex<Calls>>,
 }
 
 impl Slurm {

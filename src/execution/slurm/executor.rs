@@ -21,7 +21,7 @@ use crate::execution::slurm::helper::operation::{Operation, Submission};
 use crate::execution::slurm::helper::socket::Helper;
 use crate::execution::slurm::jobs::script::SCRIPT;
 use crate::execution::slurm::jobs::shared_folder::{Owner, SharedFolder};
-use crate::execution::slurm::jobs::verdict::GivenVerdict;
+use crate::execution::slurm::jobs::verdict::Verdict;
 use crate::execution::slurm::query::{JobKey, JobRow, PartitionRow};
 use crate::execution::slurm::reservations::rate::RateLimit;
 use crate::execution::slurm::reservations::target::Refused;
@@ -91,8 +91,8 @@ pub(crate) struct Seen {
     pub(super) fetching: Arc<Mutex<()>>,
     /// When something was last tried for a job that is not worth trying in every round.
     pub(super) tried: Mutex<HashMap<Run, Instant>>,
-    /// Slurm's verdicts on jobs, by the options of their submission.
-    pub(super) verdicts: Mutex<HashMap<Vec<OsString>, GivenVerdict>>,
+    /// Slurm's verdicts on jobs, by the options of their submission, and when they were given.
+    pub(super) verdicts: Mutex<HashMap<Vec<OsString>, (Instant, Verdict)>>,
     /// The planned slots with judged jobs.
     pub(super) judged: Mutex<HashSet<Run>>,
 }

@@ -216,14 +216,8 @@ impl Executor for SlurmExecutor {
         self.report_nodes()
     }
 
-    fn calls(&self) -> Vec<Calls> {
-        let counted = lock(&self.slurm.calls);
-        let calls = counted.iter().map(|((program, outcome), count)| Calls {
-            program,
-            outcome,
-            count: *count,
-        });
-        calls.collect()
+    fn calls(&self) -> Calls {
+        lock(&self.slurm.calls).clone()
     }
 
     fn check(&self) -> Vec<Check> {

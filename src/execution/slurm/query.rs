@@ -333,11 +333,7 @@ fn reservation_of(record: &str) -> Option<ReservationRow> {
 
 /// A list of nodes that may be missing.
 fn nodes_of(text: &str) -> Option<Vec<String>> {
-    if text == "(null)" {
-        Some(Vec::new())
-    } else {
-        expand(text)
-    }
+    expand(if text == "(null)" { "" } else { text })
 }
 
 /// An instant in seconds, or one that Slurm does not know.

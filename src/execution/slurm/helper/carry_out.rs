@@ -49,8 +49,8 @@ impl SlurmExecutor {
             Operation::Release { id } => delete(self.name_of(id))?,
             Operation::Submit(submission) => {
                 let work = self.place_of(&submission.place)?;
-                if !work.exists(Part::Folder).map_err(look_into(&work))? {
-                    return Err(look_into(&work)(std::io::ErrorKind::NotFound.into()));
+                if !work.exists(Part::Folder).map_err(work.failed("look into"))? {
+                    return Err(work.failed("look into")(std::io::ErrorKind::NotFound.into()));
                 }
                 self.submit(&submission, &work).map(nothing)?
             }
@@ -74,17 +74,17 @@ impl SlurmExecutor {
             Operation::Put { place, record } => self.place_of(&place)?.put(record).map(nothing)?,
             Operation::Exists { place, part } => {
                 let work = self.place_of(&place)?;
-                yes_or_no(work.exists(part).map_err(look_into(&work))?)
+                yes_or_no(work.exists(part).map_err(work.failed("look into"))?)
             }
             Operation::Open { place, item } => {
                 let work = self.place_of(&place)?;
-                let file = work.open(&item).map_err(look_into(&work))?;
+                let file = work.open(&item).map_err(work.failed("look into"))?;
                 let said = String::new();
                 return Ok(Done { said, file });
             }
             Operation::List { place } => {
                 let work = self.place_of(&place)?;
-                let names = work.names().map_err(look_into(&work))?;
+                let names = work.names().map_err(work.failed("look into"))?;
                 let names: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
                 serde_json::json!(names).to_string()
             }
@@ -154,10 +154,6 @@ impl SlurmExecutor {
 fn at(second: i64) -> String {
     let at = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
     at.strftime("%Y-%m-%dT%H:%M:%S").to_string()
-}
-
-fn look_into(work: &SharedFolder) -> impl FnOnce(std::io::Error) -> ExecutionError + use<> {
-    ExecutionError::system("look into", work.path().to_owned())
 }
 
 fn yes_or_no(is_so: bool) -> String {

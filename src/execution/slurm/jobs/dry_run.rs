@@ -15,7 +15,7 @@ use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{DryRun, Operation};
 use crate::execution::slurm::jobs::shared_folder::Owner;
-use crate::execution::slurm::jobs::verdict::{GivenVerdict, Verdict, of_words};
+use crate::execution::slurm::jobs::verdict::{Verdict, of_words};
 use crate::execution::{PlannedSlot, ProspectiveJob};
 
 /// Verdicts that are remembered: one for each user, account, policy, number of nodes and of minutes.
@@ -94,20 +94,17 @@ impl SlurmExecutor {
 
     fn judged(&self, dry: &DryRun) -> Result<Verdict, Error> {
         let key = self.kind_of(dry)?;
-        if let Some(known) = lock(&self.seen.verdicts).get(&key).filter(|of| of.is_good()) {
-            return Ok(known.verdict.clone());
+        let known = lock(&self.seen.verdicts).get(&key).cloned();
+        if let Some((_, verdict)) = known.filter(|(given, of)| of.is_good(*given)) {
+            return Ok(verdict);
         }
         let verdict = self.try_out(dry);
         let mut verdicts = lock(&self.seen.verdicts);
-        verdicts.retain(|_, of| of.is_good());
+        verdicts.retain(|_, (given, of)| of.is_good(*given));
         if verdicts.len() >= REMEMBERED_MAX {
             verdicts.clear();
         }
-        let given = GivenVerdict {
-            at: Instant::now(),
-            verdict: verdict.clone(),
-        };
-        verdicts.insert(key, given);
+        verdicts.insert(key, (Instant::now(), verdict.clone()));
         Ok(verdict)
     }
 

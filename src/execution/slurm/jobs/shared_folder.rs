@@ -215,7 +215,7 @@ impl SharedFolder {
         Ok(helper.ask(&operation, &files)?.said == YES)
     }
 
-    fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> ExecutionError + use<> {
+    pub(crate) fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> ExecutionError + use<> {
         ExecutionError::system(doing, self.path.clone())
     }
 

@@ -34,20 +34,14 @@ pub(crate) enum Verdict {
     Unknown(String),
 }
 
-/// A verdict, and when it was given.
-#[derive(Debug)]
-pub(crate) struct GivenVerdict {
-    pub(super) at: Instant,
-    pub(super) verdict: Verdict,
-}
-
-impl GivenVerdict {
-    pub(super) fn is_good(&self) -> bool {
-        let good_for = match self.verdict {
-            Verdict::Takes | Verdict::Refuses(_) => GOOD_FOR,
-            Verdict::Unknown(_) => UNKNOWN_FOR,
+impl Verdict {
+    /// Whether it still counts, where it was given then.
+    pub(super) fn is_good(&self, given: Instant) -> bool {
+        let good_for = match self {
+            Self::Takes | Self::Refuses(_) => GOOD_FOR,
+            Self::Unknown(_) => UNKNOWN_FOR,
         };
-        self.at.elapsed() < good_for
+        given.elapsed() < good_for
     }
 }
 
