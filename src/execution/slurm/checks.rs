@@ -177,7 +177,8 @@ impl SlurmExecutor {
             parties, policies, ..
         } = &self.settings;
         let named = parties.keys().chain(policies.parties.keys());
-        BTreeSet::from_iter(named.map(String::as_str).chain([""])).into_iter()
+        let all: BTreeSet<&str> = named.map(String::as_str).chain([""]).collect();
+        all.into_iter()
     }
 
     fn users(&self) -> Seen {

@@ -16,7 +16,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::socket_peercred;
@@ -85,7 +85,7 @@ impl Serving {
                 .map(|_| scope.spawn(|| self.work(listener)))
                 .collect();
             let panicked = |_| Err(io::Error::other("a worker has panicked"));
-            let mut ends = workers.into_iter().map(|worker| worker.join());
+            let mut ends = workers.into_iter().map(ScopedJoinHandle::join);
             ends.try_for_each(|end| end.unwrap_or_else(panicked))
         })
     }

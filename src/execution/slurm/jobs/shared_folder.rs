@@ -165,7 +165,7 @@ impl SharedFolder {
     /// The same of a job of this party, reached into by the helper, where there is one.
     pub(crate) fn through(mut self, helper: Option<&Arc<Helper>>, party: &str) -> Self {
         self.helper = helper.cloned();
-        self.place.party = party.to_owned();
+        party.clone_into(&mut self.place.party);
         self
     }
 
