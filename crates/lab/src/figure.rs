@@ -7,36 +7,24 @@ use std::ops::Range;
 
 use advisor::statistics::Summary;
 use plotters::coord::Shift;
+use plotters::data::float::FloatPrettyPrinter;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// A figure.
-#[derive(Debug, Clone, PartialEq)]
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
-    /// File name without extension.
+    /// File name without extension. An experiment gives its own to a figure without one.
     pub name: String,
     /// Title.
     pub title: String,
-    /// The title of the x axis, with its unit.
-    pub x_label: String,
-    /// The title of the y axis, with its unit.
-    pub y_label: String,
-    /// Bars or lines.
-    pub plot: Plot,
+    /// The titles of the x axis and the y axis, with their units.
+    labels: [&'static str; 2],
+    /// The names of groups of bars; a point's x is its group's index. Without groups there are lines over a numeric axis.
+    groups: Option<Vec<String>>,
     /// The compared series.
-    pub series: Vec<Series>,
-}
-
-/// How the points are drawn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plot {
-    /// Bars in named groups; a point's x is its group's index.
-    Bars {
-        /// The groups' names.
-        groups: Vec<String>,
-    },
-    /// Lines over a numeric axis.
-    Lines,
+    series: Vec<Series>,
 }
 
 /// One of the things compared.
@@ -62,6 +50,20 @@ impl Series {
         let bars = (0..).zip(means);
         Self::new(label, bars.map(|(x, mean)| Point::mean(f64::from(x), &mean)))
     }
+
+    /// A series for each label over the same x: at each x there are means, of which it shows the one in the label's place.
+    pub fn over<L: Into<String>>(
+        x: impl IntoIterator<Item = u32>,
+        labels: impl IntoIterator<Item = L>,
+        means: &[Vec<Summary>],
+    ) -> Vec<Self> {
+        let x: Vec<u32> = x.into_iter().take(means.len()).collect();
+        let series = |(at, label)| {
+            let points = x.iter().zip(means);
+            Self::new(label, points.map(|(x, of)| Point::mean(f64::from(*x), &of[at])))
+        };
+        labels.into_iter().enumerate().map(series).collect()
+    }
 }
 
 /// A value with its error bar.
@@ -83,11 +85,9 @@ impl Point {
 
     /// A mean with its interval.
     pub fn mean(x: f64, mean: &Summary) -> Self {
-        let error = mean.confidence;
         Self {
-            x,
-            y: mean.mean,
-            error,
+            error: mean.confidence,
+            ..Self::new(x, mean.mean)
         }
     }
 }
@@ -117,45 +117,49 @@ const PALETTE: [RGBColor; 7] = [
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Figure {
-    /// Bars in named groups. The labels are those of the axes.
-    pub fn bars(
-        name: impl Into<String>,
-        title: impl Into<String>,
-        labels: [&str; 2],
-        groups: impl Into<Vec<String>>,
-        series: impl Into<Vec<Series>>,
-    ) -> Self {
-        let groups = groups.into();
+    /// A figure of nothing yet, under a title.
+    pub fn new(title: impl Into<String>) -> Self {
         Self {
-            plot: Plot::Bars { groups },
-            ..Self::lines(name, title, labels, series)
+            title: title.into(),
+            ..Self::default()
         }
     }
 
-    /// Lines over a numeric axis.
-    pub fn lines(
-        name: impl Into<String>,
-        title: impl Into<String>,
-        labels: [&str; 2],
-        series: impl Into<Vec<Series>>,
-    ) -> Self {
-        let [x_label, y_label] = labels.map(str::to_owned);
-        Self {
-            name: name.into(),
-            title: title.into(),
-            x_label,
-            y_label,
-            plot: Plot::Lines,
-            series: series.into(),
-        }
+    /// With a file name of its own.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// With the title of the x axis.
+    pub fn x(mut self, label: &'static str) -> Self {
+        self.labels[0] = label;
+        self
+    }
+
+    /// With the title of the y axis.
+    pub fn y(mut self, label: &'static str) -> Self {
+        self.labels[1] = label;
+        self
+    }
+
+    /// With lines over a numeric axis.
+    pub fn lines(mut self, series: impl Into<Vec<Series>>) -> Self {
+        self.series = series.into();
+        self
+    }
+
+    /// With bars in named groups.
+    pub fn bars(mut self, groups: impl Into<Vec<String>>, series: impl Into<Vec<Series>>) -> Self {
+        self.groups = Some(groups.into());
+        self.lines(series)
     }
 
     /// As an SVG document.
     pub fn svg(&self) -> String {
         let mut text = String::new();
-        self.draw(&mut text)
-            // A string takes everything, and no font is looked for.
-            .expect("a figure can be drawn into a string");
+        // A string takes everything, and no font is looked for.
+        self.draw(&mut text).expect("a figure can be drawn into a string");
         text
     }
 
@@ -177,29 +181,19 @@ impl Figure {
             style.pos(Pos::new(at, VPos::Center))
         };
         let middle = SIZE.0.cast_signed() / 2;
-        area.draw(&Text::new(
-            self.title.as_str(),
-            (middle, 16),
-            font(TITLE, HPos::Center),
-        ))?;
+        let title = font(TITLE, HPos::Center);
+        area.draw(&Text::new(self.title.as_str(), (middle, 16), title))?;
         let width = |series: &Series| 34 + 7 * i32::try_from(series.label.chars().count()).unwrap_or(0);
         let total = |series: &[Series]| series.iter().map(width).sum::<i32>();
-        let rows = if total(&self.series) > 2 * middle - 40 {
-            2
-        } else {
-            1
-        };
+        let rows = 1 + usize::from(total(&self.series) > 2 * middle - 40);
         let per_row = self.series.len().div_ceil(rows).max(1);
         let mut colours = PALETTE.iter().cycle();
         for (series, y) in self.series.chunks(per_row).zip([38, 56]) {
             let mut x = middle - total(series) / 2;
             for (series, colour) in series.iter().zip(&mut colours) {
                 area.draw(&Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.filled()))?;
-                area.draw(&Text::new(
-                    series.label.as_str(),
-                    (x + 20, y),
-                    font(TEXT, HPos::Left),
-                ))?;
+                let label = font(TEXT, HPos::Left);
+                area.draw(&Text::new(series.label.as_str(), (x + 20, y), label))?;
                 x += width(series);
             }
         }
@@ -210,22 +204,22 @@ impl Figure {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let heights = points().flat_map(|p| [p.y - p.error, p.y + p.error]);
         let y = extent(heights.chain([0.0]), 0.05);
-        let (x, marks) = match &self.plot {
+        let (x, marks) = match &self.groups {
             // A mark a group.
-            Plot::Bars { groups } => (-0.5..groups.len().max(1) as f64 - 0.5, groups.len()),
-            Plot::Lines => (extent(points().map(|p| p.x), 0.02), NUMBERS),
+            Some(groups) => (-0.5..groups.len().max(1) as f64 - 0.5, groups.len()),
+            None => (extent(points().map(|p| p.x), 0.02), NUMBERS),
         };
-        let name = |x: &f64| match &self.plot {
-            Plot::Bars { groups } => {
+        let printer = FloatPrettyPrinter {
+            allow_scientific: false,
+            min_decimal: 0,
+            max_decimal: 5,
+        };
+        let name = |x: &f64| match &self.groups {
+            Some(groups) => {
                 let named = (groups.iter().zip(0..)).find(|(_, at)| (f64::from(*at) - x).abs() < 0.1);
                 named.map(|(name, _)| name.clone()).unwrap_or_default()
             }
-            Plot::Lines => plotters::data::float::FloatPrettyPrinter {
-                allow_scientific: false,
-                min_decimal: 0,
-                max_decimal: 5,
-            }
-            .print(*x),
+            None => printer.print(*x),
         };
         let mut chart = ChartBuilder::on(area)
             .margin_right(20)
@@ -243,44 +237,37 @@ impl Figure {
             .x_labels(marks)
             .y_labels(NUMBERS)
             .x_label_formatter(&name)
-            .x_desc(self.x_label.as_str())
-            .y_desc(self.y_label.as_str())
+            .x_desc(self.labels[0])
+            .y_desc(self.labels[1])
             .draw()?;
-        let all = self.series.len() as f64;
+        let width = 0.8 / self.series.len() as f64;
         for (index, series) in self.series.iter().enumerate() {
             let colour = PALETTE[index % PALETTE.len()];
-            let spread = |p: &Point, x, ink: RGBColor| {
-                (p.error > 0.0)
-                    .then(|| ErrorBar::new_vertical(x, p.y - p.error, p.y, p.y + p.error, ink.filled(), 6))
-            };
-            match &self.plot {
-                Plot::Bars { .. } => {
-                    let width = 0.8 / all;
-                    let middle = |p: &Point| p.x - 0.4 + width * (index as f64 + 0.5);
-                    let bar = |p: &Point| {
-                        let side = 0.45 * width;
-                        Rectangle::new(
-                            [(middle(p) - side, 0.0), (middle(p) + side, p.y)],
-                            colour.filled(),
-                        )
-                    };
-                    chart.draw_series(series.points.iter().map(bar))?;
-                    chart.draw_series(series.points.iter().filter_map(|p| spread(p, middle(p), INK)))?;
+            let points = series.points.iter();
+            // Where the bars of the series stand in their groups.
+            let shift = self.groups.as_ref().map(|_| width * (index as f64 + 0.5));
+            let middle = |p: &Point| shift.map_or(p.x, |shift| p.x - 0.4 + shift);
+            if shift.is_some() {
+                let side = 0.45 * width;
+                let corners = |p: &Point| [(middle(p) - side, 0.0), (middle(p) + side, p.y)];
+                let bar = |p: &Point| Rectangle::new(corners(p), colour.filled());
+                chart.draw_series(points.clone().map(bar))?;
+            } else {
+                let line = points.clone().map(|p| (p.x, p.y));
+                let stroke = colour.stroke_width(2);
+                // Told apart without colour too.
+                if index % 2 == 1 {
+                    chart.draw_series(DashedLineSeries::new(line, 6, 4, stroke))?;
+                } else {
+                    chart.draw_series(LineSeries::new(line, stroke))?;
                 }
-                Plot::Lines => {
-                    let line = series.points.iter().map(|p| (p.x, p.y));
-                    let stroke = colour.stroke_width(2);
-                    // Told apart without colour too.
-                    if index % 2 == 1 {
-                        chart.draw_series(DashedLineSeries::new(line, 6, 4, stroke))?;
-                    } else {
-                        chart.draw_series(LineSeries::new(line, stroke))?;
-                    }
-                    let dot = |p: &Point| Circle::new((p.x, p.y), 3, colour.filled());
-                    chart.draw_series(series.points.iter().map(dot))?;
-                    chart.draw_series(series.points.iter().filter_map(|p| spread(p, p.x, colour)))?;
-                }
+                let dot = |p: &Point| Circle::new((p.x, p.y), 3, colour.filled());
+                chart.draw_series(points.clone().map(dot))?;
             }
+            let ink = if shift.is_some() { INK } else { colour };
+            chart.draw_series(points.filter(|p| p.error > 0.0).map(|p| {
+                ErrorBar::new_vertical(middle(p), p.y - p.error, p.y, p.y + p.error, ink.filled(), 6)
+            }))?;
         }
         chart.draw_series([PathElement::new([(x.start, 0.0), (x.end, 0.0)], INK)])?;
         Ok(())
@@ -304,38 +291,29 @@ fn extent(values: impl Iterator<Item = f64>, border: f64) -> Range<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Figure, Plot, Point, Series};
+    use super::{Figure, Point, Series};
 
-    fn figure(plot: Plot) -> Figure {
-        let series = |label: &str, scale: f64| Series {
-            label: label.to_owned(),
-            points: (0..3)
-                .map(|x| Point {
-                    x: f64::from(x),
-                    y: scale * f64::from(x + 1),
-                    error: 0.5,
-                })
-                .collect(),
+    fn figure() -> Figure {
+        let series = |label: &str, scale: f64| {
+            let point = |x: i32| Point {
+                error: 0.5,
+                ..Point::new(f64::from(x), scale * f64::from(x + 1))
+            };
+            Series::new(label, (0..3).map(point))
         };
-        Figure {
-            name: "made-up".to_owned(),
-            title: "Gain <by> order & load".to_owned(),
-            x_label: "load (%)".to_owned(),
-            y_label: "gain (points)".to_owned(),
-            plot,
-            series: vec![series("EDF", 2.0), series("BJF", -1.0)],
-        }
+        Figure::new("Gain <by> order & load")
+            .x("load (%)")
+            .y("gain (points)")
+            .lines([series("EDF", 2.0), series("BJF", -1.0)])
     }
 
     fn bars() -> Figure {
-        figure(Plot::Bars {
-            groups: vec!["×1".to_owned(), "×1.25".to_owned(), "×1.5".to_owned()],
-        })
+        figure().bars(["×1", "×1.25", "×1.5"].map(str::to_owned), figure().series)
     }
 
     #[test]
     fn an_svg_names_its_axes_series_and_groups_and_escapes_them() {
-        for figure in [bars(), figure(Plot::Lines)] {
+        for figure in [bars(), figure()] {
             let svg = figure.svg();
             for text in [
                 "load (%)",
@@ -371,8 +349,7 @@ mod tests {
 
     #[test]
     fn a_figure_without_points_is_still_a_figure() {
-        let mut empty = figure(Plot::Lines);
-        empty.series.clear();
+        let empty = figure().lines([]);
         assert!(empty.svg().trim_end().ends_with("</svg>"));
     }
 }

@@ -15,3 +15,12 @@ pub mod optimum;
 pub mod report;
 pub mod request_list;
 pub mod run;
+
+/// Seconds without their fraction.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "seconds of a few years, far below 2⁵³"
+)]
+fn whole(seconds: f64) -> scheduler::Seconds {
+    seconds as scheduler::Seconds
+}

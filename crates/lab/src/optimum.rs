@@ -53,8 +53,11 @@ pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
 /// steps.
 pub fn plan(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
     let members: Vec<usize> = (0..requests.len()).collect();
-    let starts = arrange(capacity, taken, requests, &members, &mut 0)?;
-    Some(starts.map(|starts| starts.into_iter().map(|(_, start)| start).collect()))
+    let found = arrange(capacity, taken, requests, &members, &mut 0)?;
+    Some(found.map(|mut starts| {
+        starts.sort_unstable();
+        starts.into_iter().map(|(_, start)| start).collect()
+    }))
 }
 
 /// The most node-seconds inside `span` that any plan on `capacity` nodes can use for these requests, even a plan that cuts them
@@ -65,12 +68,8 @@ pub fn bound(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
         let window = request.window();
         Interval::new(window.start.max(span.start), window.end.min(span.end))
     };
-    let mut times: Vec<Time> = requests
-        .iter()
-        .map(inside)
-        .filter(|i| !i.is_empty())
-        .flat_map(|i| [i.start, i.end])
-        .collect();
+    let windows = requests.iter().map(inside).filter(|window| !window.is_empty());
+    let mut times: Vec<Time> = windows.flat_map(|window| [window.start, window.end]).collect();
     times.sort_unstable();
     times.dedup();
     let (source, sink) = (0, 1);
@@ -94,7 +93,7 @@ pub fn bound(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
     network.maximum(source, sink)
 }
 
-fn area(request: &Request) -> Seconds {
+pub(crate) fn area(request: &Request) -> Seconds {
     i64::from(request.nodes) * request.duration
 }
 
@@ -151,11 +150,9 @@ impl Search<'_> {
     #[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
     fn with(&mut self, accepted: &Best, more: usize) -> Option<Option<Vec<(usize, Time)>>> {
         // The plan that there is may have room.
-        let slots: Vec<Slot> = accepted
-            .starts
-            .iter()
-            .map(|(at, start)| slot(&self.requests[*at], *start))
-            .collect();
+        let placed = accepted.starts.iter();
+        let slots = placed.map(|(at, start)| slot(&self.requests[*at], *start));
+        let slots: Vec<Slot> = slots.collect();
         if let Some(start) = first_fit(self.capacity, &slots, &self.requests[more], Time::MIN) {
             let mut starts = accepted.starts.clone();
             starts.push((more, start));
@@ -167,14 +164,14 @@ impl Search<'_> {
     }
 }
 
-fn slot(request: &Request, start: Time) -> Slot {
+pub(crate) fn slot(request: &Request, start: Time) -> Slot {
     Slot {
         interval: request.slot(start),
         nodes: request.nodes,
     }
 }
 
-/// Starts for the `members` of the requests, in their order, if there is a plan; `None` after too many steps.
+/// Starts for the `members` of the requests, in any order, if there is a plan; `None` after too many steps.
 #[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
 fn arrange(
     capacity: u32,
@@ -203,8 +200,7 @@ fn arrange(
     if !arrangement.search(&flexible, (Time::MIN, 0), steps)? {
         return Some(None);
     }
-    let start = |at: &usize| arrangement.starts.iter().find(|(of, _)| of == at).copied();
-    Some(Some(members.iter().filter_map(start).collect()))
+    Some(Some(arrangement.starts))
 }
 
 /// Requests placed so far, in order of their starts except for the rigid ones.
@@ -241,13 +237,10 @@ impl Arrangement<'_> {
         for &(at, start) in &fits {
             // A request that starts later than another could have completed leaves a hole for it: moved up, the plan is another
             // one.
-            let leaves_a_hole = fits
-                .iter()
-                .any(|(other, fit)| *other != at && *fit + self.requests[*other].duration <= start);
-            let too_late = rest
-                .iter()
-                .any(|other| latest_start(&self.requests[*other]) < start);
-            if (start, at) <= last || leaves_a_hole || too_late {
+            let ends_before =
+                |(other, fit): &(usize, Time)| *other != at && *fit + self.requests[*other].duration <= start;
+            let is_late = |other: &usize| latest_start(&self.requests[*other]) < start;
+            if (start, at) <= last || fits.iter().any(ends_before) || rest.iter().any(is_late) {
                 continue;
             }
             self.place(at, start);
@@ -263,7 +256,7 @@ impl Arrangement<'_> {
 }
 
 fn latest_start(request: &Request) -> Time {
-    Time(request.deadline.0 - request.duration)
+    request.deadline - request.duration
 }
 
 /// The first start in its window, not before `earliest`, at which a request fits beside the taken slots. O(n³) at worst.

@@ -13,6 +13,9 @@ use advisor::statistics::Summary;
 /// A number is reproduced that differs from the paper's by at most this part of it.
 const NEAR: f64 = 0.25;
 
+/// The paper's result in a claim that no paper makes.
+const NO_PAPER: &str = "–";
+
 /// The verdict on a claim of a paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -34,44 +37,6 @@ pub enum Verdict {
     Measured,
 }
 
-impl Verdict {
-    /// From how many parts of all hold.
-    pub fn of(holding: usize, parts: usize) -> Self {
-        if holding == parts {
-            Self::Reproduced
-        } else if holding == 0 {
-            Self::NotReproduced
-        } else {
-            Self::Partly
-        }
-    }
-
-    /// The same of a claim that no paper makes, so that there is nothing to reproduce.
-    pub fn of_own(holding: usize, parts: usize) -> Self {
-        match Self::of(holding, parts) {
-            Self::Reproduced => Self::Holds,
-            Self::NotReproduced => Self::DoesNotHold,
-            _ => Self::HoldsPartly,
-        }
-    }
-
-    /// The same of a claim that has a number: one that holds is reproduced only if the number seen lies within a quarter of the
-    /// paper's.
-    #[must_use]
-    pub fn of_number(self, seen: f64, paper: f64) -> Self {
-        let is_near = (seen - paper).abs() <= NEAR * paper.abs();
-        match self {
-            Self::Reproduced if !is_near => Self::Direction,
-            verdict => verdict,
-        }
-    }
-
-    /// Whether it holds.
-    pub fn holds(holds: bool) -> Self {
-        Self::of(usize::from(holds), 1)
-    }
-}
-
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -88,6 +53,7 @@ impl fmt::Display for Verdict {
 }
 
 /// A claim and our result.
+#[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Its subject.
@@ -103,29 +69,65 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A claim of a paper beside our result.
-    pub fn new(
-        what: impl Into<String>,
-        paper: impl Into<String>,
-        seen: impl Into<String>,
-        verdict: Verdict,
-    ) -> Self {
+    /// A claim of our own that is no more than measured, until a paper or a verdict is named.
+    pub fn new(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
-            paper: paper.into(),
-            seen: seen.into(),
-            verdict,
+            paper: NO_PAPER.to_owned(),
+            seen: String::new(),
+            verdict: Verdict::Measured,
             why: String::new(),
         }
     }
 
-    /// One that no paper has: a measurement, or a claim of our own.
-    pub fn own(what: impl Into<String>, seen: impl Into<String>, verdict: Verdict) -> Self {
-        Self::new(what, "–", seen, verdict)
+    /// With the result of the paper that makes the claim.
+    pub fn paper(mut self, result: impl Into<String>) -> Self {
+        self.paper = result.into();
+        self
+    }
+
+    /// With our result.
+    pub fn seen(mut self, result: impl Into<String>) -> Self {
+        self.seen = result.into();
+        self
+    }
+
+    /// Judged by how many parts of all hold. A claim that no paper makes is not reproduced but holds.
+    pub fn counted(mut self, holding: usize, parts: usize) -> Self {
+        let [all, none, some] = if self.paper == NO_PAPER {
+            [Verdict::Holds, Verdict::DoesNotHold, Verdict::HoldsPartly]
+        } else {
+            [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Partly]
+        };
+        self.verdict = match holding {
+            holding if holding == parts => all,
+            0 => none,
+            _ => some,
+        };
+        self
+    }
+
+    /// Judged by how many cases of all it holds in, which is our result.
+    pub fn cases(self, (holding, all): (usize, usize)) -> Self {
+        let seen = format!("in {holding} of {all} cases");
+        self.seen(seen).counted(holding, all)
+    }
+
+    /// Judged by whether it holds.
+    pub fn holds(self, holds: bool) -> Self {
+        self.counted(usize::from(holds), 1)
+    }
+
+    /// Judged by its number too: a claim that holds is reproduced only if the number seen lies within a quarter of the paper's.
+    pub fn near(mut self, seen: f64, paper: f64) -> Self {
+        let is_near = (seen - paper).abs() <= NEAR * paper.abs();
+        if self.verdict == Verdict::Reproduced && !is_near {
+            self.verdict = Verdict::Direction;
+        }
+        self
     }
 
     /// With the reason for the verdict.
-    #[must_use]
     pub fn because(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();
         self
@@ -133,7 +135,8 @@ impl Finding {
 }
 
 /// The results of an experiment.
-#[derive(Debug, Clone, PartialEq)]
+#[must_use]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// Its name, such as `000-fig2`.
     pub name: &'static str,
@@ -151,20 +154,31 @@ pub struct Report {
 
 impl Report {
     /// Without its name, which it gets from its experiment.
-    pub fn new(
-        title: &'static str,
-        about: impl Into<String>,
-        findings: Vec<Finding>,
+    pub fn new(title: &'static str) -> Self {
+        Self {
+            title,
+            ..Self::default()
+        }
+    }
+
+    /// With its method.
+    pub fn about(mut self, about: impl Into<String>) -> Self {
+        self.about = about.into();
+        self
+    }
+
+    /// With its results.
+    pub fn with(
+        self,
+        findings: impl Into<Vec<Finding>>,
         table: Table,
-        figures: Vec<Figure>,
+        figures: impl Into<Vec<Figure>>,
     ) -> Self {
         Self {
-            name: "",
-            title,
-            about: about.into(),
-            findings,
+            findings: findings.into(),
             table,
-            figures,
+            figures: figures.into(),
+            ..self
         }
     }
 
@@ -175,52 +189,85 @@ impl Report {
             // Writing to a string does not fail.
             let _ = writeln!(text, "![{}]({}.svg)\n", figure.title, figure.name);
         }
-        text += "| claim | paper | seen here | verdict | why |\n| --- | --- | --- | --- | --- |\n";
-        for finding in &self.findings {
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | **{}** | {} |",
-                finding.what, finding.paper, finding.seen, finding.verdict, finding.why
-            );
-        }
-        format!("{text}\n{}\n", self.table.markdown())
+        let claim = |of: &Finding| {
+            let verdict = format!("**{}**", of.verdict);
+            vec![
+                of.what.clone(),
+                of.paper.clone(),
+                of.seen.clone(),
+                verdict,
+                of.why.clone(),
+            ]
+        };
+        let claims = table(
+            "claim | paper | seen here | verdict | why",
+            self.findings.iter().map(claim),
+        );
+        text + &claims.markdown() + "\n" + &self.table.markdown() + "\n"
     }
 }
 
 /// The whole page.
 pub fn page(preface: &str, reports: &[Report]) -> String {
-    let mut text = format!(
-        "# Evaluation\n\n{preface}\n## Verdicts\n\n| experiment | claim | verdict |\n| --- | --- | --- |\n"
-    );
-    for report in reports {
-        for finding in &report.findings {
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} |",
-                report.name, finding.what, finding.verdict
-            );
+    let verdict =
+        |report: &Report, of: &Finding| vec![report.name.to_owned(), of.what.clone(), of.verdict.to_string()];
+    let rows = (reports.iter()).flat_map(|report| report.findings.iter().map(move |of| verdict(report, of)));
+    let verdicts = table("experiment | claim | verdict", rows);
+    let sections: String = reports.iter().map(Report::markdown).collect();
+    format!(
+        "# Evaluation\n\n{preface}\n## Verdicts\n\n{}\n{sections}",
+        verdicts.markdown()
+    )
+}
+
+/// Rows under headings, which are written as in a Markdown table: `load | policy`.
+pub fn table(headings: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    Table {
+        rows: rows.into_iter().collect(),
+        ..Table::new(&headings.split(" | ").collect::<Vec<_>>())
+    }
+}
+
+/// A row for each cell of a grid, which begins with the names of both its sides.
+pub fn grid<C>(
+    outer: &[String],
+    inner: &[impl AsRef<str>],
+    cells: &[Vec<C>],
+    text: impl Fn(&C) -> Vec<String>,
+) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (outer, cells) in outer.iter().zip(cells) {
+        for (inner, cell) in inner.iter().zip(cells) {
+            rows.push([vec![outer.clone(), inner.as_ref().to_owned()], text(cell)].concat());
         }
     }
-    text += "\n";
-    for report in reports {
-        text += &report.markdown();
-    }
-    text
+    rows
 }
 
 /// Numbers for a table.
-pub fn cells<const N: usize>(numbers: [f64; N]) -> [String; N] {
-    numbers.map(|number| format!("{number:.2}"))
+pub fn cells<const N: usize>(numbers: [f64; N]) -> Vec<String> {
+    numbers.map(|number| format!("{number:.2}")).to_vec()
 }
 
 /// A mean, its interval and its deviation, for a table.
-pub fn spread(summary: &Summary) -> [String; 3] {
+pub fn spread(summary: &Summary) -> Vec<String> {
     cells([summary.mean, summary.confidence, summary.deviation])
 }
 
 /// A mean and its interval, for a table.
-pub fn mean(summary: &Summary) -> [String; 2] {
+pub fn mean(summary: &Summary) -> Vec<String> {
     cells([summary.mean, summary.confidence])
+}
+
+/// How many of these hold, and how many there are.
+pub fn holding(parts: impl IntoIterator<Item = bool>) -> (usize, usize) {
+    let count = |(holding, all), holds| (holding + usize::from(holds), all + 1);
+    parts.into_iter().fold((0, 0), count)
+}
+
+/// The mean of these, with its spread.
+pub fn over(values: impl IntoIterator<Item = f64>) -> Summary {
+    Summary::of(&values.into_iter().collect::<Vec<_>>())
 }
 
 /// Results side by side, in a claim.
@@ -235,30 +282,35 @@ pub fn load_name(load: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict;
+    use super::{Finding, Verdict};
 
     #[test]
     fn a_verdict_counts_the_parts_that_hold() {
-        assert_eq!(Verdict::of(9, 9), Verdict::Reproduced);
-        assert_eq!(Verdict::of(8, 9), Verdict::Partly);
-        assert_eq!(Verdict::of(0, 9), Verdict::NotReproduced);
-        let own = [9, 8, 0].map(|holding| Verdict::of_own(holding, 9).to_string());
+        let own = [9, 8, 0].map(|holding| Finding::new("").counted(holding, 9).verdict.to_string());
         assert_eq!(own, ["holds", "holds in part", "does not hold"]);
+        let of_paper = [9, 8, 0].map(|holding| Finding::new("").paper("").counted(holding, 9).verdict);
+        assert_eq!(
+            of_paper,
+            [Verdict::Reproduced, Verdict::Partly, Verdict::NotReproduced]
+        );
     }
 
     #[test]
     fn a_claim_with_a_number_is_reproduced_near_that_number_only() {
-        for (seen, paper, verdict) in [
+        let verdict = |holding, seen, paper| {
+            let claim = Finding::new("").paper("").counted(holding, 2);
+            claim.near(seen, paper).verdict
+        };
+        for (seen, paper, expected) in [
             (15.0, 20.0, Verdict::Reproduced),
             (25.0, 20.0, Verdict::Reproduced),
             (14.9, 20.0, Verdict::Direction),
             (25.1, 20.0, Verdict::Direction),
             (f64::NAN, 20.0, Verdict::Direction),
         ] {
-            assert_eq!(Verdict::Reproduced.of_number(seen, paper), verdict, "{seen}");
+            assert_eq!(verdict(2, seen, paper), expected, "{seen}");
         }
-        for other in [Verdict::Partly, Verdict::NotReproduced] {
-            assert_eq!(other.of_number(20.0, 20.0), other);
-        }
+        let others = [1, 0].map(|holding| verdict(holding, 20.0, 20.0));
+        assert_eq!(others, [Verdict::Partly, Verdict::NotReproduced]);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::experiment::{Experiment, Setup};
 use crate::report::{Report, page};
 use advisor::fault::Fault;
-use advisor::workload::Filter;
+use advisor::workload::{Filter, Workload};
 
 /// Runs experiments one after the other, each on all threads, and writes their files into `folder`. `starts` gets the name of
 /// each before it runs.
@@ -31,40 +31,27 @@ pub fn run(
         starts(experiment.name);
         let start = Instant::now();
         let report = experiment.run(setup);
+        let (name, seconds, threads) = (report.name, start.elapsed().as_secs_f64(), setup.workers.threads);
         // Writing to strings does not fail.
-        let _ = writeln!(
-            times,
-            "{},{:.3},{}",
-            experiment.name,
-            start.elapsed().as_secs_f64(),
-            setup.workers.threads
-        );
+        let _ = writeln!(times, "{name},{seconds:.3},{threads}");
         for (what, nanoseconds) in setup.take_times() {
-            let _ = writeln!(decisions, "{},{what},{nanoseconds:.0}", experiment.name);
+            let _ = writeln!(decisions, "{name},{what},{nanoseconds:.0}");
         }
-        write(
-            folder,
-            &format!("{}.csv", report.name),
-            report.table.csv().as_bytes(),
-        )?;
+        write(folder, &format!("{name}.csv"), &report.table.csv())?;
         for figure in &report.figures {
-            write(folder, &format!("{}.svg", figure.name), figure.svg().as_bytes())?;
+            write(folder, &format!("{}.svg", figure.name), &figure.svg())?;
         }
         reports.push(report);
     }
-    write(
-        folder,
-        "report.md",
-        page(&preface(setup, filter), &reports).as_bytes(),
-    )?;
-    write(folder, "times.csv", times.as_bytes())?;
-    write(folder, "times-per-decision.csv", decisions.as_bytes())?;
+    write(folder, "report.md", &page(&preface(setup, filter), &reports))?;
+    write(folder, "times.csv", &times)?;
+    write(folder, "times-per-decision.csv", &decisions)?;
     Ok(reports)
 }
 
-fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+fn write(folder: &Path, name: &str, text: &str) -> Result<(), Fault> {
     let path = folder.join(name);
-    fs::write(&path, bytes).map_err(|why| Fault::of(&path, why))
+    fs::write(&path, text).map_err(|why| Fault::of(&path, why))
 }
 
 /// The experiments that were run, their data, and the people to thank.
@@ -76,21 +63,22 @@ fn preface(setup: &Setup, filter: Filter) -> String {
             "jobs of an hour or more on two nodes or more: the filter that comes nearest to the papers' counts, a conjecture"
         }
     };
+    let Workload {
+        name,
+        capacity,
+        notice,
+        ..
+    } = setup.workload;
+    let (filter, windows, seed) = (filter.name(), setup.windows.len(), setup.seed);
     let mut text = format!(
-        "Workload: {} ({} nodes). Filter {}: {which}. {} windows of 15 days with {jobs} jobs. Seed {}.\n\n\
+        "Workload: {name} ({capacity} nodes). Filter {filter}: {which}. {windows} windows of 15 days with {jobs} jobs. Seed {seed}.\n\n\
          Means over windows with 95 % confidence intervals; differences are of the same windows with the same draws. \
-         Trimmed means leave out the best and worst windows, 4 of 48 each. Times are in `times.csv`.\n",
-        setup.workload.name,
-        setup.workload.capacity,
-        filter.name(),
-        setup.windows.len(),
-        setup.seed
+         Trimmed means leave out the best and worst windows, 4 of 48 each. Times are in `times.csv`.\n"
     );
-    if !setup.workload.notice.is_empty() {
+    if !notice.is_empty() {
         text += "\nThe workload's own notice:\n\n";
-        for line in &setup.workload.notice {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "> {line}");
+        for line in notice {
+            text += &format!("> {line}\n");
         }
     }
     text

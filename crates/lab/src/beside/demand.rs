@@ -3,6 +3,7 @@
 use scheduler::Seconds;
 
 use super::{BatchJob, Promise};
+use crate::whole;
 use advisor::random::Random;
 
 /// The shortest run of a job that can give a promise its size and length.
@@ -55,10 +56,10 @@ impl Demand {
         (from, to): (Seconds, Seconds),
     ) -> Vec<Promise> {
         let largest = nodes / LARGEST_PART;
-        let models: Vec<&BatchJob> = jobs
+        let models = jobs
             .iter()
-            .filter(|job| job.run >= RUN_SECONDS_MIN && job.nodes <= largest)
-            .collect();
+            .filter(|job| job.run >= RUN_SECONDS_MIN && job.nodes <= largest);
+        let models: Vec<&BatchJob> = models.collect();
         let longest = models.iter().map(|job| job.run).max().unwrap_or(0);
         let seconds = usize::try_from(to - from + longest.max(whole(MINUTES.1)) + 1).unwrap_or(0);
         let mut promised: Vec<u32> = vec![0; seconds];
@@ -84,18 +85,14 @@ impl Demand {
             }
             misses = 0;
             drawn += duration * i64::from(model.nodes);
+            let nodes = model.nodes;
             promises.push(Promise {
                 start,
                 duration,
-                nodes: model.nodes,
+                nodes,
             });
         }
         promises.sort_by_key(|promise| promise.start);
         promises
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "seconds of a log, far below 2⁵³")]
-fn whole(seconds: f64) -> Seconds {
-    seconds as Seconds
 }

@@ -1,7 +1,7 @@
 //! The cluster from event to event.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use scheduler::Seconds;
 
@@ -17,54 +17,45 @@ enum Event {
     Submit(usize),
 }
 
-/// A reservation on a node.
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    start: Seconds,
-    end: Seconds,
-    promise: usize,
-}
-
 #[derive(Debug, Clone, Default)]
 struct Node {
     /// When the limit of the running job ends.
     busy: Option<Seconds>,
-    /// By their begins; none is over.
-    slots: Vec<Slot>,
+    /// The ends of its slots by their begins; none is over.
+    slots: BTreeMap<Seconds, Seconds>,
 }
 
 impl Node {
     /// Whether it neither runs a job nor is in a slot.
     fn is_idle(&self, now: Seconds) -> bool {
-        self.busy.is_none() && self.slots.first().is_none_or(|slot| slot.start > now)
+        self.busy.is_none() && self.next() > now
     }
 
     /// When its next slot begins.
     fn next(&self) -> Seconds {
-        self.slots.first().map_or(Seconds::MAX, |slot| slot.start)
+        self.slots.keys().next().copied().unwrap_or(Seconds::MAX)
     }
 
     /// From when on it is free before a slot, if it is free in all of the slot.
     fn free_before(&self, now: Seconds, promise: &Promise) -> Option<Seconds> {
-        let at = self.slots.partition_point(|slot| slot.start < promise.start);
-        let before = at
-            .checked_sub(1)
-            .map_or(now, |before| self.slots[before].end.max(now));
-        let free = before.max(self.busy.unwrap_or(now));
-        let after = self.slots.get(at).map_or(Seconds::MAX, |slot| slot.start);
-        (free <= promise.start && promise.end() <= after).then_some(free)
+        let before = self.slots.range(..promise.start).next_back();
+        let after = self.slots.range(promise.start..).next();
+        let free = [before.map(|(_, end)| *end), self.busy, Some(now)];
+        let free = free.into_iter().flatten().max()?;
+        let is_free = free <= promise.start && after.is_none_or(|(start, _)| promise.end() <= *start);
+        is_free.then_some(free)
     }
 
     /// The first and the last begin of a job of this limit in each time in which nothing is known to be on the node.
     fn begins(&self, now: Seconds, limit: Seconds) -> impl Iterator<Item = (Seconds, Seconds)> {
         let mut free = self.busy.unwrap_or(now);
-        let ends = self.slots.iter().map(|slot| (slot.start, slot.end));
-        ends.chain([(Seconds::MAX, Seconds::MAX)])
-            .filter_map(move |(start, end)| {
-                let first = free;
-                free = free.max(end);
-                (start - first >= limit).then_some((first, start - limit))
-            })
+        let slots = self.slots.iter().map(|(start, end)| (*start, *end));
+        let slots = slots.chain([(Seconds::MAX, Seconds::MAX)]);
+        slots.filter_map(move |(start, end)| {
+            let first = free;
+            free = free.max(end);
+            (start - first >= limit).then_some((first, start - limit))
+        })
     }
 }
 
@@ -84,6 +75,8 @@ struct State<'a> {
     promises: &'a [Promise],
     /// Nodes that batch jobs may use; the others are dedicated.
     shared: usize,
+    /// The first node that may be reserved.
+    reserved_from: usize,
     now: Seconds,
     nodes: Vec<Node>,
     events: BinaryHeap<Reverse<(Seconds, Event)>>,
@@ -98,15 +91,16 @@ struct State<'a> {
 /// reservations that leave room for it.
 pub fn run(cluster: &Cluster, jobs: &[BatchJob], promises: &[Promise]) -> Outcome {
     let nodes = cluster.nodes as usize;
-    let shared = match cluster.choice {
-        Choice::Dedicated(dedicated) => nodes.saturating_sub(dedicated as usize),
-        Choice::Lowest | Choice::BestFit => nodes,
+    let [shared, reserved_from] = match cluster.choice {
+        Choice::Dedicated(dedicated) => [nodes.saturating_sub(dedicated as usize); 2],
+        Choice::Lowest | Choice::BestFit => [nodes, 0],
     };
     let mut state = State {
         cluster,
         jobs,
         promises,
         shared,
+        reserved_from,
         now: Seconds::MIN,
         nodes: vec![Node::default(); nodes],
         events: BinaryHeap::new(),
@@ -210,9 +204,10 @@ impl State<'_> {
     /// Takes the reservations of a promise away.
     fn release(&mut self, promise: usize) {
         for node in &self.outcome.promises[promise].nodes {
+            // The slots of a node do not meet, so that their begins differ.
             self.nodes[*node as usize]
                 .slots
-                .retain(|slot| slot.promise != promise);
+                .remove(&self.promises[promise].start);
         }
     }
 
@@ -220,46 +215,24 @@ impl State<'_> {
     fn reserve(&mut self, index: usize) {
         let promise = &self.promises[index];
         let kept = &mut self.outcome.promises[index];
-        let first = match self.cluster.choice {
-            Choice::Dedicated(_) => self.shared,
-            Choice::Lowest | Choice::BestFit => 0,
-        };
         let lacking = (promise.nodes as usize).saturating_sub(kept.nodes.len());
-        if lacking == 0 {
-            return;
-        }
-        let mut found: Vec<(Seconds, u32)> = (0..)
-            .zip(&self.nodes)
-            .skip(first)
-            .filter_map(|(number, node)| {
-                let idle = promise.start - node.free_before(self.now, promise)?;
-                Some((
-                    if self.cluster.choice == Choice::BestFit {
-                        idle
-                    } else {
-                        0
-                    },
-                    number,
-                ))
-            })
-            .collect();
+        let free = |(number, node): (u32, &Node)| {
+            let idle = promise.start - node.free_before(self.now, promise)?;
+            let is_best_fit = self.cluster.choice == Choice::BestFit;
+            Some((if is_best_fit { idle } else { 0 }, number))
+        };
+        let nodes = (0..).zip(&self.nodes).skip(self.reserved_from);
+        let mut found: Vec<(Seconds, u32)> = nodes.filter_map(free).collect();
         found.sort_unstable();
         found.truncate(lacking);
-        for (_, number) in &found {
-            let slots = &mut self.nodes[*number as usize].slots;
-            let at = slots.partition_point(|slot| slot.start < promise.start);
-            slots.insert(
-                at,
-                Slot {
-                    start: promise.start,
-                    end: promise.end(),
-                    promise: index,
-                },
-            );
-            kept.nodes.push(*number);
-        }
         if found.len() < lacking {
             self.short.push(index);
+        }
+        for (_, number) in found {
+            self.nodes[number as usize]
+                .slots
+                .insert(promise.start, promise.end());
+            kept.nodes.push(number);
         }
     }
 
@@ -300,23 +273,23 @@ impl State<'_> {
 
     /// When the next slots of the idle nodes begin, in order.
     fn idle_before(&self) -> Vec<Seconds> {
-        let nodes = self.nodes[..self.shared].iter();
-        let mut idle: Vec<Seconds> = nodes
-            .filter(|node| node.is_idle(self.now))
-            .map(Node::next)
-            .collect();
-        idle.sort_unstable();
-        idle
+        let mut before: Vec<Seconds> = self.idle().map(|(_, next)| next).collect();
+        before.sort_unstable();
+        before
+    }
+
+    /// The nodes that batch jobs could have now, and when their next slots begin.
+    fn idle(&self) -> impl Iterator<Item = (usize, Seconds)> {
+        let nodes = self.nodes[..self.shared].iter().enumerate();
+        let idle = nodes.filter(|(_, node)| node.is_idle(self.now));
+        idle.map(|(index, node)| (index, node.next()))
     }
 
     /// The nodes that a job could have now without reaching into a slot.
     fn fitting(&self, job: usize) -> Vec<usize> {
         let end = self.now + self.jobs[job].limit;
-        let nodes = self.nodes[..self.shared].iter().enumerate();
-        nodes
-            .filter(|(_, node)| node.is_idle(self.now) && node.next() >= end)
-            .map(|(index, _)| index)
-            .collect()
+        let fitting = self.idle().filter(|(_, next)| *next >= end);
+        fitting.map(|(index, _)| index).collect()
     }
 
     /// Where the first job, which cannot begin now, will begin by the known limits.
@@ -361,9 +334,8 @@ impl State<'_> {
         {
             let (theirs, others): (Vec<usize>, Vec<usize>) =
                 fitting.into_iter().partition(|node| head.free[*node]);
-            let spare = head.spare.min(theirs.len());
             let from_theirs = (nodes as usize).saturating_sub(others.len());
-            if from_theirs > spare {
+            if from_theirs > head.spare.min(theirs.len()) {
                 return false;
             }
             head.spare -= from_theirs;

@@ -9,7 +9,7 @@ use scheduler::{Fraction, Order};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::report::{Finding, Report, Verdict};
+use crate::report::{Finding, Report};
 
 const USERS: Users = Users {
     load_percent: 125,
@@ -17,78 +17,53 @@ const USERS: Users = Users {
 };
 
 pub(super) fn advise(setup: &Setup) -> Report {
-    let policies = compared();
-    let prices = Prices::published();
-    let capacity = setup.workload.capacity;
     let scores = score(
-        capacity,
+        setup.workload.capacity,
         setup.windows,
         setup.seed,
         &setup.workers,
         USERS,
-        &prices,
-        &policies,
+        &Prices::published(),
+        &compared(),
     );
     let advice: Vec<Advice> = Goal::ALL
         .into_iter()
         .filter_map(|goal| Advice::of(&scores, goal))
         .collect();
-    let findings = advice
-        .iter()
-        .map(|advice| {
-            let best = &scores[advice.best];
-            Finding::own(
-                format!("the policy to {} most", advice.goal.name()),
-                format!(
-                    "{}: {}; {} of {} others cannot be told from it",
-                    Named(&best.policy),
-                    best.summary(advice.goal),
-                    advice.as_good().count(),
-                    scores.len() - 1
-                ),
-                Verdict::Measured,
-            )
-        })
-        .collect();
-    Report::new(
-        "Which policy earns, uses or serves most",
-        format!(
+    let finding = |advice: &Advice| {
+        let best = &scores[advice.best];
+        let (policy, seen) = (Named(&best.policy), best.summary(advice.goal));
+        let (as_good, others) = (advice.as_good().count(), scores.len() - 1);
+        let seen = format!("{policy}: {seen}; {as_good} of {others} others cannot be told from it");
+        Finding::new(format!("the policy to {} most", advice.goal.name())).seen(seen)
+    };
+    let findings: Vec<Finding> = advice.iter().map(finding).collect();
+    Report::new("Which policy earns, uses or serves most")
+        .about(format!(
             "Load ×1.25, half of the requests flexible by φ 100 %, half of those refused take the nearest alternative. Prices of \
              paper 002: one for a node and an hour, 60 % off at the deadline, every fifth request pays threefold. To earn is \
              measured in that currency a window, to use in percent of the node-seconds, to serve in percent of the requests. All \
              policies are compared with the best by paired t-tests over the windows, corrected for the number of all pairs (Holm); what is \
              less probable than {SIGNIFICANCE} by chance is told apart. `bespeak advise` does the same with a price list and a \
              trace of one's own."
-        ),
-        findings,
-        table(&scores, &advice),
-        vec![figure(&scores)],
-    )
+        ))
+        .with(findings, table(&scores, &advice), [figure(&scores)])
 }
 
 /// The earnings of each policy that fixes nothing over those of first come, first served, without alternatives.
 fn figure(scores: &[Score]) -> Figure {
-    let find = |order: Order, threshold: Option<Fraction>| {
-        scores.iter().find(|score| {
+    let earned = |order: Order, threshold: Option<Fraction>| {
+        let found = scores.iter().find(|score| {
             let policy = score.policy;
             let phi = policy.alternatives.map(|alternatives| alternatives.phi_max);
             policy.order == order && policy.fixing.is_none() && phi == threshold
-        })
+        });
+        found.expect("all combinations are compared").values(Goal::Earn)
     };
-    let base = find(Order::Fifo, None);
-    let gain = |order, threshold| -> Summary {
-        let pair = find(order, threshold).zip(base);
-        pair.map_or(Summary::default(), |(score, base)| {
-            let scale = 100.0 / base.summary(Goal::Earn).mean.max(f64::MIN_POSITIVE);
-            let scaled = |of: &Score| {
-                of.values(Goal::Earn)
-                    .iter()
-                    .map(|v| v * scale)
-                    .collect::<Vec<_>>()
-            };
-            Summary::of_differences(&scaled(score), &scaled(base))
-        })
-    };
+    let base = earned(Order::Fifo, None);
+    let scale = 100.0 / Summary::of(base).mean.max(f64::MIN_POSITIVE);
+    let scaled = |earned: &[f64]| earned.iter().map(|value| value * scale).collect::<Vec<f64>>();
+    let gain = |order, threshold| Summary::of_differences(&scaled(earned(order, threshold)), &scaled(base));
     let group = |threshold: Option<Fraction>| {
         threshold.map_or("none".to_owned(), |phi| format!("{} %", phi.numerator))
     };
@@ -96,14 +71,8 @@ fn figure(scores: &[Score]) -> Figure {
         let gains = THRESHOLDS.map(|threshold| gain(order, threshold));
         Series::bars(order_name(order).to_uppercase(), gains)
     };
-    Figure::bars(
-        "advisor",
-        "Revenue by order and alternatives, nothing fixed, load ×1.25",
-        [
-            "how far alternatives may lie (φ)",
-            "revenue, gain over FIFO without alternatives (%)",
-        ],
-        THRESHOLDS.map(group),
-        ORDERS.map(series),
-    )
+    Figure::new("Revenue by order and alternatives, nothing fixed, load ×1.25")
+        .x("how far alternatives may lie (φ)")
+        .y("revenue, gain over FIFO without alternatives (%)")
+        .bars(THRESHOLDS.map(group), ORDERS.map(series))
 }

@@ -3,11 +3,10 @@
 use scheduler::Seconds;
 
 use super::setup::Setup;
-use crate::beside::{BatchJob, Choice, Cluster, Demand, Outcome, Promise, Scale, run};
+use crate::beside::{BatchJob, Choice, Cluster, Demand, Kept, Outcome, Promise, Scale, run};
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, Verdict, cells as numbers};
+use crate::report::{Finding, Report, cells as numbers, holding, over, table};
 use advisor::statistics::Summary;
-use advisor::table::Table;
 use advisor::workload::Workload;
 
 /// A month. The first month of a log begins at its time 0.
@@ -15,7 +14,7 @@ const MONTH_SECONDS: Seconds = 30 * 86_400;
 /// Jobs and promises of so long before the month fill the cluster.
 const WARM_UP_SECONDS: Seconds = 7 * 86_400;
 /// Sets of promises.
-const SEEDS: u64 = 5;
+const SEEDS: usize = 5;
 /// Shares of the node time that are promised, in percent.
 pub const SHARES: [u32; 4] = [5, 10, 20, 30];
 /// Leads: a quarter of an hour, one and four, and 18 hours with the two minutes that Bespeak adds to the longest limit.
@@ -42,14 +41,12 @@ impl Month {
     pub fn of(workload: &Workload, index: i64) -> Self {
         let start = index * MONTH_SECONDS;
         let times = [start - WARM_UP_SECONDS, start, start + MONTH_SECONDS];
-        let within = |submit| times[0] <= submit && submit < times[2];
+        let is_within = |job: &BatchJob| times[0] <= job.submit && job.submit < times[2];
+        let jobs = workload.jobs.iter().map(BatchJob::of);
         Self {
             index,
             nodes: workload.capacity,
-            jobs: (workload.jobs.iter())
-                .map(BatchJob::of)
-                .filter(|job| within(job.submit))
-                .collect(),
+            jobs: jobs.filter(is_within).collect(),
             times,
         }
     }
@@ -69,18 +66,16 @@ impl Month {
         let mut by_work: Vec<(i64, i64)> = submitted.into_iter().zip(0..).collect();
         by_work.sort_unstable();
         let of = |at: usize| Self::of(workload, by_work[at].1);
-        vec![
-            ("median", of(by_work.len() / 2)),
-            ("busiest", of(by_work.len() - 1)),
-        ]
+        let (median, busiest) = (of(by_work.len() / 2), of(by_work.len() - 1));
+        vec![("median", median), ("busiest", busiest)]
     }
 
     /// Node-seconds of the jobs that are submitted in the month, in percent of the month's.
     fn load_percent(&self) -> f64 {
-        let work: i64 = self
+        let works = self
             .measured_jobs()
-            .map(|(_, job)| job.run * i64::from(job.nodes))
-            .sum();
+            .map(|(_, job)| job.run * i64::from(job.nodes));
+        let work: i64 = works.sum();
         100.0 * work as f64 / (f64::from(self.nodes) * MONTH_SECONDS as f64)
     }
 
@@ -144,23 +139,21 @@ impl Cost {
             let slowdown = (wait + job.run) as f64 / job.run.max(SLOWDOWN_SECONDS_MIN) as f64;
             slowdowns.push(slowdown.max(1.0));
         }
-        let of_month: Vec<_> = (promises.iter().zip(&outcome.promises))
-            .filter(|(promise, _)| promise.start >= month.times[1])
-            .map(|(_, kept)| kept)
-            .collect();
-        let part = |count: usize, of: usize| 100.0 * count as f64 / of.max(1) as f64;
-        let late = of_month.iter().filter(|kept| kept.late).count();
-        let broken = of_month.iter().filter(|kept| kept.nodes.is_empty()).count();
+        let is_of_month = |(promise, _): &(&Promise, &Kept)| promise.start >= month.times[1];
+        let of_month = promises.iter().zip(&outcome.promises).filter(is_of_month);
+        let part = |(count, of): (usize, usize)| 100.0 * count as f64 / of.max(1) as f64;
+        let late = holding(of_month.clone().map(|(_, kept)| kept.late));
+        let broken = holding(of_month.map(|(_, kept)| kept.nodes.is_empty()));
         Self {
             idle_hours: hours(outcome.idle_waiting + outcome.idle_dedicated),
             reserved_idle_hours: hours(outcome.idle_reserved + outcome.idle_dedicated),
             batch_hours: hours(outcome.batch),
             held_hours: hours(outcome.held),
-            late_percent: part(late, of_month.len()),
-            broken_percent: part(broken, of_month.len()),
+            late_percent: part(late),
+            broken_percent: part(broken),
             wait_hours: Summary::of(&waits).mean,
             slowdown: Summary::of(&slowdowns).mean,
-            too_large_percent: part(too_large, too_large + waits.len()),
+            too_large_percent: part((too_large, too_large + waits.len())),
         }
     }
 
@@ -200,19 +193,16 @@ impl Way {
     /// Lead, or dash, and the choice of nodes.
     fn names(self) -> [String; 2] {
         match self {
-            Self::Reserved(lead, choice) => {
-                let lead = if lead < 3_600 {
-                    format!("{} min", lead / 60)
-                } else {
-                    format!("{} h", lead / 3_600)
-                };
-                let choice = if choice == Choice::BestFit {
-                    "best fit"
-                } else {
-                    "lowest"
-                };
-                [lead, choice.to_owned()]
-            }
+            Self::Reserved(lead, choice) => [
+                match lead {
+                    0..3_600 => format!("{} min", lead / 60),
+                    _ => format!("{} h", lead / 3_600),
+                },
+                match choice {
+                    Choice::BestFit => "best fit".to_owned(),
+                    _ => "lowest".to_owned(),
+                },
+            ],
             Self::Dedicated(percent) => ["–".to_owned(), format!("dedicated, {percent} %")],
         }
     }
@@ -231,17 +221,60 @@ impl Way {
 /// The parts of a comparison: a month, lengths of slots, a share and a way.
 struct Cell {
     month: usize,
+    /// The cost of the month without promises.
+    without: Cost,
     demand: Demand,
     way: Way,
     /// Seed by seed.
     costs: Vec<Cost>,
 }
 
+impl Cell {
+    /// Over the seeds.
+    fn mean(&self, of: impl Fn(&Cost) -> f64) -> Summary {
+        over(self.costs.iter().map(of))
+    }
+
+    fn idled(&self) -> Summary {
+        self.mean(|cost| cost.idled(&self.without))
+    }
+
+    /// A row of the table.
+    fn row(&self, months: &[(&str, Month)]) -> Vec<String> {
+        let broken = self.mean(|cost| cost.broken_percent);
+        let mean = |of: fn(&Cost) -> f64| self.mean(of).mean;
+        let [lead, nodes] = self.way.names();
+        let (month, slots) = (months[self.month].0, self.demand.scale.name());
+        let names = vec![
+            month.into(),
+            slots.into(),
+            self.demand.share.to_string(),
+            lead,
+            nodes,
+        ];
+        let numbers = numbers([
+            self.idled().mean,
+            self.idled().deviation,
+            mean(Cost::reserved_idle),
+            self.mean(|cost| cost.displaced(&self.without)).mean,
+            mean(|cost| cost.late_percent),
+            broken.mean,
+            broken.deviation,
+            mean(|cost| cost.held_hours),
+            mean(|cost| cost.wait_hours),
+            self.without.wait_hours,
+            mean(|cost| cost.slowdown),
+            self.without.slowdown,
+            mean(|cost| cost.too_large_percent),
+        ]);
+        [names, numbers].concat()
+    }
+}
+
 pub(super) fn compare(setup: &Setup) -> Report {
     let months = Month::median_and_busiest(setup.workload);
-    let without: Vec<Cost> = setup
-        .workers
-        .map(&months, |(_, month)| month.run(0, Choice::Lowest, &[]));
+    let alone = |(_, month): &(&str, Month)| month.run(0, Choice::Lowest, &[]);
+    let without: Vec<Cost> = setup.workers.map(&months, alone);
     let mut tasks = Vec::new();
     for (month, scale, shares) in [
         (0, Scale::Jobs, &SHARES[..]),
@@ -250,7 +283,7 @@ pub(super) fn compare(setup: &Setup) -> Report {
         (0, Scale::Minutes, &SHARES[..2]),
     ] {
         for &share in shares {
-            tasks.extend((0..SEEDS).map(|seed| (month, Demand { share, scale }, seed)));
+            tasks.extend((0..SEEDS).map(|seed| (month, Demand { share, scale }, seed as u64)));
         }
     }
     let ways = Way::all();
@@ -261,42 +294,45 @@ pub(super) fn compare(setup: &Setup) -> Report {
         costs.collect()
     });
     let mut cells = Vec::new();
-    let seeds = usize::try_from(SEEDS).unwrap_or(1);
-    for (tasks, run) in tasks.chunks(seeds).zip(run.chunks(seeds)) {
+    for (tasks, run) in tasks.chunks(SEEDS).zip(run.chunks(SEEDS)) {
         let (month, demand, _) = tasks[0];
         cells.extend(ways.iter().enumerate().map(|(at, way)| Cell {
             month,
+            without: without[month],
             demand,
             way: *way,
             costs: run.iter().map(|costs| costs[at]).collect(),
         }));
     }
-    Report::new(
-        "What promised slots cost beside a batch queue",
-        about(&months, &without),
-        findings(&cells, &without),
-        table(&months, &without, &cells),
-        vec![figure(&cells, &without)],
-    )
+    let headings = "month | slots | share (%) | lead | nodes | idled for each held | idled ± | reserved idle for each held | \
+        batch lost for each held | late (%) | broken (%) | broken ± | held (node-hours) | mean wait (h) | wait without (h) | \
+        bounded slowdown | slowdown without | too large (%)";
+    let table = table(headings, cells.iter().map(|cell| cell.row(&months)));
+    Report::new("What promised slots cost beside a batch queue")
+        .about(about(&months, &without))
+        .with(findings(&cells), table, [figure(&cells)])
 }
 
 fn about(months: &[(&str, Month)], without: &[Cost]) -> String {
-    let months: Vec<String> = months
-        .iter()
-        .zip(without)
-        .map(|((name, month), cost)| {
-            format!(
-                "the {name} month by submitted work is number {} (from second {}), with a load of {:.0} %; without promises jobs wait \
-                 {:.2} h in the mean, with a bounded slowdown of {:.1}, and {:.0} node-hours idle while a job waits",
-                month.index,
-                month.times[1],
-                month.load_percent(),
-                cost.wait_hours,
-                cost.slowdown,
-                cost.idle_hours
-            )
-        })
-        .collect();
+    let month = |((name, month), cost): (&(&str, Month), &Cost)| {
+        let Month {
+            index,
+            times: [_, start, _],
+            ..
+        } = month;
+        let Cost {
+            wait_hours,
+            slowdown,
+            idle_hours,
+            ..
+        } = cost;
+        format!(
+            "the {name} month by submitted work is number {index} (from second {start}), with a load of {:.0} %; without promises jobs wait \
+             {wait_hours:.2} h in the mean, with a bounded slowdown of {slowdown:.1}, and {idle_hours:.0} node-hours idle while a job waits",
+            month.load_percent()
+        )
+    };
+    let months: Vec<String> = months.iter().zip(without).map(month).collect();
     format!(
         "All jobs of a month of 30 days (the filter does not apply), after a warm-up of seven days, by EASY backfilling with the limits of the \
          log on a cluster of named nodes; where a job has none, its run time. Beside them promised slots of nodes that are reserved a lead before \
@@ -308,125 +344,46 @@ fn about(months: &[(&str, Month)], without: &[Cost]) -> String {
     )
 }
 
-fn mean(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> Summary {
-    Summary::of(&costs.iter().map(of).collect::<Vec<_>>())
-}
-
-fn findings(cells: &[Cell], without: &[Cost]) -> Vec<Finding> {
-    let idled = |cell: &Cell| mean(&cell.costs, |cost| cost.idled(&without[cell.month])).mean;
-    // In the order of the ways: leads, first of the lowest numbers and then by best fit.
-    let of_demand: Vec<&[Cell]> = cells.chunks(Way::all().len()).collect();
-    let rows: Vec<&[Cell]> = (of_demand.iter())
-        .flat_map(|cells| [&cells[..LEADS.len()], &cells[LEADS.len()..2 * LEADS.len()]])
+fn findings(cells: &[Cell]) -> Vec<Finding> {
+    const LONGEST: usize = LEADS.len() - 1;
+    // In the order of the ways: by lead, on the lowest numbers and then by best fit.
+    let pairs: Vec<_> = (cells.chunks(Way::all().len()))
+        .map(|of_demand| of_demand[..2 * LEADS.len()].split_at(LEADS.len()))
         .collect();
-    let longer = (rows.iter())
-        .filter(|row| idled(&row[LEADS.len() - 1]) > idled(&row[0]))
-        .count();
-    let fits: Vec<f64> = (of_demand.iter())
-        .flat_map(|cells| (0..LEADS.len()).map(|lead| (&cells[lead], &cells[LEADS.len() + lead])))
-        .map(|(lowest, fit)| idled(fit) - idled(lowest))
-        .collect();
-    let less = fits.iter().filter(|difference| **difference <= 0.0).count();
-    let broken = (rows.iter()).map(|row| mean(&row[LEADS.len() - 1].costs, |cost| cost.broken_percent).mean);
-    let kept = broken.filter(|percent| *percent < 0.1).count();
+    let rows = || pairs.iter().flat_map(|(lowest, fit)| [lowest, fit]);
+    let cases = |holds: fn(&[Cell]) -> bool| holding(rows().map(|row| holds(row)));
+    let is_kept = |row: &[Cell]| row[LONGEST].mean(|cost| cost.broken_percent).mean < 0.1;
+    let fits = pairs.iter().flat_map(|(lowest, fit)| lowest.iter().zip(*fit));
+    let fits = fits.map(|(lowest, fit)| fit.idled().mean - lowest.idled().mean);
+    let (less, all) = holding(fits.clone().map(|difference| difference <= 0.0));
+    let by = over(fits).mean;
+    let fits = format!("in {less} of {all} cases; {by:+.2} node-hours in the mean for each held");
     vec![
-        Finding::own(
-            "more idles with the longest lead than with the shortest",
-            format!("in {longer} of {} cases", rows.len()),
-            Verdict::of_own(longer, rows.len()),
-        ),
-        Finding::own(
-            "no more idles by best fit than on the lowest numbers",
-            format!(
-                "in {less} of {} cases; {:+.2} node-hours in the mean for each held",
-                fits.len(),
-                Summary::of(&fits).mean
-            ),
-            Verdict::of_own(less, fits.len()),
-        ),
-        Finding::own(
-            "fewer than one promise in a thousand is broken with the longest lead",
-            format!("in {kept} of {} cases", rows.len()),
-            Verdict::of_own(kept, rows.len()),
-        ),
+        Finding::new("more idles with the longest lead than with the shortest")
+            .cases(cases(|row| row[LONGEST].idled().mean > row[0].idled().mean)),
+        Finding::new("no more idles by best fit than on the lowest numbers")
+            .seen(fits)
+            .counted(less, all),
+        Finding::new("fewer than one promise in a thousand is broken with the longest lead")
+            .cases(cases(is_kept)),
     ]
 }
 
-fn table(months: &[(&str, Month)], without: &[Cost], cells: &[Cell]) -> Table {
-    let mut table = Table::new(&[
-        "month",
-        "slots",
-        "share (%)",
-        "lead",
-        "nodes",
-        "idled for each held",
-        "idled ±",
-        "reserved idle for each held",
-        "batch lost for each held",
-        "late (%)",
-        "broken (%)",
-        "broken ±",
-        "held (node-hours)",
-        "mean wait (h)",
-        "wait without (h)",
-        "bounded slowdown",
-        "slowdown without",
-        "too large (%)",
-    ]);
-    for cell in cells {
-        let base = &without[cell.month];
-        let [lead, nodes] = cell.way.names();
-        let idled = mean(&cell.costs, |cost| cost.idled(base));
-        let broken = mean(&cell.costs, |cost| cost.broken_percent);
-        let of = |of: fn(&Cost) -> f64| mean(&cell.costs, of).mean;
-        let mut row = vec![
-            months[cell.month].0.to_owned(),
-            cell.demand.scale.name().to_owned(),
-            cell.demand.share.to_string(),
-            lead,
-            nodes,
-        ];
-        row.extend(numbers([
-            idled.mean,
-            idled.deviation,
-            of(Cost::reserved_idle),
-            mean(&cell.costs, |cost| cost.displaced(base)).mean,
-            of(|cost| cost.late_percent),
-            broken.mean,
-            broken.deviation,
-            of(|cost| cost.held_hours),
-            of(|cost| cost.wait_hours),
-            base.wait_hours,
-            of(|cost| cost.slowdown),
-            base.slowdown,
-            of(|cost| cost.too_large_percent),
-        ]));
-        table.rows.push(row);
-    }
-    table
-}
-
 /// Of the median month, with slots as long as jobs.
-fn figure(cells: &[Cell], without: &[Cost]) -> Figure {
-    let shown = |cell: &&Cell| cell.month == 0 && cell.demand.scale == Scale::Jobs;
+fn figure(cells: &[Cell]) -> Figure {
     let series = SHARES.map(|share| {
-        let cells = (cells.iter().filter(shown)).filter(|cell| cell.demand.share == share);
-        let points = (0..).zip(cells).map(|(at, cell)| {
-            let idled = mean(&cell.costs, |cost| cost.idled(&without[cell.month]));
-            Point {
-                x: f64::from(at),
-                y: idled.mean,
-                error: idled.deviation,
-            }
+        let scale = Scale::Jobs;
+        let is_shown = |cell: &&Cell| cell.month == 0 && cell.demand == Demand { share, scale };
+        let shown = cells.iter().filter(is_shown);
+        let points = (0..).zip(shown).map(|(at, cell)| Point {
+            error: cell.idled().deviation,
+            ..Point::new(f64::from(at), cell.idled().mean)
         });
         Series::new(format!("{share} % promised"), points)
     });
     let groups = Way::all().into_iter().map(|way| way.names().join(" "));
-    Figure::bars(
-        "beside-batch",
-        "Node-hours idled for each held, by lead and choice of nodes, median month",
-        ["lead and nodes", "node-hours idled for each held"],
-        groups.collect::<Vec<_>>(),
-        series,
-    )
+    Figure::new("Node-hours idled for each held, by lead and choice of nodes, median month")
+        .x("lead and nodes")
+        .y("node-hours idled for each held")
+        .bars(groups.collect::<Vec<_>>(), series)
 }

@@ -10,12 +10,12 @@ use scheduler::{Interval, Order, Request, Seconds, Time};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::optimum::{Slot, bound, optimum, plan};
-use crate::report::{Finding, Report, Verdict, joined, spread};
+use crate::optimum::{Slot, area, bound, optimum, plan, slot};
+use crate::report::{Finding, Report, holding, joined, over, spread, table};
+use crate::whole;
 use advisor::flexible::{Run, asks, draws, play};
 use advisor::random::Random;
 use advisor::statistics::Summary;
-use advisor::table::Table;
 use advisor::workload::{Job, Window};
 
 /// Nodes and requests of an instance: as many as are always solved in far less than the solver's limit.
@@ -83,11 +83,6 @@ fn instance(seed: u64, window: &Window, capacity: u32, number: u64, offered: u32
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "seconds of a few months")]
-fn whole(seconds: f64) -> Seconds {
-    seconds as Seconds
-}
-
 fn solve(seed: u64, window: &Window) -> Solved {
     let draws = draws(seed, window);
     let requests = |run: &Run| -> Vec<Request> {
@@ -119,43 +114,26 @@ fn solve(seed: u64, window: &Window) -> Solved {
 /// The node-seconds accepted by a planner that refuses a request, in order of submission, only if no plan has room for it beside
 /// the requests accepted before; `None` where that could not be found out.
 fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
-    let mut accepted: Vec<(Request, Time)> = Vec::new();
+    let mut used = 0;
+    let mut taken: Vec<Slot> = Vec::new();
+    let mut waiting: Vec<(Request, Time)> = Vec::new();
     for request in requests {
         let now = request.submitted;
-        let taken: Vec<Slot> = (accepted.iter())
-            .filter(|(_, start)| *start <= now)
-            .map(|(request, start)| Slot {
-                interval: request.slot(*start),
-                nodes: request.nodes,
+        let started = waiting.extract_if(.., |(_, start)| *start <= now);
+        taken.extend(started.map(|(request, start)| slot(&request, start)));
+        let known = waiting.iter().map(|(request, _)| request).chain([request]);
+        let of_now: Vec<Request> = known
+            .map(|request| Request {
+                ready: request.ready.max(now),
+                ..*request
             })
             .collect();
-        let mut waiting: Vec<usize> = (0..accepted.len()).filter(|at| accepted[*at].1 > now).collect();
-        accepted.push((*request, request.ready));
-        waiting.push(accepted.len() - 1);
-        let of_now: Vec<Request> = waiting
-            .iter()
-            .map(|at| Request {
-                ready: accepted[*at].0.ready.max(now),
-                ..accepted[*at].0
-            })
-            .collect();
-        match plan(capacity, &taken, &of_now)? {
-            Some(starts) => {
-                for (at, start) in waiting.into_iter().zip(starts) {
-                    accepted[at].1 = start;
-                }
-            }
-            None => {
-                accepted.pop();
-            }
+        if let Some(starts) = plan(capacity, &taken, &of_now)? {
+            used += area(request);
+            waiting = of_now.into_iter().zip(starts).collect();
         }
     }
-    let areas = accepted.iter();
-    Some(
-        areas
-            .map(|(request, _)| i64::from(request.nodes) * request.duration)
-            .sum(),
-    )
+    Some(used)
 }
 
 /// The results at one load: a summary of each run over the windows, each window being the mean of its instances.
@@ -173,6 +151,23 @@ impl Cell {
     /// A run in percent of another.
     fn share(&self, run: usize, of: usize) -> f64 {
         100.0 * self.runs[run].mean / self.runs[of].mean.max(f64::MIN_POSITIVE)
+    }
+
+    /// A row of the table.
+    fn row(&self, offered: u32, run: usize) -> Vec<String> {
+        let optimum = if run <= RIGID_OPTIMUM {
+            RIGID_OPTIMUM
+        } else {
+            OPTIMUM
+        };
+        let share = format!("{:.1}", self.share(run, optimum));
+        let way = |from: usize| {
+            let is_on_it = (from..BOUND).contains(&run);
+            is_on_it.then(|| format!("{:.0}", self.closed(from, run)))
+        };
+        let [from_fifo, from_edf] = [FIFO, EDF].map(|from| way(from).unwrap_or_default());
+        let names = vec![rho(offered), NAMES[run].to_owned()];
+        [names, spread(&self.runs[run]), vec![share, from_fifo, from_edf]].concat()
     }
 }
 
@@ -195,132 +190,76 @@ pub(super) fn distances(setup: &Setup) -> Report {
             || exceeds(&runs[OPTIMUM], runs[BOUND])
     };
     let above = instances.iter().filter_map(|of| of.as_ref()).filter(is_above);
-    let above = above.count();
-    let cell = |windows: &Vec<Vec<Solved>>| {
-        let of_window = |window: &Vec<Solved>, run: usize| {
-            let values: Vec<f64> = window.iter().flatten().map(|runs| runs[run]).collect();
-            Summary::of(&values).mean
-        };
-        let summary = |run| {
-            let means: Vec<f64> = windows.iter().map(|window| of_window(window, run)).collect();
-            Summary::of(&means)
-        };
-        Cell {
-            runs: (0..NAMES.len()).map(summary).collect(),
-        }
+    let checked = (instances.len(), unsolved, above.count());
+    let of_window =
+        |window: &Vec<Solved>, run: usize| over(window.iter().flatten().map(|runs| runs[run])).mean;
+    let summary = |windows: &[Vec<Solved>], run| over(windows.iter().map(|window| of_window(window, run)));
+    let cell = |windows: &Vec<Vec<Solved>>| Cell {
+        runs: (0..NAMES.len()).map(|run| summary(windows, run)).collect(),
     };
     let cells: Vec<Cell> = solved.iter().map(cell).collect();
-    Report::new(
-        "How far the policies are from the optimum of small instances",
-        format!(
+    let shown = [FIFO, EDF, MDF, EVERY_PLAN, OPTIMUM, BOUND];
+    let figure = Figure::new(format!(
+        "Utilisation against the optimum, {REQUESTS} requests on {NODES} nodes"
+    ))
+    .x("offered load ρ")
+    .y("utilisation (%)")
+    .bars(
+        OFFERED.map(rho),
+        shown.map(|run| {
+            let name = NAMES[run].trim_start_matches("flexible, ");
+            Series::bars(name, cells.iter().map(|cell| cell.runs[run]))
+        }),
+    );
+    let headings = "offered load ρ | run | utilisation (%) | ± 95 % | standard deviation | part of the optimum (%) | \
+        of the way from FIFO to the optimum (%) | of what EDF leaves (%)";
+    let rows = (OFFERED.iter().zip(&cells))
+        .flat_map(|(offered, cell)| (0..NAMES.len()).map(move |run| cell.row(*offered, run)));
+    Report::new("How far the policies are from the optimum of small instances")
+        .about(format!(
             "{INSTANCES} instances from each window and load: {REQUESTS} of its jobs at random on {NODES} nodes, which they ask \
              for in proportion, submitted so that they offer ρ times the node-seconds that there are meanwhile; deadlines and \
              flexible intervals (half, φ 100 %) as in paper 000. Utilisation of the time to the last deadline. The optimum \
              knows all requests in advance. \"Every plan found\" knows no more than the orders but refuses a request only if \
              an exact search finds no plan for it beside what was accepted."
-        ),
-        findings(&cells, instances.len(), unsolved, above),
-        table(&cells),
-        vec![figure(&cells)],
-    )
+        ))
+        .with(findings(&cells, checked), table(headings, rows), [figure])
 }
 
-fn findings(cells: &[Cell], instances: usize, unsolved: usize, above: usize) -> Vec<Finding> {
-    let by_load = |of: &dyn Fn(&Cell) -> f64| joined(cells.iter().map(|cell| format!("{:.0}", of(cell))));
-    let halves = cells
-        .iter()
-        .flat_map(|cell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run)))
-        .filter(|closed| *closed >= 50.0)
-        .count();
+/// `instances` of which some are `unsolved` and others have a policy `above` what is possible.
+fn findings(cells: &[Cell], (instances, unsolved, above): (usize, usize, usize)) -> Vec<Finding> {
+    let by_load = |of: &dyn Fn(&Cell) -> f64| {
+        let texts = cells.iter().map(|cell| format!("{:.0}", of(cell)));
+        format!("{} %", joined(texts))
+    };
+    let share = |run| by_load(&|cell| cell.share(run, OPTIMUM));
+    let closed = |from, to| by_load(&|cell| cell.closed(from, to));
+    let half = |cell: &Cell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run) >= 50.0);
+    let (halves, cases) = holding(cells.iter().flat_map(half));
+    let (by_mdf, by_every_plan) = (closed(EDF, MDF), closed(EDF, EVERY_PLAN));
+    let above_optimum = by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0);
+    let checked = format!("{unsolved} of {instances} unsolved, {above} out of order");
     vec![
-        Finding::own(
+        Finding::new(
             "every instance is solved, no policy is above its optimum, and no optimum above the bound",
-            format!("{unsolved} of {instances} unsolved, {above} out of order"),
-            Verdict::of_own(usize::from(unsolved + above == 0), 1),
         )
+        .seen(checked)
+        .holds(unsolved + above == 0)
         .because("a check of the solver"),
-        Finding::own(
-            "what FIFO, EDF and MDF have of the optimum, at ρ = 1 / 1.5 / 2",
-            [FIFO, EDF, MDF]
-                .map(|run| format!("{} %", by_load(&|cell| cell.share(run, OPTIMUM))))
-                .join(", "),
-            Verdict::Measured,
-        ),
-        Finding::own(
-            "how much of the way from FIFO to the optimum EDF and MDF go",
-            [EDF, MDF]
-                .map(|run| format!("{} %", by_load(&|cell| cell.closed(FIFO, run))))
-                .join(", "),
-            Verdict::Measured,
-        ),
-        Finding::own(
-            "half of what EDF leaves is closed, by MDF or by finding every plan",
-            format!(
-                "MDF closes {} %, finding every plan {} %",
-                by_load(&|cell| cell.closed(EDF, MDF)),
-                by_load(&|cell| cell.closed(EDF, EVERY_PLAN))
-            ),
-            Verdict::of_own(halves, 2 * cells.len()),
-        )
-        .because("what is left is which to refuse, and which plan to choose, for what is still to come"),
-        Finding::own(
-            "how far the bound is above the optimum",
-            format!(
-                "by {} % of it",
-                by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0)
-            ),
-            Verdict::Measured,
-        )
-        .because("it accepts parts of requests and cuts them"),
+        Finding::new("what FIFO, EDF and MDF have of the optimum, at ρ = 1 / 1.5 / 2")
+            .seen([FIFO, EDF, MDF].map(share).join(", ")),
+        Finding::new("how much of the way from FIFO to the optimum EDF and MDF go")
+            .seen([EDF, MDF].map(|run| closed(FIFO, run)).join(", ")),
+        Finding::new("half of what EDF leaves is closed, by MDF or by finding every plan")
+            .seen(format!("MDF closes {by_mdf}, finding every plan {by_every_plan}"))
+            .counted(halves, cases)
+            .because("what is left is which to refuse, and which plan to choose, for what is still to come"),
+        Finding::new("how far the bound is above the optimum")
+            .seen(format!("by {above_optimum} of it"))
+            .because("it accepts parts of requests and cuts them"),
     ]
 }
 
-fn table(cells: &[Cell]) -> Table {
-    let mut table = Table::new(&[
-        "offered load ρ",
-        "run",
-        "utilisation (%)",
-        "± 95 %",
-        "standard deviation",
-        "part of the optimum (%)",
-        "of the way from FIFO to the optimum (%)",
-        "of what EDF leaves (%)",
-    ]);
-    for (offered, cell) in OFFERED.iter().zip(cells) {
-        for (run, name) in NAMES.iter().enumerate() {
-            let mut row = vec![f64_text(*offered), (*name).to_owned()];
-            row.extend(spread(&cell.runs[run]));
-            let optimum = if run <= RIGID_OPTIMUM {
-                RIGID_OPTIMUM
-            } else {
-                OPTIMUM
-            };
-            row.push(format!("{:.1}", cell.share(run, optimum)));
-            let way = |from: usize| {
-                let on_the_way = (from..BOUND).contains(&run);
-                on_the_way.then(|| format!("{:.0}", cell.closed(from, run)))
-            };
-            row.extend([FIFO, EDF].map(|from| way(from).unwrap_or_default()));
-            table.rows.push(row);
-        }
-    }
-    table
-}
-
-fn f64_text(percent: u32) -> String {
-    format!("{}", f64::from(percent) / 100.0)
-}
-
-fn figure(cells: &[Cell]) -> Figure {
-    let shown = [FIFO, EDF, MDF, EVERY_PLAN, OPTIMUM, BOUND];
-    Figure::bars(
-        "optimum",
-        format!("Utilisation against the optimum, {REQUESTS} requests on {NODES} nodes"),
-        ["offered load ρ", "utilisation (%)"],
-        OFFERED.map(f64_text),
-        shown.map(|run| {
-            let name = NAMES[run].trim_start_matches("flexible, ");
-            Series::bars(name, cells.iter().map(|cell| cell.runs[run]))
-        }),
-    )
+fn rho(percent: u32) -> String {
+    (f64::from(percent) / 100.0).to_string()
 }

@@ -5,12 +5,11 @@ use scheduler::Order;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::report::{Finding, Report, Verdict, joined, mean, spread};
+use crate::report::{Finding, Report, holding, joined, mean, spread, table};
 use advisor::flexible::{LOADS, Run, asks, draws};
 use advisor::policies::order_name;
 use advisor::replay::{Ask, Outcome, Policy, replay};
 use advisor::statistics::Summary;
-use advisor::table::Table;
 
 /// The orders that are compared.
 const ORDERS: [Order; 6] = [
@@ -32,24 +31,19 @@ const ABOVE_EDF: f64 = 0.5;
 
 /// Each order, first alone and then with the portfolio.
 fn policies() -> Vec<Policy> {
-    let of = |portfolio| {
-        ORDERS.map(|order| Policy {
-            portfolio,
-            ..Policy::of(order)
-        })
-    };
-    [of(false), of(true)].concat()
+    let alone = ORDERS.map(Policy::of);
+    let portfolio = true;
+    let with = alone.map(|alone| Policy { portfolio, ..alone });
+    [alone, with].concat()
 }
 
 /// Accepted node-seconds in percent of the requested ones.
 fn accepted_percent(asks: &[Ask], outcome: &Outcome) -> f64 {
-    let area = |asks: &mut dyn Iterator<Item = &Ask>| asks.map(|ask| ask.request.area()).sum::<u128>() as f64;
-    let accepted = area(
-        &mut asks
-            .iter()
-            .filter(|ask| outcome.accepted.contains_key(&ask.request.id)),
-    );
-    100.0 * accepted / area(&mut asks.iter()).max(1.0)
+    let area = |counts: &dyn Fn(&Ask) -> bool| {
+        let counted = asks.iter().filter(|ask| counts(ask));
+        counted.map(|ask| ask.request.area()).sum::<u128>() as f64
+    };
+    100.0 * area(&|ask| outcome.accepted.contains_key(&ask.request.id)) / area(&|_| true).max(1.0)
 }
 
 pub(super) fn compare(setup: &Setup) -> Report {
@@ -58,28 +52,39 @@ pub(super) fn compare(setup: &Setup) -> Report {
         let draws = draws(setup.seed, window);
         let of_load = |load| {
             let asks = asks(window, &draws, &Run::flexible(load, PHI, Order::Edf));
-            let played = policies
-                .iter()
-                .map(|policy| replay(setup.workload.capacity, *policy, &asks));
-            let accepted = played.map(|outcome| accepted_percent(&asks, &outcome));
-            accepted.collect::<Vec<f64>>()
+            let accepted = |policy: &Policy| {
+                let outcome = replay(setup.workload.capacity, *policy, &asks);
+                accepted_percent(&asks, &outcome)
+            };
+            policies.iter().map(accepted).collect::<Vec<f64>>()
         };
         LOADS.map(of_load).concat()
     });
     // By load: window by window for each policy.
     let values: Vec<&[Vec<f64>]> = played.chunks(policies.len()).collect();
-    Report::new(
-        "Which order accepts most, and what a portfolio of orders adds",
-        format!(
+    let row = |load: u32, of_load: &[Vec<f64>], at: usize| {
+        let Policy { order, portfolio, .. } = policies[at];
+        let portfolio = if portfolio { "yes" } else { "no" };
+        let names = vec![load.to_string(), order_name(order).into(), portfolio.into()];
+        let (seen, more) = (Summary::of(&of_load[at]), over_edf(of_load, at));
+        [names, spread(&seen), mean(&more)].concat()
+    };
+    let rows = (LOADS.iter().zip(&values))
+        .flat_map(|(load, of_load)| (0..policies.len()).map(move |at| row(*load, of_load, at)));
+    let headings = "load (%) | order | portfolio | accepted (%) | ± 95 % | standard deviation | more than EDF alone (points) | more ± 95 %";
+    Report::new("Which order accepts most, and what a portfolio of orders adds")
+        .about(format!(
             "Half of the requests flexible by φ 100 %, nothing fixed, no alternatives. Accepted node-hours in percent of those that \
              were asked for, with each order alone and with a portfolio: what the order refuses is tried in others, {} times at \
              most, within the budget of a decision.",
             scheduler::admission::TRIES
-        ),
-        findings(&values),
-        table(&policies, &values),
-        vec![figure(&values)],
-    )
+        ))
+        .with(findings(&values), table(headings, rows), [figure(&values)])
+}
+
+/// By how much a policy accepts more than EDF alone.
+fn over_edf(of_load: &[Vec<f64>], policy: usize) -> Summary {
+    Summary::of_differences(&of_load[policy], &of_load[EDF])
 }
 
 fn findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
@@ -87,79 +92,41 @@ fn findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
         |of: &dyn Fn(&[Vec<f64>]) -> f64| joined(values.iter().map(|of_load| format!("{:+.2}", of(of_load))));
     let mean = |values: &Vec<f64>| Summary::of(values).mean;
     let best = |of_load: &[Vec<f64>]| of_load[..ORDERS.len()].iter().map(mean).fold(f64::MIN, f64::max);
-    let over_edf =
-        |of_load: &[Vec<f64>], policy: usize| Summary::of_differences(&of_load[policy], &of_load[EDF]).mean;
-    let mut findings = vec![Finding::own(
-        "MDF accepts so many points more than EDF, at ×1 / ×1.25 / ×1.5",
-        by_load(&|of_load| over_edf(of_load, MDF)),
-        Verdict::Measured,
-    )];
+    let mut findings = vec![
+        Finding::new("MDF accepts so many points more than EDF, at ×1 / ×1.25 / ×1.5")
+            .seen(by_load(&|of_load| over_edf(of_load, MDF).mean)),
+    ];
     for order in [EDF, MDF] {
         let policy = ORDERS.len() + order;
-        let name = order_name(ORDERS[order]).to_uppercase();
+        let name = format!("{} with the portfolio", order_name(ORDERS[order]).to_uppercase());
         let behind = |of_load: &[Vec<f64>]| mean(&of_load[policy]) - best(of_load);
-        let near = values
-            .iter()
-            .filter(|of_load| behind(of_load) >= -BELOW_BEST)
-            .count();
-        findings.push(Finding::own(
-            format!(
-                "{name} with the portfolio is never more than {BELOW_BEST} points below the best order alone"
-            ),
-            by_load(&behind),
-            Verdict::of_own(near, values.len()),
-        ));
-        let gains = values.iter().map(|of_load| over_edf(of_load, policy));
-        let gain = gains.sum::<f64>() / values.len() as f64;
-        findings.push(Finding::own(
-            format!("{name} with the portfolio accepts {ABOVE_EDF} points more than EDF alone in the mean"),
-            by_load(&|of_load| over_edf(of_load, policy)),
-            Verdict::of_own(usize::from(gain >= ABOVE_EDF), 1),
-        ));
+        let (near, loads) = holding(values.iter().map(|of_load| behind(of_load) >= -BELOW_BEST));
+        let gain = |of_load: &[Vec<f64>]| over_edf(of_load, policy).mean;
+        let mean_gain = values.iter().map(|of_load| gain(of_load)).sum::<f64>() / values.len() as f64;
+        let is_near = format!("{name} is never more than {BELOW_BEST} points below the best order alone");
+        let is_above = format!("{name} accepts {ABOVE_EDF} points more than EDF alone in the mean");
+        findings.extend([
+            Finding::new(is_near).seen(by_load(&behind)).counted(near, loads),
+            Finding::new(is_above)
+                .seen(by_load(&gain))
+                .holds(mean_gain >= ABOVE_EDF),
+        ]);
     }
     findings
-}
-
-fn table(policies: &[Policy], values: &[&[Vec<f64>]]) -> Table {
-    let mut table = Table::new(&[
-        "load (%)",
-        "order",
-        "portfolio",
-        "accepted (%)",
-        "± 95 %",
-        "standard deviation",
-        "more than EDF alone (points)",
-        "more ± 95 %",
-    ]);
-    for (load, of_load) in LOADS.iter().zip(values) {
-        for (policy, of_policy) in policies.iter().zip(*of_load) {
-            let portfolio = if policy.portfolio { "yes" } else { "no" };
-            let mut row = vec![
-                load.to_string(),
-                order_name(policy.order).to_owned(),
-                portfolio.to_owned(),
-            ];
-            row.extend(spread(&Summary::of(of_policy)));
-            row.extend(mean(&Summary::of_differences(of_policy, &of_load[EDF])));
-            table.rows.push(row);
-        }
-    }
-    table
 }
 
 fn figure(values: &[&[Vec<f64>]]) -> Figure {
     // At the highest load, where most is refused.
     let of_load = values[LOADS.len() - 1];
-    let series = |label: &str, policies: &[Vec<f64>]| {
-        let more = policies.iter();
-        Series::bars(label, more.map(|of| Summary::of_differences(of, &of_load[EDF])))
+    let series = |label, portfolio| {
+        let more = |order| over_edf(of_load, portfolio * ORDERS.len() + order);
+        Series::bars(label, (0..ORDERS.len()).map(more))
     };
-    let (alone, portfolio) = of_load.split_at(ORDERS.len());
-    Figure::bars(
-        "portfolio",
-        "Accepted node-hours by order, alone and with a portfolio, load ×1.5",
-        ["order", "more than EDF alone (points)"],
-        ORDERS.map(|order| order_name(order).to_uppercase()),
-        [series("alone", alone), series("with a portfolio", portfolio)],
-    )
+    Figure::new("Accepted node-hours by order, alone and with a portfolio, load ×1.5")
+        .x("order")
+        .y("more than EDF alone (points)")
+        .bars(
+            ORDERS.map(|order| order_name(order).to_uppercase()),
+            [series("alone", 0), series("with a portfolio", 1)],
+        )
 }

@@ -78,8 +78,8 @@ impl<'a> Setup<'a> {
 
     /// The times noted since the last call: the name of the step, and nanoseconds.
     pub fn take_times(&self) -> Vec<(String, f64)> {
-        self.times
-            .lock()
+        let times = self.times.lock();
+        times
             .map(|mut times| std::mem::take(&mut *times))
             .unwrap_or_default()
     }
@@ -95,22 +95,21 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    pub(super) const fn new(name: &'static str, run: fn(&Setup) -> Report) -> Self {
-        let alias = None;
+    pub(super) const fn new(
+        name: &'static str,
+        alias: Option<&'static str>,
+        run: fn(&Setup) -> Report,
+    ) -> Self {
         Self { name, alias, run }
-    }
-
-    /// With another name.
-    pub(super) const fn alias(mut self, alias: &'static str) -> Self {
-        self.alias = Some(alias);
-        self
     }
 
     /// Runs it. The same setup gives the same report.
     pub fn run(&self, setup: &Setup) -> Report {
-        Report {
-            name: self.name,
-            ..(self.run)(setup)
+        let mut report = (self.run)(setup);
+        report.name = self.name;
+        for figure in report.figures.iter_mut().filter(|figure| figure.name.is_empty()) {
+            self.name.clone_into(&mut figure.name);
         }
+        report
     }
 }

@@ -2,17 +2,19 @@
 
 pub(super) mod protocol;
 
+use std::array;
+
 use scheduler::adaptive::Policy;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, Verdict, cells, joined, load_name, mean, spread};
+use crate::report::{
+    Finding, Report, Verdict, cells, grid, holding, joined, load_name, mean, over, spread, table,
+};
+use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
 use advisor::table::Table;
 use protocol::{Mode, Outcome, asks, play};
-
-/// Loads in percent.
-const LOADS: [u32; 3] = [100, 125, 150];
 
 /// Names of the modes, FIFO first; the first is the conventional one that all are compared with.
 const NAMES: [&str; 8] = [
@@ -31,11 +33,7 @@ const MDF_PREEMPTIVE: usize = 5;
 
 fn mode(index: usize) -> Mode {
     Mode {
-        policy: if index < MDF_RIGID {
-            Policy::Fifo
-        } else {
-            Policy::MissingDeadlineFirst
-        },
+        policy: [Policy::Fifo, Policy::MissingDeadlineFirst][index / MDF_RIGID],
         moldable: index % 4 >= 2,
         preemptive: index % 2 == 1,
     }
@@ -47,9 +45,8 @@ fn results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<Outcome>]> {
         setup.play(|window| {
             let asks = asks(setup.seed, window);
             let play = |load, at| play(setup.workload.capacity, &asks, mode(at), load);
-            let of_load = |load| (0..NAMES.len()).map(move |at| (load, at));
-            let runs = LOADS.into_iter().flat_map(of_load);
-            runs.map(|(load, at)| play(load, at)).collect()
+            let of_load = |load| array::from_fn::<_, { NAMES.len() }, _>(|at| play(load, at));
+            LOADS.map(of_load).concat()
         })
     });
     results.chunks(NAMES.len()).collect()
@@ -63,216 +60,174 @@ fn values(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Vec<f64> {
 fn percent_more(a: &[f64], b: &[f64]) -> Summary {
     let base = Summary::of(b).mean;
     let scale = if base > 0.0 { 100.0 / base } else { 0.0 };
-    let more: Vec<f64> = a.iter().zip(b).map(|(a, b)| scale * (a - b)).collect();
-    Summary::of(&more)
+    over(a.iter().zip(b).map(|(a, b)| scale * (a - b)))
 }
 
 const ABOUT: &str = "Sizes may shrink to 80 % above ten nodes, by a law k − c·R; 60 % of the requests may run in ten pieces; 20 % \
     pay three times as much and have no three days on top of five run times. FIFO places a request once, MDF places all that \
     waits anew.";
 
-fn report(title: &'static str, about: &str, findings: Vec<Finding>, table: Table, figure: Figure) -> Report {
-    Report::new(title, format!("{ABOUT} {about}"), findings, table, vec![figure])
+fn report(title: &'static str, about: &str) -> Report {
+    Report::new(title).about(format!("{ABOUT} {about}"))
 }
 
-/// A line for each of some modes over the loads, with a point for each summary of a load.
-fn lines(modes: &[usize], seen: &[Vec<Summary>]) -> Vec<Series> {
-    let line = |(at, mode): (usize, &usize)| {
-        let points = LOADS.iter().zip(seen);
-        let points = points.map(|(load, of)| Point::mean(f64::from(*load), &of[at]));
-        Series::new(NAMES[*mode], points)
-    };
-    modes.iter().enumerate().map(line).collect()
-}
-
-/// A measure of each mode against the conventional one, load by load.
+/// A measure of four of the modes by load, with the table and the figure of all that are shown.
 struct Comparison {
     /// By load, then mode.
-    changes: Vec<Vec<Summary>>,
+    means: Vec<Vec<Summary>>,
     table: Table,
     figure: Figure,
 }
 
-fn compare(
-    setup: &Setup,
-    name: &str,
-    what: &str,
-    change: &str,
-    sign: f64,
-    of: fn(&Outcome) -> f64,
-) -> Comparison {
-    let mut table = Table::new(&[
-        "load",
-        "mode",
-        what,
-        "± 95 %",
-        "standard deviation",
-        change,
-        "change ± 95 %",
-    ]);
-    let mut changes = Vec::new();
-    for (load, modes) in LOADS.into_iter().zip(results(setup)) {
-        let base = values(&modes[0], of);
-        let mut of_load = Vec::new();
-        for (name, outcomes) in NAMES.iter().zip(modes) {
-            let seen = values(outcomes, of);
-            let mut more = percent_more(&seen, &base);
-            more.mean *= sign;
-            let mut row = vec![load_name(load), (*name).to_owned()];
-            row.extend(spread(&Summary::of(&seen)));
-            row.extend(mean(&more));
-            table.rows.push(row);
-            of_load.push(more);
-        }
-        changes.push(of_load);
+impl Comparison {
+    fn report(self, title: &'static str, about: &str, findings: impl Into<Vec<Finding>>) -> Report {
+        report(title, about).with(findings, self.table, [self.figure])
     }
-    let adaptive: Vec<Vec<Summary>> = changes.iter().map(|of| of[1..].to_vec()).collect();
-    let modes: Vec<usize> = (1..NAMES.len()).collect();
-    let figure = Figure::lines(name, change, ["load (%)", change], lines(&modes, &adaptive));
-    Comparison {
-        changes,
-        table,
-        figure,
+
+    /// At a load, mode by mode.
+    fn text(&self, load: usize) -> String {
+        let means = self.means[load].iter();
+        joined(means.map(|change| format!("{:+.1}", change.mean)))
+    }
+
+    /// The largest at a load.
+    fn largest(&self, load: usize) -> f64 {
+        let means = self.means[load].iter().map(|change| change.mean);
+        means.fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// How many, at the first `loads` loads, are surely positive (95 %).
+    fn positive(&self, loads: usize) -> usize {
+        let means = self.means[..loads].iter().flatten();
+        means.filter(|change| change.is_positive()).count()
+    }
+
+    /// In how many of the four modes the measure is sorted by the loads in this way.
+    fn sorted(&self, by: fn(f64, f64) -> bool) -> usize {
+        let sorted = |mode: &usize| self.means.is_sorted_by(|a, b| by(a[*mode].mean, b[*mode].mean));
+        (0..4).filter(sorted).count()
     }
 }
 
-impl Comparison {
-    /// The changes of the four MDF modes at a load.
-    fn of_mdf(&self, load: usize) -> String {
-        let of = self.changes[load][MDF_RIGID..].iter();
-        joined(of.map(|change| format!("{:+.1}", change.mean)))
-    }
+/// Lines of modes over the loads.
+fn figure(what: &'static str, modes: &[&str], means: &[Vec<Summary>]) -> Figure {
+    let lines = Series::over(LOADS, modes.iter().copied(), means);
+    Figure::new(what).x("load (%)").y(what).lines(lines)
+}
 
-    /// The largest of those.
-    fn largest(&self, load: usize) -> f64 {
-        let of = self.changes[load][MDF_RIGID..].iter().map(|change| change.mean);
-        of.fold(f64::NEG_INFINITY, f64::max)
-    }
-
-    /// How many of them, at the first `loads` loads, are surely positive (95 %).
-    fn positive(&self, loads: usize) -> usize {
-        let of_mdf = self.changes[..loads].iter().flat_map(|of| &of[MDF_RIGID..]);
-        of_mdf.filter(|change| change.is_positive()).count()
-    }
-
-    /// In how many of the four MDF modes the change is sorted by the loads in this way.
-    fn sorted(&self, by: fn(f64, f64) -> bool) -> usize {
-        let sorted = |mode: &usize| self.changes.is_sorted_by(|a, b| by(a[*mode].mean, b[*mode].mean));
-        (MDF_RIGID..NAMES.len()).filter(sorted).count()
+/// A measure of each mode and its change against the conventional one; the four MDF modes are judged by the change.
+fn compare(
+    setup: &Setup,
+    what: &str,
+    change: &'static str,
+    sign: f64,
+    of: fn(&Outcome) -> f64,
+) -> Comparison {
+    let of_load = |modes: &[Vec<Outcome>]| -> Vec<(Summary, Summary)> {
+        let base = values(&modes[0], of);
+        let of_mode = modes.iter().map(|outcomes| {
+            let seen = values(outcomes, of);
+            let mut more = percent_more(&seen, &base);
+            more.mean *= sign;
+            (Summary::of(&seen), more)
+        });
+        of_mode.collect()
+    };
+    let cells: Vec<Vec<_>> = results(setup).into_iter().map(of_load).collect();
+    let text = |(seen, more): &_| [spread(seen), mean(more)].concat();
+    let rows = grid(&LOADS.map(load_name), &NAMES, &cells, text);
+    let headings = format!("load | mode | {what} | ± 95 % | standard deviation | {change} | change ± 95 %");
+    let changes = |from: usize| -> Vec<Vec<Summary>> {
+        let of_load = |of: &Vec<(Summary, Summary)>| of[from..].iter().map(|(_, more)| *more).collect();
+        cells.iter().map(of_load).collect()
+    };
+    Comparison {
+        means: changes(MDF_RIGID),
+        table: table(&headings, rows),
+        figure: figure(change, &NAMES[1..], &changes(1)),
     }
 }
 
 pub(super) fn profit(setup: &Setup) -> Report {
     let change = "profit gain over FIFO rigid (%)";
-    let comparison = compare(setup, "002-fig4", "profit", change, 1.0, |o| o.profit(0.0));
-    let at_most = &comparison.changes[2];
-    let more_than_rigid = at_most[MDF_PREEMPTIVE..]
-        .iter()
-        .filter(|c| c.mean > at_most[MDF_RIGID].mean)
-        .count();
+    let comparison = compare(setup, "profit", change, 1.0, |o| o.profit(0.0));
+    let at_most = &comparison.means[2];
+    let more_than_rigid = at_most[1..].iter().filter(|c| c.mean > at_most[0].mean).count();
     let grows = comparison.sorted(|a, b| a < b);
-    let findings = vec![
-        Finding::new(
-            "profit gain of MDF rigid / preemptive / moldable / both at load ×1",
-            "at most about 4.5 % (moldable, both)",
-            format!("{} %", comparison.of_mdf(0)),
-            Verdict::of(comparison.positive(3), 12).of_number(comparison.largest(0), 4.5),
-        )
-        .because(
-            "judged by whether it is surely positive (95 %) at all loads, and the largest by its distance from the paper's",
-        ),
-        Finding::new(
-            "the same at load ×1.5",
-            "14 % with moldable or preemptive requests, 3 % of it over MDF rigid",
-            format!("{} %", comparison.of_mdf(2)),
-            Verdict::of(more_than_rigid, 3).of_number(comparison.largest(2), 14.0),
-        )
-        .because(
-            "judged by whether adaptive requests earn more than rigid ones under MDF, and the largest by its distance from the \
-             paper's",
-        ),
-        Finding::new(
-            "the gain grows with the load",
-            "it does",
-            format!("for {grows} of 4 kinds of requests"),
-            Verdict::of(grows, 4),
-        ),
+    let findings = [
+        Finding::new("profit gain of MDF rigid / preemptive / moldable / both at load ×1")
+            .paper("at most about 4.5 % (moldable, both)")
+            .seen(format!("{} %", comparison.text(0)))
+            .counted(comparison.positive(3), 12)
+            .near(comparison.largest(0), 4.5)
+            .because(
+                "judged by whether it is surely positive (95 %) at all loads, and the largest by its distance from the paper's",
+            ),
+        Finding::new("the same at load ×1.5")
+            .paper("14 % with moldable or preemptive requests, 3 % of it over MDF rigid")
+            .seen(format!("{} %", comparison.text(2)))
+            .counted(more_than_rigid, 3)
+            .near(comparison.largest(2), 14.0)
+            .because(
+                "judged by whether adaptive requests earn more than rigid ones under MDF, and the largest by its distance from the \
+                 paper's",
+            ),
+        Finding::new("the gain grows with the load")
+            .paper("it does")
+            .seen(format!("for {grows} of 4 kinds of requests"))
+            .counted(grows, 4),
     ];
-    report(
-        "Profit of adaptive requests",
-        "Profit in currency units of one per node and hour.",
-        findings,
-        comparison.table,
-        comparison.figure,
-    )
+    let about = "Profit in currency units of one per node and hour.";
+    comparison.report("Profit of adaptive requests", about, findings)
 }
 
 pub(super) fn completion(setup: &Setup) -> Report {
     let change = "reduction of the completion time (%)";
     let what = "completion after submission (s)";
-    let comparison = compare(setup, "002-fig5", what, change, -1.0, |o| o.completion);
+    let comparison = compare(setup, what, change, -1.0, |o| o.completion);
     let falls = comparison.sorted(|a, b| a > b);
-    let findings = vec![
-        Finding::new(
-            "placing anew completes requests sooner, at load ×1",
-            "up to 20 % sooner",
-            format!(
-                "MDF rigid / preemptive / moldable / both: {} %",
-                comparison.of_mdf(0)
+    let (least, most) = (comparison.text(0), comparison.text(2));
+    let findings = [
+        Finding::new("placing anew completes requests sooner, at load ×1")
+            .paper("up to 20 % sooner")
+            .seen(format!("MDF rigid / preemptive / moldable / both: {least} %"))
+            .counted(comparison.positive(1), 4)
+            .near(comparison.largest(0), 20.0)
+            .because(
+                "judged by whether it is surely positive (95 %), and the largest by its distance from the paper's",
             ),
-            Verdict::of(comparison.positive(1), 4).of_number(comparison.largest(0), 20.0),
-        )
-        .because("judged by whether it is surely positive (95 %), and the largest by its distance from the paper's"),
-        Finding::new(
-            "the benefit shrinks with the load",
-            "it does",
-            format!("for {falls} of 4 kinds; at ×1.5: {} %", comparison.of_mdf(2)),
-            Verdict::of(falls, 4),
-        )
-        .because("under MDF more requests are accepted at a high load, and the further ones complete late"),
+        Finding::new("the benefit shrinks with the load")
+            .paper("it does")
+            .seen(format!("for {falls} of 4 kinds; at ×1.5: {most} %"))
+            .counted(falls, 4)
+            .because("under MDF more requests are accepted at a high load, and the further ones complete late"),
     ];
-    report(
-        "Completion time of adaptive requests",
-        "Means of the accepted requests of a window.",
-        findings,
-        comparison.table,
-        comparison.figure,
-    )
+    let about = "Means of the accepted requests of a window.";
+    comparison.report("Completion time of adaptive requests", about, findings)
 }
 
 pub(super) fn rejections(setup: &Setup) -> Report {
     let change = "reduction of rejected requests (%)";
-    let refused = |o: &Outcome| o.refused as f64;
-    let comparison = compare(setup, "002-fig6", "requests refused", change, -1.0, refused);
-    let finding = Finding::new(
-        "rescheduling prevents rejections",
-        "an important role",
-        format!(
-            "MDF rigid / preemptive / moldable / both: {} % fewer at ×1, {} % at ×1.5",
-            comparison.of_mdf(0),
-            comparison.of_mdf(2)
-        ),
-        Verdict::of(comparison.positive(3), 12),
-    );
-    let title = "Rejections of adaptive requests";
-    report(title, "", vec![finding], comparison.table, comparison.figure)
+    let comparison = compare(setup, "requests refused", change, -1.0, |o| o.refused as f64);
+    let (least, most) = (comparison.text(0), comparison.text(2));
+    let reductions =
+        format!("MDF rigid / preemptive / moldable / both: {least} % fewer at ×1, {most} % at ×1.5");
+    let finding = Finding::new("rescheduling prevents rejections")
+        .paper("an important role")
+        .seen(reductions)
+        .counted(comparison.positive(3), 12);
+    comparison.report("Rejections of adaptive requests", "", [finding])
 }
 
 pub(super) fn incentive(setup: &Setup) -> Report {
     let modes = results(setup)[2];
     let base = values(&modes[0], |o| o.profit(0.0));
-    let mut table = Table::new(&[
-        "incentive (%)",
-        "profit",
-        "profit gain over FIFO rigid (%)",
-        "± 95 %",
-    ]);
+    let mut rows = Vec::new();
     let mut points = Vec::new();
     for percent in (0..=40).step_by(5).map(f64::from) {
         let seen = values(&modes[MDF_PREEMPTIVE], |o| o.profit(percent));
-        let gain = percent_more(&seen, &base);
-        let row = cells([percent, Summary::of(&seen).mean, gain.mean, gain.confidence]);
-        table.rows.push(row.to_vec());
+        let (profit, gain) = (Summary::of(&seen), percent_more(&seen, &base));
+        rows.push(cells([percent, profit.mean, gain.mean, gain.confidence]));
         points.push(Point::mean(percent, &gain));
     }
     let crossing = points
@@ -283,106 +238,70 @@ pub(super) fn incentive(setup: &Setup) -> Report {
             pair[0].x + part * (pair[1].x - pair[0].x)
         });
     let near = crossing.is_some_and(|percent| (25.0..=40.0).contains(&percent));
-    let finding = Finding::new(
-        "the incentive from which the provider loses",
-        "about 30 %",
-        crossing.map_or("none up to 40 %".to_owned(), |percent| format!("{percent:.0} %")),
-        Verdict::holds(near),
-    )
-    .because("judged by 25 to 40 %");
-    let figure = Figure::lines(
-        "002-fig7",
-        "Profit with an incentive for preemptive requests, load ×1.5",
-        ["incentive (% of the price)", "profit gain over FIFO rigid (%)"],
-        [Series::new("MDF preemptive", points)],
-    );
+    let finding = Finding::new("the incentive from which the provider loses")
+        .paper("about 30 %")
+        .seen(crossing.map_or("none up to 40 %".to_owned(), |percent| format!("{percent:.0} %")))
+        .holds(near)
+        .because("judged by 25 to 40 %");
+    let figure = Figure::new("Profit with an incentive for preemptive requests, load ×1.5")
+        .x("incentive (% of the price)")
+        .y("profit gain over FIFO rigid (%)")
+        .lines([Series::new("MDF preemptive", points)]);
+    let headings = "incentive (%) | profit | profit gain over FIFO rigid (%) | ± 95 %";
     let title = "What an incentive for preemptive requests may cost";
-    report(title, "Load ×1.5.", vec![finding], table, figure)
+    report(title, "Load ×1.5.").with([finding], table(headings, rows), [figure])
 }
 
-/// A share of the moldable requests of each mode that has them, load by load.
-fn shares(
-    setup: &Setup,
-    name: &str,
-    what: &str,
-    of: fn(&Outcome) -> Option<f64>,
-) -> (Vec<Vec<Summary>>, Table, Figure) {
+/// A share of the moldable requests of each mode that has them.
+fn shares(setup: &Setup, what: &'static str, of: fn(&Outcome) -> Option<f64>) -> Comparison {
     let modes: Vec<usize> = (0..NAMES.len()).filter(|at| mode(*at).moldable).collect();
-    let mut table = Table::new(&["load", "mode", what, "± 95 %", "standard deviation"]);
-    let seen: Vec<Vec<Summary>> = (LOADS.into_iter().zip(results(setup)))
-        .map(|(load, results)| {
-            let of_mode = modes.iter().map(|at| {
-                let known: Vec<f64> = results[*at].iter().filter_map(of).collect();
-                let summary = Summary::of(&known);
-                let mut row = vec![load_name(load), NAMES[*at].to_owned()];
-                row.extend(spread(&summary));
-                table.rows.push(row);
-                summary
-            });
-            of_mode.collect()
-        })
-        .collect();
-    let figure = Figure::lines(name, what, ["load (%)", what], lines(&modes, &seen));
-    (seen, table, figure)
+    let names: Vec<&str> = modes.iter().map(|at| NAMES[*at]).collect();
+    let share = |outcomes: &[Outcome]| over(outcomes.iter().filter_map(of));
+    let of_load = |results: &[Vec<Outcome>]| modes.iter().map(|at| share(&results[*at])).collect();
+    let means: Vec<Vec<Summary>> = results(setup).into_iter().map(of_load).collect();
+    let rows = grid(&LOADS.map(load_name), &names, &means, spread);
+    let headings = format!("load | mode | {what} | ± 95 % | standard deviation");
+    Comparison {
+        table: table(&headings, rows),
+        figure: figure(what, &names, &means),
+        means,
+    }
 }
 
-/// Of how many modes the share grows with the load, and all of them as text.
-fn growing(seen: &[Vec<Summary>]) -> (usize, String) {
-    let modes = seen[0].len();
-    let grows = (0..modes)
-        .filter(|mode| seen.is_sorted_by(|a, b| a[*mode].mean < b[*mode].mean))
-        .count();
-    let text = (0..modes).map(|mode| joined(seen.iter().map(|load| format!("{:.0}", load[mode].mean))));
-    (grows, text.collect::<Vec<_>>().join(", "))
+/// Of how many modes the share grows with the load.
+fn growing(shares: &Comparison, claim: &str, paper: &str) -> Finding {
+    let grows = shares.sorted(|a, b| a < b);
+    let by_load = |mode: usize| joined(shares.means.iter().map(|load| format!("{:.0}", load[mode].mean)));
+    let text = [0, 1, 2, 3].map(by_load).join(", ");
+    let seen = format!("for {grows} of 4 modes; FIFO moldable, both, MDF moldable, both by load (%): {text}");
+    Finding::new(claim).paper(paper).seen(seen).counted(grows, 4)
 }
 
 pub(super) fn shrunk(setup: &Setup) -> Report {
     let part = |o: &Outcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
-    let (seen, table, figure) = shares(setup, "002-fig8", "moldable requests on fewer nodes (%)", part);
-    let (grows, text) = growing(&seen);
-    let more = seen.iter().filter(|load| load[3].mean > load[2].mean).count();
-    let findings = vec![
-        Finding::new(
-            "more moldable requests shrink in a fuller cluster",
-            "the scheduler tends to",
-            format!("for {grows} of 4 modes; FIFO moldable, both, MDF moldable, both by load (%): {text}"),
-            Verdict::of(grows, 4),
-        ),
-        Finding::new(
-            "more shrink where they can be cut too",
-            "they do",
-            format!("under MDF at {more} of 3 loads"),
-            Verdict::of(more, 3),
-        ),
+    let shares = shares(setup, "moldable requests on fewer nodes (%)", part);
+    let (more, loads) = holding(shares.means.iter().map(|load| load[3].mean > load[2].mean));
+    let claim = "more moldable requests shrink in a fuller cluster";
+    let findings = [
+        growing(&shares, claim, "the scheduler tends to"),
+        Finding::new("more shrink where they can be cut too")
+            .paper("they do")
+            .seen(format!("under MDF at {more} of {loads} loads"))
+            .counted(more, loads),
     ];
     let about = "Of the accepted requests that could shrink.";
-    report(
-        "How many moldable requests shrink",
-        about,
-        findings,
-        table,
-        figure,
-    )
+    shares.report("How many moldable requests shrink", about, findings)
 }
 
 pub(super) fn modification(setup: &Setup) -> Report {
     let mean = |o: &Outcome| (o.shrunk > 0).then(|| o.modification / o.shrunk as f64);
-    let what = "mean modification of shrunk requests (%)";
-    let (seen, table, figure) = shares(setup, "002-fig9", what, mean);
-    let (grows, text) = growing(&seen);
-    let finding = Finding::new(
-        "requests that shrink do so further in a fuller cluster",
-        "figure 9",
-        format!("for {grows} of 4 modes; FIFO moldable, both, MDF moldable, both by load (%): {text}"),
-        Verdict::Measured,
-    )
-    .because("the paper gives the figure without a number");
+    let shares = shares(setup, "mean modification of shrunk requests (%)", mean);
+    let claim = "requests that shrink do so further in a fuller cluster";
+    let finding = Finding {
+        verdict: Verdict::Measured,
+        ..growing(&shares, claim, "figure 9")
+    };
+    let finding = finding.because("the paper gives the figure without a number");
     let about = "100 % is R^min, 0 % R^max; the pieces of a request count by their work.";
-    report(
-        "How far moldable requests shrink",
-        about,
-        vec![finding],
-        table,
-        figure,
-    )
+    shares.report("How far moldable requests shrink", about, [finding])
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use scheduler::adaptive::{Decision, Plan, Policy, Request};
-use scheduler::moldable::{ShapeError, Shapes, Sizes};
+use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff, Usage};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use advisor::random::Random;
-use advisor::workload::Window;
+use advisor::workload::{Job, Window};
 
 /// Requests of up to this many nodes are rigid in size.
 const RIGID_UP_TO: u32 = 10;
@@ -91,96 +91,82 @@ impl Outcome {
 
 /// The requests of the users of a window.
 pub(crate) fn asks(seed: u64, window: &Window) -> Vec<Ask> {
-    (0..)
-        .zip(&window.jobs)
-        .map(|(id, job)| {
-            let mut random = Random::new(seed, &[STREAM, window.index as u64, id]);
-            let threefold = random.chance(THREEFOLD);
-            let least = if job.nodes > RIGID_UP_TO {
-                (job.nodes * LEAST_PERCENT).div_ceil(100)
-            } else {
-                job.nodes
-            };
-            Ask {
-                id,
-                submit: job.submit,
-                fastest: job.run,
-                nodes: least..=job.nodes,
-                profile: if threefold { 3 } else { 1 },
-                deadline: DEADLINE_FACTOR * job.run + if threefold { 0 } else { PLAIN_EXTRA },
-                preemptive: random.chance(PREEMPTIVE),
-            }
-        })
-        .collect()
+    let ask = |(id, job): (u64, &Job)| {
+        let mut random = Random::new(seed, &[STREAM, window.index as u64, id]);
+        let threefold = random.chance(THREEFOLD);
+        let (profile, extra) = if threefold { (3, 0) } else { (1, PLAIN_EXTRA) };
+        let least = if job.nodes > RIGID_UP_TO {
+            (job.nodes * LEAST_PERCENT).div_ceil(100)
+        } else {
+            job.nodes
+        };
+        Ask {
+            id,
+            submit: job.submit,
+            fastest: job.run,
+            nodes: least..=job.nodes,
+            profile,
+            deadline: DEADLINE_FACTOR * job.run + extra,
+            preemptive: random.chance(PREEMPTIVE),
+        }
+    };
+    (0..).zip(&window.jobs).map(ask).collect()
 }
 
 impl Ask {
     /// The request at a load, with the freedoms that the mode uses. `None` where its run time has no shape, which a filter of a
     /// minute or more rules out.
     fn request(&self, mode: Mode, load: u32) -> Option<Request> {
-        let shapes: Result<Shapes, ShapeError> = if mode.moldable {
-            Shapes::scaled(self.fastest, self.nodes.clone(), &Sizes::Every)
-        } else {
-            Shapes::rigid(*self.nodes.end(), self.fastest)
-        };
+        let (least, most) = (*self.nodes.start(), *self.nodes.end());
+        let least = if mode.moldable { least } else { most };
+        let shapes = Shapes::scaled(self.fastest, least..=most, &Sizes::Every).ok()?;
         let cuts = if mode.preemptive && self.preemptive && self.fastest >= CUT_FROM {
             Preemption::new(PIECES, PIECE_PPM, true)?
         } else {
             Preemption::NONE
         };
         let submitted = Time(self.submit * 100 / Seconds::from(load));
-        Request::new(
-            self.id,
-            Interval::of(submitted, self.deadline),
-            shapes.ok()?,
-            cuts,
-        )
-    }
-
-    fn tariff(&self) -> Tariff {
-        Tariff {
-            profile: Fraction::percent(100 * self.profile),
-            ..Tariff::PUBLISHED
-        }
+        Request::new(self.id, Interval::of(submitted, self.deadline), shapes, cuts)
     }
 }
 
 /// Plays the requests of a window on `capacity` nodes.
 pub(crate) fn play(capacity: u32, asks: &[Ask], mode: Mode, load: u32) -> Outcome {
     let mut plan = Plan::new(capacity, mode.policy);
-    let mut placed: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
-    let mut requests: BTreeMap<u64, Request> = BTreeMap::new();
-    let mut outcome = Outcome::default();
+    let mut accepted: BTreeMap<u64, (&Ask, Request, Vec<Piece>)> = BTreeMap::new();
     for ask in asks {
         let Some(request) = ask.request(mode, load) else {
-            outcome.refused += 1;
             continue;
         };
-        requests.insert(ask.id, request.clone());
-        match plan.submit(request.window().start, request) {
-            Decision::Accepted { pieces, moved } => {
-                placed.insert(ask.id, pieces);
-                for id in moved {
-                    placed.insert(id, plan.pieces(id).to_vec());
+        if let Decision::Accepted { pieces, moved } = plan.submit(request.window().start, request.clone()) {
+            accepted.insert(ask.id, (ask, request, pieces));
+            for id in moved {
+                if let Some((_, _, pieces)) = accepted.get_mut(&id) {
+                    *pieces = plan.pieces(id).to_vec();
                 }
             }
-            Decision::Refused { .. } => outcome.refused += 1,
         }
     }
-    for ask in asks {
-        if let (Some(request), Some(pieces)) = (requests.get(&ask.id), placed.get(&ask.id)) {
-            outcome.add(ask, request, pieces);
-        }
+    let mut outcome = Outcome {
+        refused: asks.len() - accepted.len(),
+        ..Outcome::default()
+    };
+    for (ask, request, pieces) in accepted.values() {
+        outcome.add(ask, request, pieces);
     }
-    outcome.completion /= placed.len().max(1) as f64;
+    outcome.completion /= accepted.len().max(1) as f64;
     outcome
 }
 
 impl Outcome {
     fn add(&mut self, ask: &Ask, request: &Request, pieces: &[Piece]) {
         let usage = Usage::of(request, request.window().start, pieces);
+        let tariff = Tariff {
+            profile: Fraction::percent(100 * ask.profile),
+            ..Tariff::PUBLISHED
+        };
         // Amounts of a window are far from the largest.
-        let price = ask.tariff().price(&usage).unwrap_or_default();
+        let price = tariff.price(&usage).unwrap_or_default();
         let paid = price.units() as f64 / Price::WHOLE as f64;
         if usage.preemptive {
             self.profit_preemptive += paid;
@@ -188,16 +174,17 @@ impl Outcome {
             self.profit_plain += paid;
         }
         self.completion += usage.completion as f64;
+        if request.shapes().len() <= 1 {
+            return;
+        }
+        self.moldable += 1;
         let (least, most) = (*ask.nodes.start(), *ask.nodes.end());
-        if request.shapes().len() > 1 {
-            self.moldable += 1;
-            if pieces.iter().any(|piece| piece.nodes < most) {
-                self.shrunk += 1;
-                let work: f64 = pieces.iter().map(|piece| f64::from(piece.work_ppm)).sum();
-                let mean = |piece: &Piece| f64::from(most - piece.nodes) * f64::from(piece.work_ppm);
-                let fewer: f64 = pieces.iter().map(mean).sum::<f64>() / work.max(1.0);
-                self.modification += 100.0 * fewer / f64::from(most - least);
-            }
+        if pieces.iter().any(|piece| piece.nodes < most) {
+            self.shrunk += 1;
+            let work: f64 = pieces.iter().map(|piece| f64::from(piece.work_ppm)).sum();
+            let fewer = |piece: &Piece| f64::from(most - piece.nodes) * f64::from(piece.work_ppm);
+            let fewer = pieces.iter().map(fewer).sum::<f64>() / work.max(1.0);
+            self.modification += 100.0 * fewer / f64::from(most - least);
         }
     }
 }

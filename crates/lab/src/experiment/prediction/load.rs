@@ -1,6 +1,6 @@
 //! The free share of a system's nodes, hour by hour, and its forecast by smoothing.
 
-use scheduler::prediction::smoothing::{Parameters, STEPS_MAX};
+use scheduler::prediction::smoothing::STEPS_MAX;
 use scheduler::prediction::{Series, Smoothing};
 use scheduler::{Seconds, Time};
 
@@ -19,7 +19,7 @@ const HOURS_MIN: usize = 14 * HOURS_OF_DAY;
 pub(super) struct FreeShare {
     /// The mean of every hour of the workload.
     hourly: Vec<f64>,
-    fitted: Option<(usize, Parameters)>,
+    /// The last forecast, and its hour.
     current: Option<(usize, Smoothing)>,
     /// Sums of absolute errors at each of [`AHEAD`], and how many.
     errors: [[f64; 3]; AHEAD.len()],
@@ -29,10 +29,8 @@ pub(super) struct FreeShare {
 impl FreeShare {
     pub(super) fn new(workload: &Workload) -> Self {
         let hour_of = |time: Time| usize::try_from(time.seconds().div_euclid(HOUR)).unwrap_or(0);
-        let hours = workload
-            .jobs
-            .last()
-            .map_or(0, |job| hour_of(Time(job.submit)) + 1);
+        let last = workload.jobs.last();
+        let hours = last.map_or(0, |job| hour_of(Time(job.submit)) + 1);
         let mut busy = vec![0.0; hours];
         for job in &workload.jobs {
             let ran = job.ran();
@@ -46,12 +44,9 @@ impl FreeShare {
             }
         }
         let all = f64::from(workload.capacity) * HOUR as f64;
+        let free = |busy: f64| (1.0 - busy / all).clamp(0.0, 1.0);
         Self {
-            hourly: busy
-                .into_iter()
-                .map(|busy: f64| (1.0 - busy / all).clamp(0.0, 1.0))
-                .collect(),
-            fitted: None,
+            hourly: busy.into_iter().map(free).collect(),
             current: None,
             errors: [[0.0; 3]; AHEAD.len()],
             judged: 0,
@@ -60,20 +55,19 @@ impl FreeShare {
 
     /// The forecast at an instant, from the hours that were over. `None` in the first one. Instants must not go back.
     pub(super) fn at(&mut self, now: Time) -> Option<&Smoothing> {
-        let hour = usize::try_from(now.seconds().div_euclid(HOUR))
-            .ok()?
-            .min(self.hourly.len());
+        let hour = usize::try_from(now.seconds().div_euclid(HOUR)).ok()?;
+        let hour = hour.min(self.hourly.len());
         if hour == 0 {
             return None;
         }
         if self.current.as_ref().is_none_or(|(of, _)| *of != hour) {
             let series = self.series(hour);
-            let day = hour / HOURS_OF_DAY;
-            let smoothing = match self.fitted {
-                Some((of, parameters)) if of == day => Smoothing::with_parameters(&series, parameters),
+            let smoothing = match &self.current {
+                Some((of, fitted)) if of / HOURS_OF_DAY == hour / HOURS_OF_DAY => {
+                    Smoothing::with_parameters(&series, fitted.parameters())
+                }
                 _ => {
                     let smoothing = Smoothing::fit(&series);
-                    self.fitted = Some((day, smoothing.parameters()));
                     self.judge(hour, &smoothing);
                     smoothing
                 }

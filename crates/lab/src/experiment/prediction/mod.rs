@@ -7,10 +7,10 @@ use scheduler::prediction::reliability::{INTERVALS, LEVELS, Reliability};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, Verdict, joined};
+use crate::report::{Finding, Report, holding, joined, table};
 use advisor::table::Table;
-use advisor::workload::Workload;
-use replay::{Forecast, Results, Source, Task, WARM_UP};
+use advisor::workload::{Job, Workload};
+use replay::{Forecast, LEARNED, PASSES, Results, Source, WARM_UP, quantile};
 
 /// The share of outcomes that a stated 90 % interval may cover.
 const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
@@ -20,7 +20,7 @@ const PARTS: usize = 8;
 
 fn results<'a>(setup: &'a Setup) -> &'a Results {
     setup.prediction.get_or_init(|| {
-        let passes = setup.workers.map(&Task::ALL, |task| task.run(setup.workload));
+        let passes = setup.workers.map(&PASSES, |pass| pass(setup.workload));
         replay::results(setup.workload, passes)
     })
 }
@@ -28,115 +28,92 @@ fn results<'a>(setup: &'a Setup) -> &'a Results {
 /// The learned distributions judged on a workload's runs: the rows of a reliability table, without and with the users' estimates
 /// where it has them.
 pub fn reliability(workload: &Workload) -> Table {
-    let passes = Task::ALL.into_iter().map(|task| task.run(workload)).collect();
-    table(&replay::results(workload, passes))
+    let passes = PASSES.map(|pass| pass(workload)).into();
+    reliability_table(&replay::results(workload, passes))
 }
 
-fn report(
-    title: &'static str,
-    results: &Results,
-    findings: Vec<Finding>,
-    table: Table,
-    figures: Vec<Figure>,
-) -> Report {
-    let about = format!(
+fn report(title: &'static str, results: &Results) -> Report {
+    Report::new(title).about(format!(
         "Every job that ran, long or short, of the whole workload (filter and windows do not apply) is an execution: of its executable \
          and user where that pair ran before, else of its user's, else of anybody's. Each is predicted from those that had ended when it \
          was submitted. The first {WARM_UP} are only learned from; {} are judged, for which all have a forecast.",
         results.jobs.len()
-    );
-    Report::new(title, about, findings, table, figures)
+    ))
 }
 
-/// Errors of a source's central forecast.
-struct Errors {
-    absolute: f64,
-    median: f64,
-    /// Mean of |ln(forecast / run)|.
-    factor: f64,
-    bias: f64,
-    short: f64,
+/// A measure of each judged run and its central forecast.
+fn errors(results: &Results, forecasts: &[Forecast], of: fn(f64, f64) -> f64) -> Vec<f64> {
+    let pairs = forecasts.iter().zip(&results.jobs);
+    let error = |(forecast, job): (&Forecast, &Job)| of(quantile(forecast, 0.5), job.run as f64);
+    pairs.map(error).collect()
 }
 
-fn errors(results: &Results, forecasts: &[Forecast]) -> Errors {
-    let of = |error: &dyn Fn(f64, f64) -> f64| -> Vec<f64> {
-        let pairs = forecasts.iter().zip(&results.jobs);
-        pairs
-            .map(|(forecast, job)| error(forecast.quantile(0.5), job.run as f64))
-            .collect()
-    };
-    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let mut absolute = of(&|stated, run| (stated - run).abs());
+/// How far each forecast is off, from the least to the most.
+fn absolute(results: &Results, forecasts: &[Forecast]) -> Vec<f64> {
+    let mut absolute = errors(results, forecasts, |stated, run| (stated - run).abs());
     absolute.sort_unstable_by(f64::total_cmp);
-    Errors {
-        median: absolute.get(absolute.len() / 2).copied().unwrap_or(0.0),
-        absolute: mean(absolute),
-        factor: mean(of(&|stated, run| (stated.max(1.0) / run).ln().abs())),
-        bias: mean(of(&|stated, run| stated - run)),
-        short: mean(of(&|stated, run| f64::from(u8::from(stated < run)))),
-    }
+    absolute
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 pub(super) fn error(setup: &Setup) -> Report {
     let results = results(setup);
-    let mut table = Table::new(&[
-        "estimate",
-        "mean absolute error (s)",
-        "median absolute error (s)",
-        "typical factor",
-        "mean error (s)",
-        "too short (%)",
-    ]);
+    let mut rows = Vec::new();
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
-        let errors = errors(results, forecasts);
-        table.rows.push(vec![
+        let absolute = absolute(results, forecasts);
+        let mean_of = |of| mean(&errors(results, forecasts, of));
+        let factor = mean_of(|stated, run| (stated.max(1.0) / run).ln().abs()).exp();
+        let short = mean_of(|stated, run| f64::from(u8::from(stated < run)));
+        rows.push(vec![
             source.name().to_owned(),
-            format!("{:.0}", errors.absolute),
-            format!("{:.0}", errors.median),
-            format!("{:.2}", errors.factor.exp()),
-            format!("{:+.0}", errors.bias),
-            format!("{:.1}", 100.0 * errors.short),
+            format!("{:.0}", mean(&absolute)),
+            format!("{:.0}", absolute.get(absolute.len() / 2).unwrap_or(&0.0)),
+            format!("{factor:.2}"),
+            format!("{:+.0}", mean_of(|stated, run| stated - run)),
+            format!("{:.1}", 100.0 * short),
         ]);
-        let point = Point::new(0.0, errors.absolute / 3_600.0);
+        let point = Point::new(0.0, mean(&absolute) / 3_600.0);
         series.push(Series::new(source.name(), [point]));
     }
+    let headings = "estimate | mean absolute error (s) | median absolute error (s) | typical factor | mean error (s) | too short (%)";
     let title = "Error of the completion estimate";
-    let labels = ["all judged executions", "mean absolute error (h)"];
-    let figure = Figure::bars("004-error", title, labels, [String::new()], series);
-    report(title, results, error_findings(results), table, vec![figure])
+    let figure = Figure::new(title)
+        .x("all judged executions")
+        .y("mean absolute error (h)")
+        .bars([String::new()], series);
+    report(title, results).with(error_findings(results), table(headings, rows), [figure])
 }
 
 /// The effect of smoothing and trust on the error, and how it compares.
 fn error_findings(results: &Results) -> Vec<Finding> {
-    let absolute = |source| {
-        let forecasts = results.of(source).unwrap_or_default();
-        errors(results, forecasts).absolute
-    };
+    let error = |source| mean(&absolute(results, results.of(source).unwrap_or_default()));
     let [mean, smoothed, trusted, learned] =
-        [Source::Mean, Source::Smoothing, Source::Trust, Source::Learned].map(absolute);
+        [Source::Mean, Source::Smoothing, Source::Trust, Source::Learned].map(error);
     let better = |what: &str, better: f64, than: f64, why: &str| {
-        Finding::new(
-            what,
-            "a more accurate prediction",
-            format!("mean absolute error {better:.0} s against {than:.0} s"),
-            Verdict::holds(better < than),
-        )
-        .because(if better < than { "" } else { why })
+        Finding::new(what)
+            .paper("a more accurate prediction")
+            .seen(format!("mean absolute error {better:.0} s against {than:.0} s"))
+            .holds(better < than)
+            .because(if better < than { "" } else { why })
     };
-    let foreseen: Vec<bool> = results
-        .ahead
-        .iter()
-        .flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean])
+    let less = [mean, smoothed, trusted].iter().filter(|e| learned < **e).count();
+    let ahead: Vec<String> = (results.ahead.iter())
+        .map(|(hours, errors)| format!("{hours} h: {}", joined(errors.map(|error| format!("{error:.3}")))))
         .collect();
-    let ahead: Vec<String> = results
-        .ahead
-        .iter()
-        .map(|(hours, errors)| {
-            let errors = joined(errors.map(|error| format!("{error:.3}")));
-            format!("{hours} h: {errors}")
-        })
-        .collect();
+    let foresees = Finding::new(
+        "smoothing foresees the free share of the nodes better than its last value and than its mean",
+    )
+    .seen(format!(
+        "mean absolute error of smoothing / last value / mean, {}",
+        ahead.join(", ")
+    ));
+    let foresees_all = results.ahead.iter();
+    let (foreseen, cases) =
+        holding(foresees_all.flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean]));
     vec![
         better(
             "smoothing makes the mean of past executions more accurate",
@@ -150,26 +127,14 @@ fn error_findings(results: &Results) -> Vec<Finding> {
             smoothed,
             "trust only lengthens estimates, for the sake of deadlines; the mean error of ten unlike jobs says little of the next",
         ),
-        Finding::own(
-            "the median of the learned distribution errs less than all three",
-            format!("mean absolute error {learned:.0} s"),
-            Verdict::of_own(
-                [mean, smoothed, trusted].iter().filter(|e| learned < **e).count(),
-                3,
-            ),
-        ),
-        Finding::own(
-            "smoothing foresees the free share of the nodes better than its last value and than its mean",
-            format!(
-                "mean absolute error of smoothing / last value / mean, {}",
-                ahead.join(", ")
-            ),
-            if foreseen.is_empty() {
-                Verdict::Measured
-            } else {
-                Verdict::of_own(foreseen.iter().filter(|holds| **holds).count(), foreseen.len())
-            },
-        ),
+        Finding::new("the median of the learned distribution errs less than all three")
+            .seen(format!("mean absolute error {learned:.0} s"))
+            .counted(less, 3),
+        if cases == 0 {
+            foresees
+        } else {
+            foresees.counted(foreseen, cases)
+        },
     ]
 }
 
@@ -178,7 +143,7 @@ fn slots(results: &Results, forecasts: &[Forecast], p: f64) -> (f64, f64) {
     let (mut held, mut reserved, mut used) = (0_usize, 0.0, 0.0);
     for (job, forecast) in results.jobs.iter().zip(forecasts) {
         // Slots are whole seconds.
-        let slot = forecast.quantile(p).ceil().max(1.0);
+        let slot = quantile(forecast, p).ceil().max(1.0);
         let (run, nodes) = (job.run as f64, f64::from(job.nodes));
         held += usize::from(run <= slot);
         reserved += nodes * slot;
@@ -193,29 +158,16 @@ fn slots(results: &Results, forecasts: &[Forecast], p: f64) -> (f64, f64) {
 pub(super) fn deadlines(setup: &Setup) -> Report {
     const STATED: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
     let results = results(setup);
-    let mut table = Table::new(&[
-        "slot sized by",
-        "at probability",
-        "deadlines met (%)",
-        "node-seconds reserved for each used",
-    ]);
+    let mut rows = Vec::new();
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
-        let stated = match forecasts.first() {
-            Some(Forecast::Quantiles(_)) => &STATED[..],
-            _ => &STATED[..1],
-        };
+        let many = LEARNED.contains(source) && !forecasts.is_empty();
         let mut points = Vec::new();
-        for p in stated {
+        for p in &STATED[..if many { STATED.len() } else { 1 }] {
             let (met, reserved) = slots(results, forecasts, *p);
-            let at = if stated.len() > 1 {
-                format!("{p}")
-            } else {
-                "–".to_owned()
-            };
-            table.rows.push(vec![
+            rows.push(vec![
                 source.name().to_owned(),
-                at,
+                if many { p.to_string() } else { "–".to_owned() },
                 format!("{:.1}", 100.0 * met),
                 format!("{reserved:.2}"),
             ]);
@@ -223,78 +175,64 @@ pub(super) fn deadlines(setup: &Setup) -> Report {
         }
         series.push(Series::new(source.name(), points));
     }
-    let met = |source, p| slots(results, results.of(source).unwrap_or_default(), p);
+    let met = |source, p| slots(results, results.of(source).unwrap_or_default(), p).0;
     let [mean, smoothed, trusted] =
-        [Source::Mean, Source::Smoothing, Source::Trust].map(|source| met(source, 0.5).0);
-    let (learned, _) = met(Source::Learned, 0.95);
-    let findings = vec![
-        Finding::new(
-            "smoothing and trust let more deadlines be met",
-            "it becomes more likely that jobs finish in time",
-            format!(
-                "{:.1} % by the mean, {:.1} % with smoothing, {:.1} % with trust",
-                100.0 * mean,
-                100.0 * smoothed,
-                100.0 * trusted
-            ),
-            Verdict::of(usize::from(smoothed > mean) + usize::from(trusted > smoothed), 2),
-        ),
-        Finding::own(
-            "slots sized for 95 % hold 94 to 96 % of the runs",
-            format!("{:.1} %", 100.0 * learned),
-            Verdict::of_own(usize::from((0.94..=0.96).contains(&learned)), 1),
-        ),
+        [Source::Mean, Source::Smoothing, Source::Trust].map(|source| 100.0 * met(source, 0.5));
+    let learned = met(Source::Learned, 0.95);
+    let met = format!("{mean:.1} % by the mean, {smoothed:.1} % with smoothing, {trusted:.1} % with trust");
+    let findings = [
+        Finding::new("smoothing and trust let more deadlines be met")
+            .paper("it becomes more likely that jobs finish in time")
+            .seen(met)
+            .counted(usize::from(smoothed > mean) + usize::from(trusted > smoothed), 2),
+        Finding::new("slots sized for 95 % hold 94 to 96 % of the runs")
+            .seen(format!("{:.1} %", 100.0 * learned))
+            .holds((0.94..=0.96).contains(&learned)),
     ];
-    let labels = ["node-seconds reserved for each used", "deadlines met (%)"];
-    let figure = Figure::lines(
-        "004-deadlines",
-        "Deadlines met for what is reserved",
-        labels,
-        series,
-    );
-    let title = "Deadlines met by slots of the estimated length";
-    report(title, results, findings, table, vec![figure])
+    let headings = "slot sized by | at probability | deadlines met (%) | node-seconds reserved for each used";
+    let figure = Figure::new("Deadlines met for what is reserved")
+        .x("node-seconds reserved for each used")
+        .y("deadlines met (%)")
+        .lines(series);
+    let report = report("Deadlines met by slots of the estimated length", results);
+    report.with(findings, table(headings, rows), [figure])
 }
 
 /// The reliability table: quantiles and intervals with the shares that they held, and the pinball loss of every source.
-fn table(results: &Results) -> Table {
-    let all = 0..results.jobs.len();
-    let learned = [Source::Learned, Source::LearnedWithEstimate];
-    let columns: Vec<String> = std::iter::once("statement".to_owned())
-        .chain(learned.map(|source| format!("held (%), {}", source.name())))
-        .chain(Source::ALL.map(|source| format!("pinball loss (s), {}", source.name())))
-        .collect();
-    let kept = |source| results.reliability(source, all.clone());
-    let (books, held) = (Source::ALL.map(kept), learned.map(kept));
-    let cells = |of: &[Option<Reliability>], digits: usize, number: &dyn Fn(&Reliability) -> f64| {
-        let cell = |of: &Option<Reliability>| match of {
-            Some(of) => format!("{:.digits$}", number(of)),
-            None => "–".to_owned(),
-        };
-        of.iter().map(cell).collect::<Vec<String>>()
+fn reliability_table(results: &Results) -> Table {
+    type Number<'a> = Option<&'a dyn Fn(&Reliability) -> f64>;
+    let books = Source::ALL.map(|source| results.reliability(source, 0..results.jobs.len()));
+    // The learned ones are the last of all.
+    let learned = &books[books.len() - LEARNED.len()..];
+    let cells = |books: &[Option<Reliability>], digits: usize, number: Number| -> Vec<String> {
+        let cell = |kept: &Option<Reliability>| Some(format!("{:.digits$}", number?(kept.as_ref()?)));
+        (books.iter())
+            .map(|kept| cell(kept).unwrap_or("–".to_owned()))
+            .collect()
     };
-    let none = |count: usize| vec!["–".to_owned(); count];
-    let mut rows = Vec::new();
-    for at in 0..INTERVALS {
+    // The share that was held, in percent, and the loss.
+    let row = |statement: String, held: Number, loss: Number| {
+        [vec![statement], cells(learned, 1, held), cells(&books, 0, loss)].concat()
+    };
+    let intervals = (0..INTERVALS).map(|at| {
         let stated = LEVELS[LEVELS.len() - 1 - at] - LEVELS[at];
-        let inside = cells(&held, 1, &|of| 100.0 * of.intervals()[at].1);
-        rows.push(
-            [
-                vec![format!("{:.0} % interval", 100.0 * stated)],
-                inside,
-                none(books.len()),
-            ]
-            .concat(),
-        );
+        let held = |of: &Reliability| 100.0 * of.intervals()[at].1;
+        row(format!("{:.0} % interval", 100.0 * stated), Some(&held), None)
+    });
+    let quantiles = LEVELS.iter().enumerate().map(|(at, p)| {
+        let held = |of: &Reliability| 100.0 * of.levels()[at].1;
+        let loss = |of: &Reliability| of.levels()[at].2;
+        row(format!("{:.0} % quantile", 100.0 * p), Some(&held), Some(&loss))
+    });
+    let statement = "mean of the quantiles".to_owned();
+    let mean = row(statement, None, Some(&Reliability::mean_loss));
+    Table {
+        columns: std::iter::once("statement".to_owned())
+            .chain(LEARNED.map(|source| format!("held (%), {}", source.name())))
+            .chain(Source::ALL.map(|source| format!("pinball loss (s), {}", source.name())))
+            .collect(),
+        rows: intervals.chain(quantiles).chain([mean]).collect(),
     }
-    for (at, p) in LEVELS.into_iter().enumerate() {
-        let below = cells(&held, 1, &|of| 100.0 * of.levels()[at].1);
-        let loss = cells(&books, 0, &|of| of.levels()[at].2);
-        rows.push([vec![format!("{:.0} % quantile", 100.0 * p)], below, loss].concat());
-    }
-    let loss = cells(&books, 0, &Reliability::mean_loss);
-    rows.push([vec!["mean of the quantiles".to_owned()], none(held.len()), loss].concat());
-    Table { columns, rows }
 }
 
 /// Where the coverage of the widest interval lay, overall and in parts of the workload.
@@ -305,96 +243,57 @@ fn coverage(results: &Results, source: Source) -> Option<Finding> {
     let parts: Vec<f64> = (0..PARTS)
         .filter_map(|part| covered(all * part / PARTS..all * (part + 1) / PARTS))
         .collect();
-    let least = parts.iter().copied().fold(1.0, f64::min);
-    let most = parts.iter().copied().fold(0.0, f64::max);
-    Some(Finding::own(
-        format!(
-            "the stated 90 % interval covers 85 to 95 % of the runs ({})",
-            source.name()
-        ),
-        format!(
-            "{:.1} %; {:.1} to {:.1} % in {PARTS} equal parts of the workload",
-            100.0 * overall,
-            100.0 * least,
-            100.0 * most
-        ),
-        Verdict::of_own(usize::from(COVERED.contains(&overall)), 1),
-    ))
+    let least = 100.0 * parts.iter().copied().fold(1.0, f64::min);
+    let most = 100.0 * parts.iter().copied().fold(0.0, f64::max);
+    let (name, percent) = (source.name(), 100.0 * overall);
+    let claim = format!("the stated 90 % interval covers 85 to 95 % of the runs ({name})");
+    let seen = format!("{percent:.1} %; {least:.1} to {most:.1} % in {PARTS} equal parts of the workload");
+    Some(Finding::new(claim).seen(seen).holds(COVERED.contains(&overall)))
 }
 
 /// Whether one source's pinball loss is below another's.
 fn sharper(results: &Results, source: Source, than: Source) -> Option<Finding> {
-    let all = 0..results.jobs.len();
-    let (ours, theirs) = (
-        results.reliability(source, all.clone())?,
-        results.reliability(than, all)?,
-    );
-    let less = ours
-        .levels()
-        .iter()
-        .zip(theirs.levels())
-        .filter(|(a, b)| a.2 < b.2)
-        .count();
-    let holds = ours.mean_loss() < theirs.mean_loss();
-    Some(Finding::own(
-        format!(
-            "what is stated is sharper than the {} ({})",
-            than.name(),
-            source.name()
-        ),
-        format!(
-            "mean pinball loss {:.0} s against {:.0} s; less at {less} of {} quantiles",
-            ours.mean_loss(),
-            theirs.mean_loss(),
-            LEVELS.len()
-        ),
-        Verdict::of_own(usize::from(holds), 1),
-    ))
+    let kept = |source| results.reliability(source, 0..results.jobs.len());
+    let (ours, theirs) = (kept(source)?, kept(than)?);
+    let levels = ours.levels().into_iter().zip(theirs.levels());
+    let less = levels.filter(|(a, b)| a.2 < b.2).count();
+    let (loss, their_loss, all) = (ours.mean_loss(), theirs.mean_loss(), LEVELS.len());
+    let (source, than) = (source.name(), than.name());
+    let claim = format!("what is stated is sharper than the {than} ({source})");
+    let seen =
+        format!("mean pinball loss {loss:.0} s against {their_loss:.0} s; less at {less} of {all} quantiles");
+    Some(Finding::new(claim).seen(seen).holds(loss < their_loss))
 }
 
 pub(super) fn calibration(setup: &Setup) -> Report {
     let results = results(setup);
-    let learned = [Source::Learned, Source::LearnedWithEstimate];
-    let mut findings: Vec<Finding> = learned
-        .iter()
-        .filter_map(|source| coverage(results, *source))
-        .collect();
-    for source in learned {
-        findings.extend(sharper(results, source, Source::LastTwo));
-        findings.extend(sharper(results, source, Source::User));
-    }
-    let line = |source: Source, label: &str, of: &dyn Fn((f64, f64, f64)) -> f64| {
+    let rivals = [Source::LastTwo, Source::User];
+    let covers = LEARNED.map(|source| coverage(results, source));
+    let sharper = LEARNED.map(|source| rivals.map(|than| sharper(results, source, than)));
+    let findings: Vec<Finding> = covers.into_iter().chain(sharper.concat()).flatten().collect();
+    let line = |source: Source, label: &str, of: fn((f64, f64, f64)) -> f64| {
         let books = results.reliability(source, 0..results.jobs.len())?;
         let levels = books.levels().map(|level| Point::new(100.0 * level.0, of(level)));
         Some(Series::new(label, levels))
     };
-    let ideal = line(Source::Learned, "what is stated", &|level| 100.0 * level.0);
-    let held = learned.map(|source| line(source, source.name(), &|level| 100.0 * level.1));
-    let loss = [
-        Source::Learned,
-        Source::LearnedWithEstimate,
-        Source::LastTwo,
-        Source::User,
-    ]
-    .map(|source| line(source, source.name(), &|level| level.2));
-    let figure = |name: &str, title: &str, y_label: &str, series: &[Option<Series>]| {
-        let series: Vec<Series> = series.iter().flatten().cloned().collect();
-        Figure::lines(name, title, ["stated probability (%)", y_label], series)
+    let lines = |sources: &[Source], of: fn((f64, f64, f64)) -> f64| -> Vec<Series> {
+        let named = sources.iter().map(|source| line(*source, source.name(), of));
+        named.flatten().collect()
     };
-    let figures = vec![
-        figure(
-            "004-calibration",
-            "Runs within the stated quantile",
-            "runs within it (%)",
-            &[&[ideal], &held[..]].concat(),
-        ),
-        figure(
-            "004-pinball",
-            "Pinball loss of the stated quantiles",
-            "mean pinball loss (s)",
-            &loss,
-        ),
+    let ideal = line(Source::Learned, "what is stated", |level| 100.0 * level.0);
+    let held = lines(&LEARNED, |level| 100.0 * level.1);
+    let loss = lines(&[LEARNED, rivals].concat(), |level| level.2);
+    let figures = [
+        Figure::new("Runs within the stated quantile")
+            .x("stated probability (%)")
+            .y("runs within it (%)")
+            .lines(ideal.into_iter().chain(held).collect::<Vec<_>>()),
+        Figure::new("Pinball loss of the stated quantiles")
+            .named("004-pinball")
+            .x("stated probability (%)")
+            .y("mean pinball loss (s)")
+            .lines(loss),
     ];
-    let title = "Stated intervals: calibration and sharpness";
-    report(title, results, findings, table(results), figures)
+    let report = report("Stated intervals: calibration and sharpness", results);
+    report.with(findings, reliability_table(results), figures)
 }

@@ -1,5 +1,6 @@
 //! A workload as executions of applications. Each is predicted from the executions that were over when it was submitted.
 
+use std::array;
 use std::collections::BTreeMap;
 
 use scheduler::prediction::estimate::{Outcome, TRUST_RUNS};
@@ -9,6 +10,7 @@ use scheduler::prediction::{Estimate, Evidence, Runs, Subject};
 use scheduler::{Interval, Rate, Seconds, Time};
 
 use super::load::FreeShare;
+use crate::whole;
 use advisor::workload::{Job, Workload};
 
 /// Executions that are learned from before any is judged.
@@ -17,26 +19,13 @@ pub(super) const WARM_UP: usize = 500;
 /// The interval over which the free share is foreseen: a reservation made a day ahead.
 const DAY: Seconds = 86_400;
 
-/// The predictions for a run before it was known.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Forecast {
-    /// A number of seconds.
-    Point(f64),
-    /// The quantiles at [`LEVELS`].
-    Quantiles([f64; LEVELS.len()]),
-}
+/// The seconds stated for a run at [`LEVELS`] before it was known; the same at all of them by a source that knows one number.
+pub(super) type Forecast = [f64; LEVELS.len()];
 
-impl Forecast {
-    /// The seconds that it states for a probability, which is one of [`LEVELS`].
-    pub(super) fn quantile(&self, p: f64) -> f64 {
-        match self {
-            Self::Point(seconds) => *seconds,
-            Self::Quantiles(quantiles) => {
-                let at = LEVELS.iter().position(|level| *level >= p - 1e-9);
-                quantiles[at.unwrap_or(LEVELS.len() - 1)]
-            }
-        }
-    }
+/// The seconds that a forecast states for a probability, which is one of [`LEVELS`].
+pub(super) fn quantile(forecast: &Forecast, p: f64) -> f64 {
+    let at = LEVELS.iter().position(|level| *level >= p - 1e-9);
+    forecast[at.unwrap_or(LEVELS.len() - 1)]
 }
 
 /// The sources of the forecasts that are compared.
@@ -82,6 +71,9 @@ impl Source {
     }
 }
 
+/// The sources that state a distribution.
+pub(super) const LEARNED: [Source; 2] = [Source::Learned, Source::LearnedWithEstimate];
+
 /// Forecasts and outcomes of a workload.
 pub(crate) struct Results {
     /// The jobs that are judged, by submission: those after the warm-up for which every source that has any forecast has one.
@@ -103,7 +95,7 @@ impl Results {
         let forecasts = self.of(source)?;
         let mut kept = Reliability::default();
         for (job, forecast) in self.jobs[part.clone()].iter().zip(&forecasts[part]) {
-            kept.add(|p| forecast.quantile(p), job.run as f64);
+            kept.add(|p| quantile(forecast, p), job.run as f64);
         }
         Some(kept)
     }
@@ -115,48 +107,29 @@ pub(super) struct Pass {
     ahead: Vec<(usize, [f64; 3])>,
 }
 
-/// The passes, which know nothing of each other.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Task {
-    /// Paper 004 and the simple rivals.
-    Paper,
-    /// The distribution without or with the users' estimates.
-    Learned(Source),
-}
-
-impl Task {
-    pub(super) const ALL: [Self; 3] = [
-        Self::Paper,
-        Self::Learned(Source::Learned),
-        Self::Learned(Source::LearnedWithEstimate),
-    ];
-
-    pub(super) fn run(self, workload: &Workload) -> Pass {
-        match self {
-            Self::Paper => Paper::new(workload).run(),
-            Self::Learned(source) => learned(workload, source),
-        }
-    }
-}
+/// The passes, which know nothing of each other: paper 004 and the simple rivals, and the distribution without and with the users'
+/// estimates.
+pub(super) const PASSES: [fn(&Workload) -> Pass; 3] = [
+    paper,
+    |workload| learned(workload, Source::Learned),
+    |workload| learned(workload, Source::LearnedWithEstimate),
+];
 
 /// Puts the passes together.
 pub(super) fn results(workload: &Workload, passes: Vec<Pass>) -> Results {
     let warm = warm_from(workload);
     let ahead = passes.first().map(|pass| pass.ahead.clone()).unwrap_or_default();
-    let forecasts: Vec<(Source, Vec<Option<Forecast>>)> = passes
-        .into_iter()
-        .flat_map(|pass| pass.forecasts)
-        .filter(|(_, of)| of[warm..].iter().any(Option::is_some))
-        .collect();
+    let mut forecasts: Vec<_> = passes.into_iter().flat_map(|pass| pass.forecasts).collect();
+    forecasts.retain(|(_, of)| of[warm..].iter().any(Option::is_some));
     let judged: Vec<usize> = (warm..workload.jobs.len())
         .filter(|job| forecasts.iter().all(|(_, of)| of[*job].is_some()))
         .collect();
+    let of_judged = |(source, of): (Source, Vec<Option<Forecast>>)| {
+        (source, judged.iter().filter_map(|job| of[*job]).collect())
+    };
     Results {
         jobs: judged.iter().map(|job| workload.jobs[*job]).collect(),
-        forecasts: forecasts
-            .into_iter()
-            .map(|(source, of)| (source, judged.iter().filter_map(|job| of[*job].clone()).collect()))
-            .collect(),
+        forecasts: forecasts.into_iter().map(of_judged).collect(),
         ahead,
     }
 }
@@ -175,12 +148,8 @@ fn warm_from(workload: &Workload) -> usize {
 }
 
 fn order(workload: &Workload) -> Vec<Event> {
-    events(
-        workload
-            .jobs
-            .iter()
-            .map(|job| Interval::new(Time(job.submit), job.ran().end)),
-    )
+    let span = |job: &Job| Interval::new(Time(job.submit), job.ran().end);
+    events(workload.jobs.iter().map(span))
 }
 
 /// A level of likeness: its kind, and the properties that are alike.
@@ -188,29 +157,21 @@ type Key = (u8, [u64; 3]);
 
 /// The likenesses of a job, from any job to one of the same executable.
 fn subject(job: &Job, source: Source) -> Subject<Key> {
-    let anybody = (0, [0; 3]);
-    let mut levels = vec![anybody];
-    let nodes = u64::from(job.nodes);
-    let estimate = job
-        .estimate
-        .filter(|seconds| source == Source::LearnedWithEstimate && *seconds > 0);
+    let (nodes, anybody) = (u64::from(job.nodes), (0, [0; 3]));
+    let known = source == Source::LearnedWithEstimate;
+    let estimate = job.estimate.filter(|seconds| known && *seconds > 0);
     let asked = estimate.and_then(|seconds| u64::try_from(seconds).ok());
-    match asked {
-        None => levels.push((1, [u64::from(job.nodes.ilog2()), 0, 0])),
-        Some(asked) => levels.push((2, [asked, 0, 0])),
-    }
+    let size = (1, [u64::from(job.nodes.ilog2()), 0, 0]);
+    let mut levels = vec![anybody, asked.map_or(size, |asked| (2, [asked, 0, 0]))];
     let user = job.user.map(|user| (3, [user, 0, 0]));
     levels.extend(user);
-    if let Some(user) = job.user {
-        match asked {
-            None => levels.push((4, [user, nodes, 0])),
-            Some(asked) => levels.extend([(5, [user, asked, 0]), (6, [user, asked, nodes])]),
-        }
+    match (job.user, asked) {
+        (None, _) => {}
+        (Some(user), None) => levels.push((4, [user, nodes, 0])),
+        (Some(user), Some(asked)) => levels.extend([(5, [user, asked, 0]), (6, [user, asked, nodes])]),
     }
-    levels.extend(
-        job.executable
-            .map(|executable| (7, [executable, job.user.unwrap_or(0), 0])),
-    );
+    let executable = |executable| (7, [executable, job.user.unwrap_or(0), 0]);
+    levels.extend(job.executable.map(executable));
     Subject {
         levels,
         group: user.unwrap_or(anybody),
@@ -228,8 +189,7 @@ fn learned(workload: &Workload, source: Source) -> Pass {
         match event {
             Event::Asked(job) => {
                 if let Some(prediction) = runs.predict(&subject(&jobs[job], source)) {
-                    let quantiles = LEVELS.map(|p| prediction.quantile(p));
-                    forecasts[job] = Some(Forecast::Quantiles(quantiles));
+                    forecasts[job] = Some(LEVELS.map(|p| prediction.quantile(p)));
                     levels[job] = Some(prediction.level(jobs[job].run));
                 }
             }
@@ -243,107 +203,63 @@ fn learned(workload: &Workload, source: Source) -> Pass {
 }
 
 /// Paper 004, and the simple rivals.
-struct Paper<'a> {
-    jobs: &'a [Job],
-    order: Vec<Event>,
-    free: FreeShare,
-    of_application: BTreeMap<(u64, Option<u64>), Vec<Seconds>>,
-    of_user: BTreeMap<Option<u64>, Vec<Seconds>>,
-    of_anybody: Vec<(Seconds, Rate)>,
-    outcomes: Vec<Outcome>,
-    forecasts: [Vec<Option<Forecast>>; 5],
-}
-
-impl<'a> Paper<'a> {
-    fn new(workload: &'a Workload) -> Self {
-        Self {
-            jobs: &workload.jobs,
-            order: order(workload),
-            free: FreeShare::new(workload),
-            of_application: BTreeMap::new(),
-            of_user: BTreeMap::new(),
-            of_anybody: Vec::new(),
-            outcomes: Vec::new(),
-            forecasts: std::array::from_fn(|_| vec![None; workload.jobs.len()]),
-        }
-    }
-
-    fn run(mut self) -> Pass {
-        for event in std::mem::take(&mut self.order) {
-            match event {
-                Event::Asked(job) => self.predict(job),
-                Event::Ended(job) => self.learn(job),
+fn paper(workload: &Workload) -> Pass {
+    let mut free = FreeShare::new(workload);
+    let mut of_application: BTreeMap<(u64, Option<u64>), Vec<Seconds>> = BTreeMap::new();
+    let mut of_user: BTreeMap<Option<u64>, Vec<Seconds>> = BTreeMap::new();
+    let mut of_anybody: Vec<(Seconds, Rate)> = Vec::new();
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    // Of the first five sources.
+    let mut forecasts: [Vec<Option<Forecast>>; 5] = array::from_fn(|_| vec![None; workload.jobs.len()]);
+    let point = |seconds: f64| Some([seconds; LEVELS.len()]);
+    for event in order(workload) {
+        let (Event::Asked(at) | Event::Ended(at)) = event;
+        let job = &workload.jobs[at];
+        let application = job.executable.map(|executable| (executable, job.user));
+        if let Event::Ended(_) = event {
+            if let Some(application) = application {
+                of_application.entry(application).or_default().push(job.run);
             }
+            of_user.entry(job.user).or_default().push(job.run);
+            of_anybody.push((job.run, Rate::REFERENCE));
+            if let Some(forecast) = &forecasts[2][at] {
+                let estimated = whole(quantile(forecast, 0.5));
+                let real = job.run;
+                outcomes.push(Outcome { estimated, real });
+                if outcomes.len() > TRUST_RUNS {
+                    outcomes.remove(0);
+                }
+            }
+            continue;
         }
-        let sources = [
-            Source::Mean,
-            Source::Smoothing,
-            Source::Trust,
-            Source::LastTwo,
-            Source::User,
-        ];
-        Pass {
-            forecasts: sources.into_iter().zip(self.forecasts).collect(),
-            ahead: self.free.errors(),
-        }
-    }
-
-    fn predict(&mut self, at: usize) {
-        let job = self.jobs[at];
-        let user = self.of_user.get(&job.user).map(Vec::as_slice);
+        let user = of_user.get(&job.user);
         if let Some(estimate) = job.estimate.filter(|seconds| *seconds > 0) {
-            self.forecasts[4][at] = Some(Forecast::Point(estimate as f64));
+            forecasts[4][at] = point(estimate as f64);
         }
         if let Some(last) = user.map(|runs| &runs[runs.len().saturating_sub(2)..]) {
-            let mean = last.iter().sum::<Seconds>() as f64 / last.len().max(1) as f64;
-            self.forecasts[3][at] = Some(Forecast::Point(mean));
+            forecasts[3][at] = point(last.iter().sum::<Seconds>() as f64 / last.len() as f64);
         }
-        let application = job
-            .executable
-            .and_then(|executable| self.of_application.get(&(executable, job.user)));
-        let here = application.map(Vec::as_slice).or(user).unwrap_or_default();
-        if here.is_empty() && self.of_anybody.is_empty() {
-            return;
+        let here = application
+            .and_then(|application| of_application.get(&application))
+            .or(user);
+        if here.is_none() && of_anybody.is_empty() {
+            continue;
         }
         let gap = Interval::of(Time(job.submit), DAY);
-        let free = self.free.at(Time(job.submit));
         let mut evidence = Evidence {
-            here,
-            anywhere: &self.of_anybody,
+            here: here.map_or(&[], Vec::as_slice),
+            anywhere: &of_anybody,
             ..Evidence::default()
         };
-        let mut completion = |source: usize, evidence: &Evidence| {
-            let seconds = Estimate::over(gap, evidence).completion;
-            self.forecasts[source][at] = Some(Forecast::Point(seconds as f64));
-        };
-        completion(0, &evidence);
-        evidence.free_cpu = free;
-        completion(1, &evidence);
-        evidence.outcomes = &self.outcomes;
-        completion(2, &evidence);
+        let completion = |evidence: &Evidence| point(Estimate::over(gap, evidence).completion as f64);
+        forecasts[0][at] = completion(&evidence);
+        evidence.free_cpu = free.at(Time(job.submit));
+        forecasts[1][at] = completion(&evidence);
+        evidence.outcomes = &outcomes;
+        forecasts[2][at] = completion(&evidence);
     }
-
-    fn learn(&mut self, at: usize) {
-        let job = self.jobs[at];
-        if let Some(executable) = job.executable {
-            self.of_application
-                .entry((executable, job.user))
-                .or_default()
-                .push(job.run);
-        }
-        self.of_user.entry(job.user).or_default().push(job.run);
-        self.of_anybody.push((job.run, Rate::REFERENCE));
-        if let Some(forecast) = &self.forecasts[2][at] {
-            // Estimates are whole seconds that a plan can hold.
-            #[expect(clippy::cast_possible_truncation, reason = "a whole number of seconds")]
-            let estimated = forecast.quantile(0.5) as Seconds;
-            self.outcomes.push(Outcome {
-                estimated,
-                real: job.run,
-            });
-            if self.outcomes.len() > TRUST_RUNS {
-                self.outcomes.remove(0);
-            }
-        }
+    Pass {
+        forecasts: Source::ALL.into_iter().zip(forecasts).collect(),
+        ahead: free.errors(),
     }
 }

@@ -5,97 +5,97 @@ use scheduler::Order;
 use super::super::setup::Setup;
 use super::{UTILISATION_COLUMNS, columns, row};
 use crate::figure::{Figure, Point, Series};
-use crate::report::{joined, load_name};
+use crate::report::{Finding, Report, joined, load_name, table};
 use advisor::flexible::{LOADS, PHIS, Run};
 use advisor::statistics::Summary;
-use advisor::table::Table;
 
 /// Gains over a base for each load and φ.
 pub(super) struct Gains {
-    pub(super) table: Table,
+    /// Of a table with [`UTILISATION_COLUMNS`].
+    pub(super) rows: Vec<Vec<String>>,
     /// In points, by load and then φ.
-    pub(super) points: Vec<Summary>,
-    /// In percent of the base.
+    pub(super) points: Vec<Vec<Summary>>,
+    /// In percent of the base, in the same order.
     pub(super) relative: Vec<f64>,
 }
 
-/// The gain of `run` over the rigid requests of the same load; `like` sets the options that both have in common.
+/// The gain of `run` at a load and a φ over the rigid requests of the same load; where users overestimate, in both.
 pub(super) fn gains(
     setup: &Setup,
     name: &str,
-    like: impl Fn(Run) -> Run,
+    overestimated: bool,
     run: impl Fn(u32, usize) -> Run,
 ) -> Gains {
-    let runs: Vec<Run> = LOADS
-        .into_iter()
-        .flat_map(|load| {
-            let flexible = (0..PHIS.len()).map(|phi| run(load, phi)).map(&like);
-            std::iter::once(like(Run::rigid(load)))
-                .chain(flexible)
-                .collect::<Vec<_>>()
-        })
+    let of_load = |load| [Run::rigid(load), run(load, 0), run(load, 1), run(load, 2)];
+    let runs = LOADS.map(of_load).concat();
+    let runs: Vec<Run> = (runs.into_iter())
+        .map(|run| Run { overestimated, ..run })
         .collect();
-    let mut gains = Gains {
-        table: Table::new(UTILISATION_COLUMNS),
-        points: Vec::new(),
-        relative: Vec::new(),
-    };
+    let (mut rows, mut points, mut relative) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, load) in columns(setup, &runs).chunks(1 + PHIS.len()).zip(LOADS) {
         let base = &cell[0].utilisation;
-        gains.table.rows.push(row(load, None, "rigid", base, None));
+        rows.push(row(load, None, "rigid", base, None));
+        let mut of_load = Vec::new();
         for (phi, column) in cell[1..].iter().enumerate() {
+            rows.push(row(load, Some(phi), name, &column.utilisation, Some(base)));
             let difference = Summary::of_differences(&column.utilisation, base);
-            gains
-                .table
-                .rows
-                .push(row(load, Some(phi), name, &column.utilisation, Some(base)));
-            gains
-                .relative
-                .push(100.0 * difference.mean / Summary::of(base).mean.max(f64::MIN_POSITIVE));
-            gains.points.push(difference);
+            relative.push(100.0 * difference.mean / Summary::of(base).mean.max(f64::MIN_POSITIVE));
+            of_load.push(difference);
         }
+        points.push(of_load);
     }
-    gains
+    Gains {
+        rows,
+        points,
+        relative,
+    }
 }
 
 impl Gains {
-    /// At how many loads the gain grows with φ.
-    pub(super) fn monotone(&self) -> usize {
-        let grows = |of: &&[Summary]| of.is_sorted_by(|a, b| a.mean < b.mean) && of[0].mean > 0.0;
-        self.points.chunks(PHIS.len()).filter(grows).count()
-    }
-
     /// The gains in points, load by load.
     pub(super) fn text(&self) -> String {
-        let of_load = |of: &[Summary]| joined(of.iter().map(|s| format!("{:+.1}", s.mean)));
-        let loads = self.points.chunks(PHIS.len()).zip(LOADS);
-        loads
-            .map(|(of, load)| format!("{} ({})", of_load(of), load_name(load)))
-            .collect::<Vec<_>>()
-            .join(", ")
+        let of_load = |(of, load): (&Vec<Summary>, u32)| {
+            let points = joined(of.iter().map(|s| format!("{:+.1}", s.mean)));
+            format!("{points} ({})", load_name(load))
+        };
+        let texts: Vec<String> = self.points.iter().zip(LOADS).map(of_load).collect();
+        texts.join(", ")
     }
 
-    /// The gains over φ.
-    pub(super) fn figure(&self, name: &str, title: &str) -> Figure {
-        let labels = ["φ (% of the run time)", "utilisation, gain over rigid (points)"];
-        Figure::lines(name, title, labels, series_over_phi(&self.points))
+    pub(super) fn longer_is_better(&self) -> Finding {
+        let grows = |of: &&Vec<Summary>| of.is_sorted_by(|a, b| a.mean < b.mean) && of[0].mean > 0.0;
+        let monotone = self.points.iter().filter(grows).count();
+        let text = self.text();
+        let seen = format!("at {monotone} of 3 loads; points at φ 25 / 50 / 100: {text}");
+        Finding::new("the longer the interval, the higher the utilisation")
+            .paper("at every load")
+            .seen(seen)
+            .counted(monotone, LOADS.len())
+    }
+
+    /// With the gains over φ as a figure.
+    pub(super) fn report(self, report: Report, findings: impl Into<Vec<Finding>>, figure: &str) -> Report {
+        let figure = Figure::new(figure)
+            .x("φ (% of the run time)")
+            .y("utilisation, gain over rigid (points)")
+            .lines(series_over_phi(&self.points));
+        report.with(findings, table(UTILISATION_COLUMNS, self.rows), [figure])
     }
 }
 
 /// A series for each load, with a point for each φ.
-pub(super) fn series_over_phi(cells: &[Summary]) -> Vec<Series> {
-    let series = |(of, load): (&[Summary], u32)| {
+pub(super) fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
+    let series = |(of, load): (&Vec<Summary>, u32)| {
         let points = of.iter().zip(PHIS);
         let points = points.map(|(s, phi)| Point::mean(f64::from(phi), s));
         Series::new(format!("load {}", load_name(load)), points)
     };
-    cells.chunks(PHIS.len()).zip(LOADS).map(series).collect()
+    cells.iter().zip(LOADS).map(series).collect()
 }
 
 /// The gain of flexible requests in order of deadlines.
 pub(super) fn flexible_gains(setup: &Setup, overestimated: bool) -> Gains {
-    let like = |run| Run { overestimated, ..run };
-    gains(setup, "EDF, flexible", like, |load, phi| {
+    gains(setup, "EDF, flexible", overestimated, |load, phi| {
         Run::flexible(load, phi, Order::Edf)
     })
 }

@@ -4,9 +4,8 @@ pub mod protocol;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, Verdict};
+use crate::report::{Finding, Report, holding, over, table};
 use advisor::statistics::Summary;
-use advisor::table::Table;
 use protocol::{Algorithm, GROUP, LEVELS, Outcome, Scenario};
 
 /// Offered loads ρ in percent.
@@ -23,37 +22,19 @@ struct Measure {
     of: fn(&Outcome) -> f64,
 }
 
-const LOSS: Measure = Measure {
-    name: "loss",
-    label: "work lost (%)",
-    of: |o| o.loss,
-};
-const UTILISATION: Measure = Measure {
-    name: "utilisation",
-    label: "utilisation (%)",
-    of: |o| o.utilisation,
-};
-const WAITING: Measure = Measure {
-    name: "waiting",
-    label: "mean waiting (h)",
-    of: |o| o.waiting,
-};
-const COST: Measure = Measure {
-    name: "cost",
-    label: "entries looked at or moved per decision",
-    of: |o| o.searched + o.updated,
-};
-const PERIODS: Measure = Measure {
-    name: "periods",
-    label: "idle periods",
-    of: |o| o.periods,
-};
+const fn measure(name: &'static str, label: &'static str, of: fn(&Outcome) -> f64) -> Measure {
+    Measure { name, label, of }
+}
 
-const SEARCHED: Measure = Measure {
-    name: "searched",
-    label: "entries looked at to find a place",
-    of: |o| o.searched,
-};
+const LOSS: Measure = measure("loss", "work lost (%)", |o| o.loss);
+const UTILISATION: Measure = measure("utilisation", "utilisation (%)", |o| o.utilisation);
+const WAITING: Measure = measure("waiting", "mean waiting (h)", |o| o.waiting);
+const COST: Measure = measure("cost", "entries looked at or moved per decision", |o| {
+    o.searched + o.updated
+});
+const PERIODS: Measure = measure("periods", "idle periods", |o| o.periods);
+const SEARCHED: Measure = measure("searched", "entries looked at to find a place", |o| o.searched);
+const TIME: Measure = measure("time", "nanoseconds of a decision", |o| o.nanoseconds);
 
 /// A scenario with the search that looks after its servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,129 +43,124 @@ struct Run {
     scenario: Scenario,
 }
 
-/// Runs with the outcomes of their batches.
-struct Results {
-    runs: Vec<Run>,
-    outcomes: Vec<Vec<Outcome>>,
+/// A run with the outcomes of its batches.
+struct Played {
+    run: Run,
+    outcomes: Vec<Outcome>,
 }
 
+impl Played {
+    fn summary(&self, measure: &Measure) -> Summary {
+        over(self.outcomes.iter().map(measure.of))
+    }
+
+    fn mean(&self, measure: &Measure) -> f64 {
+        self.summary(measure).mean
+    }
+}
+
+/// All runs of an experiment.
+struct Results(Vec<Played>);
+
 fn play(setup: &Setup, runs: Vec<Run>) -> Results {
-    let batches = setup.servers.runs as u64;
-    let tasks: Vec<(Run, u64)> = runs
-        .iter()
-        .flat_map(|run| (0..batches).map(move |batch| (*run, batch)))
+    let batches = setup.servers.runs;
+    let tasks: Vec<(Run, u64)> = (runs.iter())
+        .flat_map(|run| (0..batches as u64).map(move |batch| (*run, batch)))
         .collect();
-    let played = setup.workers.map(&tasks, |(run, batch)| {
+    let outcomes = setup.workers.map(&tasks, |(run, batch)| {
         run.algorithm.play(&run.scenario, setup.seed, *batch)
     });
-    let outcomes: Vec<Vec<Outcome>> = played
-        .chunks(setup.servers.runs)
-        .map(<[Outcome]>::to_vec)
-        .collect();
-    for (run, batches) in runs.iter().zip(&outcomes) {
-        let mean = |of: fn(&Outcome) -> f64| batches.iter().map(of).sum::<f64>() / batches.len() as f64;
-        let what = format!(
-            "{},{},{:.0}",
-            run.algorithm.name(),
-            f64::from(run.scenario.load) / 100.0,
-            mean(|o| o.periods)
-        );
-        setup.note_time(what, mean(|o| o.nanoseconds));
-    }
-    Results { runs, outcomes }
+    let played = runs.into_iter().zip(outcomes.chunks(batches));
+    let played = played.map(|(run, outcomes)| {
+        let outcomes = outcomes.to_vec();
+        let played = Played { run, outcomes };
+        let (name, rho) = (run.algorithm.name(), run.scenario.rho());
+        let what = format!("{name},{rho},{:.0}", played.mean(&PERIODS));
+        setup.note_time(what, played.mean(&TIME));
+        played
+    });
+    Results(played.collect())
 }
 
 impl Results {
-    fn summary(&self, at: usize, measure: &Measure) -> Summary {
-        let values: Vec<f64> = self.outcomes[at].iter().map(measure.of).collect();
-        Summary::of(&values)
+    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = &Played> {
+        let is_of = move |played: &&Played| played.run.algorithm == algorithm;
+        self.0.iter().filter(is_of)
     }
 
-    /// Where a run is.
-    fn position(&self, run: Run) -> Option<usize> {
-        self.runs.iter().position(|other| *other == run)
-    }
-
-    /// The places of the runs of an algorithm.
-    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = usize> {
-        (0..self.runs.len()).filter(move |at| self.runs[*at].algorithm == algorithm)
-    }
-
-    /// A measure of a run, over its batches.
-    fn of_run(&self, run: Run, measure: &Measure) -> Summary {
-        self.summary(self.position(run).unwrap_or_default(), measure)
+    fn of_run(&self, run: Run) -> &Played {
+        let found = self.0.iter().find(|played| played.run == run);
+        found.expect("runs are compared with runs of the same experiment")
     }
 
     /// How many runs of `a` have no more, by mean, than those of `b` that are like them; and how many there are.
     fn no_more(&self, measure: &Measure, a: Algorithm, b: Algorithm) -> (usize, usize) {
-        let other = |at: usize| Run {
-            algorithm: b,
-            ..self.runs[at]
-        };
-        let pairs: Vec<bool> = (self.of(a))
-            .filter_map(|at| Some((at, self.position(other(at))?)))
-            .map(|(a, b)| self.summary(a, measure).mean <= self.summary(b, measure).mean + 1e-9)
-            .collect();
-        (pairs.iter().filter(|holds| **holds).count(), pairs.len())
+        let like = |run: Run| self.of_run(Run { algorithm: b, ..run });
+        let no_more = |a: &Played| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
+        holding(self.of(a).map(no_more))
     }
 
-    fn table(&self) -> Table {
+    fn report(
+        &self,
+        title: &'static str,
+        setup: &Setup,
+        findings: impl Into<Vec<Finding>>,
+        figures: impl Into<Vec<Figure>>,
+    ) -> Report {
         let measures = [&LOSS, &UTILISATION, &WAITING, &SEARCHED, &COST];
-        let mut columns = vec!["algorithm", "rates", "servers", "ρ", "deadlines", "idle periods"];
-        for measure in measures {
-            columns.extend([measure.label, "± 95 %"]);
-        }
-        let mut table = Table::new(&columns);
-        for (at, run) in self.runs.iter().enumerate() {
+        let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
+        let names = "algorithm | rates | servers | ρ | deadlines | idle periods".to_owned();
+        let headings = names + &labels.concat();
+        let row = |played: &Played| {
+            let Run { algorithm, scenario } = played.run;
+            let least = if scenario.control { "l/0.6" } else { "l" };
             let mut row = vec![
-                run.algorithm.name().to_owned(),
-                level_name(run.scenario.level),
-                (3 * run.scenario.group).to_string(),
-                format!("{}", f64::from(run.scenario.load) / 100.0),
-                if run.scenario.control {
-                    "r + l/0.6 + U"
-                } else {
-                    "r + l + U"
-                }
-                .to_owned(),
-                format!("{:.0}", self.summary(at, &PERIODS).mean),
+                algorithm.name().to_owned(),
+                level_name(scenario.level),
+                (3 * scenario.group).to_string(),
+                scenario.rho().to_string(),
+                format!("r + {least} + U"),
+                format!("{:.0}", played.mean(&PERIODS)),
             ];
-            for measure in measures {
-                let summary = self.summary(at, measure);
+            for summary in measures.map(|measure| played.summary(measure)) {
                 row.extend([summary.mean, summary.confidence].map(|number| format!("{number:.3}")));
             }
-            table.rows.push(row);
-        }
-        table
+            row
+        };
+        let (runs, jobs) = (setup.servers.runs, setup.servers.jobs);
+        Report::new(title)
+            .about(format!("{ABOUT} {runs} runs of {jobs} jobs."))
+            .with(findings, table(&headings, self.0.iter().map(row)), figures)
     }
 
-    /// A measure against the load, a line for each label of the runs that have one.
-    fn figure(
+    /// Two measures against the load, a line for each label of the runs that have one.
+    fn figures(
         &self,
         name: &str,
         title: &str,
-        measure: &Measure,
+        measures: [&Measure; 2],
         label: impl Fn(&Run) -> Option<String>,
-    ) -> Figure {
-        let mut series: Vec<Series> = Vec::new();
-        for (at, run) in self.runs.iter().enumerate() {
-            let Some(label) = label(run) else { continue };
-            let load = f64::from(run.scenario.load) / 100.0;
-            let point = Point::mean(load, &self.summary(at, measure));
-            match series.iter_mut().find(|series| series.label == label) {
-                Some(series) => series.points.push(point),
-                None => series.push(Series::new(label, [point])),
+    ) -> Vec<Figure> {
+        let figure = |measure: &Measure| {
+            let mut series: Vec<Series> = Vec::new();
+            for played in &self.0 {
+                let Some(label) = label(&played.run) else { continue };
+                let point = Point::mean(played.run.scenario.rho(), &played.summary(measure));
+                match series.iter_mut().find(|series| series.label == label) {
+                    Some(series) => series.points.push(point),
+                    None => series.push(Series::new(label, [point])),
+                }
             }
-        }
-        let name = format!("{name}-{}", measure.name);
-        Figure::lines(name, title, ["load ρ", measure.label], series)
+            let figure = Figure::new(title).named(format!("{name}-{}", measure.name));
+            figure.x("load ρ").y(measure.label).lines(series)
+        };
+        measures.map(figure).to_vec()
     }
 }
 
 fn level_name(level: usize) -> String {
-    LEVELS[level]
-        .map(|rate| format!("{:.2}", f64::from(rate) / 1e6))
-        .join(" ")
+    let rates = LEVELS[level].map(|rate| format!("{:.2}", f64::from(rate) / 1e6));
+    rates.join(" ")
 }
 
 /// A search at the paper's size.
@@ -199,8 +175,8 @@ fn run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bo
     Run { algorithm, scenario }
 }
 
-/// Every algorithm at every load.
-fn runs(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[bool]) -> Vec<Run> {
+/// Plays every algorithm at every load.
+fn play_all(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[bool]) -> Results {
     let mut runs = Vec::new();
     for &control in controls {
         for &level in levels {
@@ -209,188 +185,119 @@ fn runs(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[b
             }
         }
     }
-    runs
+    play(setup, runs)
 }
 
 const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the mean book up to two weeks ahead, with up to \
     twenty hours of laxity (r + l + U: the deadlines as printed, U(r, r + 20 h), lose 70 % of the work at any load). Counted \
     after the two weeks in which the plan fills up, or half of a shorter run; each run is a batch. The workload is always generated.";
 
-fn report(
-    title: &'static str,
-    setup: &Setup,
-    findings: Vec<Finding>,
-    results: &Results,
-    figures: Vec<Figure>,
-) -> Report {
-    let about = format!(
-        "{ABOUT} {} runs of {} jobs.",
-        setup.servers.runs, setup.servers.jobs
-    );
-    Report::new(title, about, findings, results.table(), figures)
-}
-
-/// A claim of the paper.
-fn counted(what: &str, paper: &str, (holding, parts): (usize, usize), why: &str) -> Finding {
-    let seen = format!("in {holding} of {parts} cases");
-    Finding::new(what, paper, seen, Verdict::of(holding, parts)).because(why)
-}
-
-/// A claim that is our own.
-fn own(what: &str, (holding, parts): (usize, usize), why: &str) -> Finding {
-    Finding {
-        verdict: Verdict::of_own(holding, parts),
-        ..counted(what, "–", (holding, parts), why)
-    }
-}
-
 pub(super) fn awareness(setup: &Setup) -> Report {
-    let algorithms = [Algorithm::Unaware, Algorithm::Aware];
-    let results = play(setup, runs(setup, &algorithms, &[1, 2, 3, 4], &[false]));
-    let findings = vec![
-        counted(
-            "FF-HA loses no more work than FF-HU at any level and load",
-            "it outperforms it across the spectrum",
-            results.no_more(&LOSS, Algorithm::Aware, Algorithm::Unaware),
-            "",
-        ),
-        counted(
-            "FF-HA uses the servers no less than FF-HU",
-            "it outperforms it across the spectrum",
-            results.no_more(&UTILISATION, Algorithm::Unaware, Algorithm::Aware),
-            "",
-        ),
+    let (unaware, aware) = (Algorithm::Unaware, Algorithm::Aware);
+    let results = play_all(setup, &[unaware, aware], &[1, 2, 3, 4], &[false]);
+    let findings = [
+        Finding::new("FF-HA loses no more work than FF-HU at any level and load")
+            .paper("it outperforms it across the spectrum")
+            .cases(results.no_more(&LOSS, aware, unaware)),
+        Finding::new("FF-HA uses the servers no less than FF-HU")
+            .paper("it outperforms it across the spectrum")
+            .cases(results.no_more(&UTILISATION, unaware, aware)),
     ];
-    let label = |run: &Run| {
-        [1, 4]
-            .contains(&run.scenario.level)
-            .then(|| format!("{} L={}", run.algorithm.name(), run.scenario.level))
-    };
-    let figures = [&LOSS, &UTILISATION].map(|measure| {
-        results.figure(
-            "003-fig2",
-            "Aware of the rates or not, least (L=1) and most (L=4) different",
-            measure,
-            label,
-        )
+    let figure = "Aware of the rates or not, least (L=1) and most (L=4) different";
+    let figures = results.figures("003-fig2", figure, [&LOSS, &UTILISATION], |run| {
+        let (name, level) = (run.algorithm.name(), run.scenario.level);
+        [1, 4].contains(&level).then(|| format!("{name} L={level}"))
     });
     let title = "Searches that know the rates lose less work than those that do not";
-    report(title, setup, findings, &results, figures.to_vec())
+    results.report(title, setup, findings, figures)
 }
 
 pub(super) fn loss_and_cost(setup: &Setup) -> Report {
-    let results = play(setup, runs(setup, &Algorithm::ALL, &[MOST], &[false, true]));
-    let values = |algorithm| {
-        let run = run(setup, algorithm, MOST, 90, false);
-        format!("{:.1}", results.of_run(run, &LOSS))
-    };
-    let seen = Algorithm::ALL
-        .map(|algorithm| format!("{} {}", algorithm.name(), values(algorithm)))
-        .join(", ");
-    let ours = |other| results.no_more(&LOSS, Algorithm::OneTree, other);
-    let all = [Algorithm::Unaware, Algorithm::Aware, Algorithm::AwarePlus]
-        .map(ours)
-        .into_iter()
-        .fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-    let (no_more, cases) = results.no_more(&LOSS, Algorithm::AwarePlus, Algorithm::Unaware);
-    let findings = vec![
-        Finding::new(
-            "FF-HA+ loses somewhat more work than FF-HU at medium loads",
-            "it does",
-            format!("at ρ = 0.9 (%): {seen}"),
-            Verdict::of(cases - no_more, cases),
-        )
-        .because(
-            "FF-HU fills the fast servers with what slow ones could do, which costs more than fragments",
-        ),
-        counted(
-            "FF-HA+ looks at or moves fewer entries than FF-HU",
-            "a significantly shorter running time",
-            results.no_more(&COST, Algorithm::AwarePlus, Algorithm::Unaware),
-            "judged by entries; nanoseconds are in `times-per-decision.csv`, and short lists may win there",
-        ),
-        own(
-            "one tree a class loses no more work than the three published searches",
-            all,
-            "beyond the paper",
-        ),
-        own(
-            "one tree a class looks at or moves fewer entries than FF-HA+",
-            results.no_more(&COST, Algorithm::OneTree, Algorithm::AwarePlus),
-            "beyond the paper",
-        ),
+    let (unaware, plus, ours) = (Algorithm::Unaware, Algorithm::AwarePlus, Algorithm::OneTree);
+    let results = play_all(setup, &Algorithm::ALL, &[MOST], &[false, true]);
+    let seen = Algorithm::ALL.map(|algorithm| {
+        let played = results.of_run(run(setup, algorithm, MOST, 90, false));
+        format!("{} {:.1}", algorithm.name(), played.summary(&LOSS))
+    });
+    let published = [unaware, Algorithm::Aware, plus].map(|other| results.no_more(&LOSS, ours, other));
+    let all = (published.into_iter()).fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+    let (no_more, cases) = results.no_more(&LOSS, plus, unaware);
+    let findings = [
+        Finding::new("FF-HA+ loses somewhat more work than FF-HU at medium loads")
+            .paper("it does")
+            .seen(format!("at ρ = 0.9 (%): {}", seen.join(", ")))
+            .counted(cases - no_more, cases)
+            .because("FF-HU fills the fast servers with what slow ones could do, which costs more than fragments"),
+        Finding::new("FF-HA+ looks at or moves fewer entries than FF-HU")
+            .paper("a significantly shorter running time")
+            .cases(results.no_more(&COST, plus, unaware))
+            .because("judged by entries; nanoseconds are in `times-per-decision.csv`, and short lists may win there"),
+        Finding::new("one tree a class loses no more work than the three published searches")
+            .cases(all)
+            .because("beyond the paper"),
+        Finding::new("one tree a class looks at or moves fewer entries than FF-HA+")
+            .cases(results.no_more(&COST, ours, plus))
+            .because("beyond the paper"),
     ];
-    let label = |run: &Run| (!run.scenario.control).then(|| run.algorithm.name().to_owned());
-    let figures = [&LOSS, &COST]
-        .map(|measure| results.figure("003-fig4", "Searches at the most different rates", measure, label));
-    let title = "Work loss and cost of a decision";
-    report(title, setup, findings, &results, figures.to_vec())
+    let figure = "Searches at the most different rates";
+    let figures = results.figures("003-fig4", figure, [&LOSS, &COST], |run| {
+        (!run.scenario.control).then(|| run.algorithm.name().to_owned())
+    });
+    results.report("Work loss and cost of a decision", setup, findings, figures)
 }
 
 pub(super) fn utilisation_and_waiting(setup: &Setup) -> Report {
-    let results = play(setup, runs(setup, &Algorithm::ALL, &[MOST], &[false]));
-    let findings = vec![
-        counted(
-            "FF-HA+ keeps the servers busier than FF-HU",
-            "it does",
-            results.no_more(&UTILISATION, Algorithm::Unaware, Algorithm::AwarePlus),
-            "",
-        ),
-        counted(
-            "jobs wait less under FF-HA+ than under FF-HU",
-            "significantly less",
-            results.no_more(&WAITING, Algorithm::AwarePlus, Algorithm::Unaware),
-            "FF-HU takes the idle period that starts first, mostly one that covers the ready time; FF-HA+ may take a later one",
-        ),
+    let (unaware, plus) = (Algorithm::Unaware, Algorithm::AwarePlus);
+    let results = play_all(setup, &Algorithm::ALL, &[MOST], &[false]);
+    let findings = [
+        Finding::new("FF-HA+ keeps the servers busier than FF-HU")
+            .paper("it does")
+            .cases(results.no_more(&UTILISATION, unaware, plus)),
+        Finding::new("jobs wait less under FF-HA+ than under FF-HU")
+            .paper("significantly less")
+            .cases(results.no_more(&WAITING, plus, unaware))
+            .because(
+                "FF-HU takes the idle period that starts first, mostly one that covers the ready time; FF-HA+ may take a later one",
+            ),
     ];
-    let label = |run: &Run| Some(run.algorithm.name().to_owned());
-    let figures = [&UTILISATION, &WAITING]
-        .map(|measure| results.figure("003-fig5", "Searches at the most different rates", measure, label));
-    let title = "Utilisation and waiting";
-    report(title, setup, findings, &results, figures.to_vec())
+    let figure = "Searches at the most different rates";
+    let figures = results.figures("003-fig5", figure, [&UTILISATION, &WAITING], |run| {
+        Some(run.algorithm.name().to_owned())
+    });
+    results.report("Utilisation and waiting", setup, findings, figures)
 }
 
 pub(super) fn heterogeneity(setup: &Setup) -> Report {
-    let algorithms = [Algorithm::AwarePlus, Algorithm::OneTree];
-    let levels: Vec<usize> = (0..LEVELS.len()).collect();
-    let results = play(setup, runs(setup, &algorithms, &levels, &[false, true]));
-    let improves = |measure: &Measure, control: bool, better: fn(f64, f64) -> bool| {
-        let of_load = |load: &u32| {
-            let run = |level| run(setup, Algorithm::AwarePlus, level, *load, control);
-            let mean = |level| results.of_run(run(level), measure).mean;
-            better(mean(MOST), mean(1))
+    let plus = Algorithm::AwarePlus;
+    let (algorithms, levels) = ([plus, Algorithm::OneTree], [0, 1, 2, 3, 4]);
+    let results = play_all(setup, &algorithms, &levels, &[false, true]);
+    // At how many loads the most different rates have no more than the least different ones, where `sign` is 1; no less for −1.
+    let no_more = |sign: f64, measure: &Measure, control: bool| {
+        let mean = |level, load| {
+            results
+                .of_run(run(setup, plus, level, load, control))
+                .mean(measure)
         };
-        (LOADS.iter().filter(|load| of_load(load)).count(), LOADS.len())
+        holding(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
     };
-    let less = |most: f64, least: f64| most <= least + 1e-9;
-    let more = |most: f64, least: f64| most >= least - 1e-9;
-    let findings = vec![
-        counted(
-            "FF-HA+ loses less work at the most different rates than at the least",
-            "often significantly less",
-            improves(&LOSS, false, less),
-            "deadlines r + l + U leave no time for slow servers",
-        ),
-        own(
-            "the same where deadlines leave time for a rate of 0.6",
-            improves(&LOSS, true, less),
-            "control",
-        ),
-        counted(
-            "servers are busier at the most different rates",
-            "they are",
-            improves(&UTILISATION, false, more),
-            "",
-        ),
+    let findings = [
+        Finding::new("FF-HA+ loses less work at the most different rates than at the least")
+            .paper("often significantly less")
+            .cases(no_more(1.0, &LOSS, false))
+            .because("deadlines r + l + U leave no time for slow servers"),
+        Finding::new("the same where deadlines leave time for a rate of 0.6")
+            .cases(no_more(1.0, &LOSS, true))
+            .because("control"),
+        Finding::new("servers are busier at the most different rates")
+            .paper("they are")
+            .cases(no_more(-1.0, &UTILISATION, false)),
     ];
-    let label = |run: &Run| {
-        (run.algorithm == Algorithm::AwarePlus && !run.scenario.control)
-            .then(|| format!("L={} ({})", run.scenario.level, level_name(run.scenario.level)))
-    };
-    let figures = [&LOSS, &UTILISATION]
-        .map(|measure| results.figure("003-fig6", "Heterogeneity of the servers, FF-HA+", measure, label));
-    let title = "More different servers lose less work";
-    report(title, setup, findings, &results, figures.to_vec())
+    let figure = "Heterogeneity of the servers, FF-HA+";
+    let figures = results.figures("003-fig6", figure, [&LOSS, &UTILISATION], |run| {
+        let Scenario { level, control, .. } = run.scenario;
+        (run.algorithm == plus && !control).then(|| format!("L={level} ({})", level_name(level)))
+    });
+    results.report("More different servers lose less work", setup, findings, figures)
 }
 
 pub(super) fn periods(setup: &Setup) -> Report {
@@ -405,43 +312,30 @@ pub(super) fn periods(setup: &Setup) -> Report {
     };
     let results = play(setup, GROUPS.into_iter().flat_map(of_group).collect());
     let growth = |algorithm| {
-        let costs: Vec<f64> = (results.of(algorithm))
-            .map(|at| results.summary(at, &COST).mean)
-            .collect();
+        let costs: Vec<f64> = results.of(algorithm).map(|played| played.mean(&COST)).collect();
         (costs[0], costs[costs.len() - 1])
     };
-    let text = Algorithm::ALL
-        .map(|algorithm| {
-            let (first, last) = growth(algorithm);
-            format!("{} {first:.0} → {last:.0}", algorithm.name())
-        })
-        .join(", ");
-    let (first, last) = growth(Algorithm::OneTree);
-    let findings = vec![
-        Finding::own(
-            "the cost of one tree a class grows with the logarithm of the idle periods",
-            format!("entries per decision with 30 and with 480 servers: {text}"),
-            Verdict::of_own(usize::from(last < 2.0 * first), 1),
-        )
-        .because("judged by less than twice the entries for sixteen times the servers"),
-    ];
-    let series = Algorithm::ALL.map(|algorithm| {
-        let points = results.of(algorithm).map(|at| {
-            let [periods, cost] = [&PERIODS, &COST].map(|of| results.summary(at, of).mean);
-            // Powers of ten: the algorithms differ by hundreds of times.
-            Point::new(periods.max(1.0).log10(), cost.max(1.0).log10())
-        });
-        Series::new(algorithm.name(), points)
+    let texts = Algorithm::ALL.map(|algorithm| {
+        let (first, last) = growth(algorithm);
+        format!("{} {first:.0} → {last:.0}", algorithm.name())
     });
-    let figure = Figure::lines(
-        "003-periods",
-        "Cost of a decision, load 0.9, the most different rates",
-        [
-            "idle periods (power of ten)",
-            "entries per decision (power of ten)",
-        ],
-        series,
-    );
+    let texts = texts.join(", ");
+    let (first, last) = growth(Algorithm::OneTree);
+    let growths = format!("entries per decision with 30 and with 480 servers: {texts}");
+    let finding = Finding::new("the cost of one tree a class grows with the logarithm of the idle periods")
+        .seen(growths)
+        .holds(last < 2.0 * first)
+        .because("judged by less than twice the entries for sixteen times the servers");
+    let series = Algorithm::ALL.map(|algorithm| {
+        // Powers of ten: the algorithms differ by hundreds of times.
+        let power = |played: &Played, measure| played.mean(measure).max(1.0).log10();
+        let point = |played| Point::new(power(played, &PERIODS), power(played, &COST));
+        Series::new(algorithm.name(), results.of(algorithm).map(point))
+    });
+    let figure = Figure::new("Cost of a decision, load 0.9, the most different rates")
+        .x("idle periods (power of ten)")
+        .y("entries per decision (power of ten)")
+        .lines(series);
     let title = "Cost of a decision against the number of idle periods";
-    report(title, setup, findings, &results, vec![figure])
+    results.report(title, setup, [finding], [figure])
 }

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use scheduler::heterogeneous::{
-    FirstFitAware, FirstFitUnaware, Job, Operations, Placement, Search, Servers, SingleTree, TwoDimensional,
+    FirstFitAware, FirstFitUnaware, Job, Search, Servers, SingleTree, TwoDimensional,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
+use crate::whole;
 use advisor::random::Random;
 
 /// Rates of the three groups in millionths, from homogeneous to most heterogeneous; their sum is always the same.
@@ -121,10 +122,15 @@ impl Scenario {
             .collect()
     }
 
+    /// The offered load ρ.
+    pub(crate) fn rho(&self) -> f64 {
+        f64::from(self.load) / 100.0
+    }
+
     /// Mean seconds between submissions. All levels have the same total rate.
     fn gap(&self) -> f64 {
         let total = 0.6 * 3.0 * f64::from(self.group);
-        SIZE_MEAN / (f64::from(self.load) / 100.0 * total)
+        SIZE_MEAN / (self.rho() * total)
     }
 
     /// The next job and its submission.
@@ -139,11 +145,11 @@ impl Scenario {
         let least = if self.control { size / CONTROL_RATE } else { size };
         let deadline = ready + least + random.uniform(0.0, LAXITY_MAX);
         let job = Job {
-            ready: Time(seconds(ready)),
-            size: seconds(size).max(1),
-            deadline: Time(seconds(deadline)),
+            ready: Time(whole(ready)),
+            size: whole(size).max(1),
+            deadline: Time(whole(deadline)),
         };
-        (Time(seconds(*now)), job)
+        (Time(whole(*now)), job)
     }
 
     /// Plays run number `batch` with the servers that `search` looks after. Searches and levels see the same jobs.
@@ -151,110 +157,56 @@ impl Scenario {
         let mut random = Random::new(seed, &[STREAM, batch, self.load.into()]);
         let mut servers = Servers::new(search, &self.rates(), Interval::new(Time(0), Time::MAX));
         // The plan fills up in two weeks; of a shorter run half is counted.
-        let mut count = Count {
-            from: Time(seconds(NOTICE_MAX.min(self.gap() * self.jobs as f64 / 2.0))),
-            ..Count::default()
-        };
+        let from = Time(whole(NOTICE_MAX.min(self.gap() * self.jobs as f64 / 2.0)));
+        let mut placements: Vec<Interval> = Vec::new();
+        // Sums of whole numbers, far below 2⁵³.
+        let mut sums = Outcome::default();
+        let (mut looks, mut decisions, mut accepted, mut offered) = (0.0, 0.0, 0.0, 0.0);
         let mut now = 0.0;
         for number in 0..self.jobs {
             let (submit, job) = self.job(&mut random, &mut now);
+            let is_counted = submit >= from;
             if number % FORGET_STRIDE == 0 {
                 servers.forget(submit);
-                count.periods_seen(submit, servers.idle_count());
+                if is_counted {
+                    sums.periods += servers.idle_count() as f64;
+                    looks += 1.0;
+                }
             }
             let before = servers.operations();
             let begin = Instant::now();
-            let placement = servers.allocate(&job);
+            let slot = servers.allocate(&job).map(|placement| placement.interval);
             let nanoseconds = begin.elapsed().as_nanos();
-            count.decided(
-                submit,
-                &job,
-                placement,
-                nanoseconds,
-                operations(before, servers.operations()),
-            );
-        }
-        count.outcome(Time(seconds(now)), 3 * self.group)
-    }
-}
-
-fn operations(before: Operations, after: Operations) -> Operations {
-    Operations {
-        searched: after.searched - before.searched,
-        updated: after.updated - before.updated,
-    }
-}
-
-/// Sums from a time on.
-#[derive(Default)]
-struct Count {
-    from: Time,
-    placements: Vec<Interval>,
-    decisions: u64,
-    accepted: u64,
-    offered: Seconds,
-    lost: Seconds,
-    waited: Seconds,
-    periods: (usize, usize),
-    nanoseconds: u128,
-    operations: Operations,
-}
-
-impl Count {
-    fn periods_seen(&mut self, now: Time, periods: usize) {
-        if now >= self.from {
-            self.periods = (self.periods.0 + periods, self.periods.1 + 1);
-        }
-    }
-
-    fn decided(
-        &mut self,
-        now: Time,
-        job: &Job,
-        placement: Option<Placement>,
-        nanoseconds: u128,
-        done: Operations,
-    ) {
-        self.placements
-            .extend(placement.map(|placement| placement.interval));
-        if now < self.from {
-            return;
-        }
-        self.decisions += 1;
-        self.nanoseconds += nanoseconds;
-        self.operations.searched += done.searched;
-        self.operations.updated += done.updated;
-        self.offered += job.size;
-        match placement {
-            Some(placement) => {
-                self.accepted += 1;
-                self.waited += placement.interval.start - job.ready;
+            placements.extend(slot);
+            if !is_counted {
+                continue;
             }
-            None => self.lost += job.size,
+            let after = servers.operations();
+            sums.nanoseconds += nanoseconds as f64;
+            sums.searched += (after.searched - before.searched) as f64;
+            sums.updated += (after.updated - before.updated) as f64;
+            decisions += 1.0;
+            offered += job.size as f64;
+            match slot {
+                Some(slot) => {
+                    sums.waiting += (slot.start - job.ready) as f64;
+                    accepted += 1.0;
+                }
+                None => sums.loss += job.size as f64,
+            }
         }
-    }
-
-    fn outcome(&self, end: Time, servers: u32) -> Outcome {
-        let span = Interval::new(self.from, end);
-        let busy: Seconds = self
-            .placements
-            .iter()
-            .map(|slot| Interval::new(slot.start.max(span.start), slot.end.min(span.end)).duration())
-            .sum();
-        let decisions = self.decisions.max(1) as f64;
+        let (end, all) = (Time(whole(now)), f64::from(3 * self.group));
+        let within = |slot: &Interval| Interval::new(slot.start.max(from), slot.end.min(end)).duration();
+        let busy: Seconds = placements.iter().map(within).sum();
+        let of = |sum: f64, count: f64| sum / count.max(1.0);
         Outcome {
-            loss: 100.0 * self.lost as f64 / self.offered.max(1) as f64,
-            utilisation: 100.0 * busy as f64 / (span.duration().max(1) as f64 * f64::from(servers)),
-            waiting: self.waited as f64 / self.accepted.max(1) as f64 / HOUR,
-            periods: self.periods.0 as f64 / self.periods.1.max(1) as f64,
-            searched: self.operations.searched as f64 / decisions,
-            updated: self.operations.updated as f64 / decisions,
-            nanoseconds: self.nanoseconds as f64 / decisions,
+            loss: of(100.0 * sums.loss, offered),
+            utilisation: 100.0 * busy as f64 / ((end - from).max(1) as f64 * all),
+            waiting: of(sums.waiting, accepted) / HOUR,
+            periods: of(sums.periods, looks),
+            searched: of(sums.searched, decisions),
+            updated: of(sums.updated, decisions),
+            nanoseconds: of(sums.nanoseconds, decisions),
         }
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "seconds of a few years")]
-fn seconds(number: f64) -> Seconds {
-    number as Seconds
 }
