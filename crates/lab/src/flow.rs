@@ -40,11 +40,7 @@ impl Network {
         let mut flow = 0;
         while let Some(levels) = self.levels(source, sink) {
             let mut next = vec![0; self.leaving.len()];
-            loop {
-                let pushed = self.push(source, sink, i64::MAX, &levels, &mut next);
-                if pushed == 0 {
-                    break;
-                }
+            while let pushed @ 1.. = self.push(source, sink, i64::MAX, &levels, &mut next) {
                 flow += pushed;
             }
         }

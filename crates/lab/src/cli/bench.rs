@@ -17,20 +17,14 @@ use serde_json::json;
 const HORIZON_MAX_SECONDS: Seconds = 10_000 * 366 * 86_400;
 
 /// Options of `bench`.
-#[derive(Debug, Args)]
-pub(super) struct Options {
-    #[command(subcommand)]
-    what: What,
-}
-
 #[derive(Debug, Subcommand)]
-enum What {
+pub(super) enum Options {
     /// Replay placements, queries, bulk changes and churn on one resource; prints a line of JSON.
     Planner(PlannerOptions),
 }
 
 #[derive(Debug, Args)]
-struct PlannerOptions {
+pub(super) struct PlannerOptions {
     /// CSV: `id,ready_u32,units,duration_s`, placed in file order.
     #[arg(long, value_name = "FILE")]
     requests: PathBuf,
@@ -55,12 +49,7 @@ struct PlannerOptions {
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
-    match &options.what {
-        What::Planner(options) => planner(options),
-    }
-}
-
-fn planner(options: &PlannerOptions) -> Result<(), Fault> {
+    let Options::Planner(options) = options;
     let requests = rows(&options.requests, false)?;
     let queries = rows(&options.queries, true)?;
     let extent = Extent {
@@ -126,20 +115,17 @@ fn write_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result<(), F
 #[expect(clippy::cast_precision_loss, reason = "times are given to the microsecond")]
 fn summary(options: &PlannerOptions, requests: usize, outcome: &Replay) -> serde_json::Value {
     let seconds = |nanoseconds: u64| (nanoseconds / 1_000) as f64 / 1e6;
-    let phases: serde_json::Map<String, serde_json::Value> = outcome
-        .phases
-        .iter()
-        .map(|phase| {
-            let measured = json!({
-                "operations": phase.operations,
-                "cpu_seconds": seconds(phase.cpu_ns),
-                "operations_per_cpu_second": phase.rate().round(),
-                "p50_us": phase.p50_ns as f64 / 1e3,
-                "p99_us": phase.p99_ns as f64 / 1e3,
-            });
-            (phase.name.to_owned(), measured)
-        })
-        .collect();
+    let phases = outcome.phases.iter().map(|phase| {
+        let measured = json!({
+            "operations": phase.operations,
+            "cpu_seconds": seconds(phase.cpu_ns),
+            "operations_per_cpu_second": phase.rate().round(),
+            "p50_us": phase.p50_ns as f64 / 1e3,
+            "p99_us": phase.p99_ns as f64 / 1e3,
+        });
+        (phase.name.to_owned(), measured)
+    });
+    let phases: serde_json::Map<String, serde_json::Value> = phases.collect();
     json!({
         "capacity": options.capacity,
         "requests": requests,

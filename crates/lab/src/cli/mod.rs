@@ -48,6 +48,7 @@ enum Command {
     /// Report how well run-time predictions would be calibrated on a trace.
     Calibrate(calibrate::Options),
     /// Measure the planner by itself.
+    #[command(subcommand)]
     Bench(bench::Options),
 }
 

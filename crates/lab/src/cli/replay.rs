@@ -100,25 +100,22 @@ enum OrderName {
     Brf,
 }
 
-/// After which part of the wait a window is fixed, if ever.
-#[derive(Debug, Clone, Copy)]
-struct Fixing(Option<Fraction>);
+/// After which part of the wait a window is fixed, if ever. Under this name it is one value to the command line.
+type Fixing = Option<Fraction>;
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let (requests, ids) = requests(&options.requests)?;
+    let is_to_stdout = options.out.as_deref() == Some(Path::new("-"));
     // Before the long work: whether its result can be kept.
-    let out = options
-        .out
-        .as_deref()
-        .map(|path| Sink::open(path, &options.requests))
-        .transpose()?;
-    let asks: Vec<Ask> = requests
-        .iter()
-        .map(|request| Ask {
-            takes_alternatives: options.alternatives.is_some(),
-            ..Ask::plain(*request)
-        })
-        .collect();
+    let out = match &options.out {
+        Some(path) if !is_to_stdout => Some((path, create(path, &options.requests)?)),
+        _ => None,
+    };
+    let ask = |request: &Request| Ask {
+        takes_alternatives: options.alternatives.is_some(),
+        ..Ask::plain(*request)
+    };
+    let asks: Vec<Ask> = requests.iter().map(ask).collect();
     let line = ProgressLine::default();
     line.starts("replay");
     let mut shown = Instant::now();
@@ -131,16 +128,14 @@ pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let outcome = replay_watched(options.capacity, options.policy(), &asks, &mut progress);
     ProgressLine::clear();
     let summary = options.summary(&requests, &outcome);
-    match out {
-        Some(Sink::Stdout) => {
-            say!("{}", decisions(&ids, &outcome).trim_end());
-            eprintln!("{summary}");
-            return Ok(());
-        }
-        Some(Sink::File(path, mut file)) => file
-            .write_all(decisions(&ids, &outcome).as_bytes())
-            .map_err(|why| Fault::of(&path, why))?,
-        None => {}
+    if is_to_stdout {
+        say!("{}", decisions(&ids, &outcome).trim_end());
+        eprintln!("{summary}");
+        return Ok(());
+    }
+    if let Some((path, mut file)) = out {
+        file.write_all(decisions(&ids, &outcome).as_bytes())
+            .map_err(|why| Fault::of(path, why))?;
     }
     say!("{summary}");
     Ok(())
@@ -159,7 +154,7 @@ impl Options {
                 OrderName::Brf => Order::Brf,
             },
             portfolio: self.portfolio,
-            fixing: self.fix.0,
+            fixing: self.fix,
             alternatives: self.alternatives.map(|phi_max| Alternatives {
                 phi_max,
                 earlier_only: false,
@@ -198,20 +193,18 @@ impl Options {
         let reasons: Vec<String> = (refused.iter())
             .map(|(word, count)| format!("{count} {word}"))
             .collect();
-        let reasons = if reasons.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", reasons.join(", "))
+        let reasons = match reasons.join(", ") {
+            none if none.is_empty() => none,
+            some => format!(" ({some})"),
         };
         let utilisation = utilisation.map_or("none".to_owned(), |percent| {
             format!(
                 "{percent:.2} % of {capacity} nodes from {start} (first submission) to {end} (last deadline)"
             )
         });
+        let (all, refused) = (requests.len(), outcome.refused.len());
         format!(
-            "requests     {}\naccepted     {accepted}\nalternative  {alternative}\nrefused      {}{reasons}\nmoves        {moves}\nutilisation  {utilisation}",
-            requests.len(),
-            outcome.refused.len()
+            "requests     {all}\naccepted     {accepted}\nalternative  {alternative}\nrefused      {refused}{reasons}\nmoves        {moves}\nutilisation  {utilisation}"
         )
     }
 }
@@ -246,27 +239,14 @@ fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
     Ok((requests, ids))
 }
 
-/// Where the decisions go.
-enum Sink {
-    Stdout,
-    File(PathBuf, File),
-}
-
-impl Sink {
-    fn open(path: &Path, requests: &Path) -> Result<Self, Fault> {
-        if path == Path::new("-") {
-            return Ok(Self::Stdout);
-        }
-        if path
-            .canonicalize()
-            .is_ok_and(|path| requests.canonicalize().is_ok_and(|list| list == path))
-        {
-            let why = "the decisions would take the place of the requests";
-            return Err(Fault::of(path, why));
-        }
-        let file = File::create(path).map_err(|why| Fault::of(path, why))?;
-        Ok(Self::File(path.to_owned(), file))
+/// The file of the decisions, which is not that of the requests.
+fn create(path: &Path, requests: &Path) -> Result<File, Fault> {
+    let canonical = path.canonicalize().ok();
+    if canonical.is_some() && canonical == requests.canonicalize().ok() {
+        let why = "the decisions would take the place of the requests";
+        return Err(Fault::of(path, why));
     }
+    File::create(path).map_err(|why| Fault::of(path, why))
 }
 
 /// The outcome of each request, in order of submission, as CSV.
@@ -292,14 +272,13 @@ fn decisions(ids: &[u64], outcome: &Outcome) -> String {
 }
 
 fn fixing(text: &str) -> Result<Fixing, String> {
-    if text == "never" {
-        return Ok(Fixing(None));
+    let fixed = fraction(text, 1);
+    if fixed.is_none() && text != "never" {
+        return Err(format!(
+            "expected never or a number from 0 to 1, with at most {DECIMALS_MAX} decimals"
+        ));
     }
-    fraction(text, 1)
-        .map(|fraction| Fixing(Some(fraction)))
-        .ok_or_else(|| {
-            format!("expected never or a number from 0 to 1, with at most {DECIMALS_MAX} decimals")
-        })
+    Ok(fixed)
 }
 
 fn phi(text: &str) -> Result<Fraction, String> {
@@ -315,7 +294,7 @@ fn fraction(text: &str, most: u32) -> Option<Fraction> {
         return None;
     }
     let numerator = digits.parse().ok()?;
-    let denominator = (0..decimals.len()).fold(1, |product, _| product * 10);
+    let denominator = 10_u32.pow(u32::try_from(decimals.len()).ok()?);
     (numerator <= most * denominator).then_some(Fraction {
         numerator,
         denominator,
@@ -345,7 +324,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(fixing("never").is_ok_and(|fixing| fixing.0.is_none()));
+        assert!(fixing("never").is_ok_and(|fixing| fixing.is_none()));
         assert!(phi("1000.000000").is_ok());
     }
 
