@@ -186,7 +186,8 @@ fn count(at: usize, field: &str) -> Result<Option<u64>, String> {
 /// Whether it is a number from 0, or −1 for none.
 fn quantity(at: usize, field: &str) -> Result<(), String> {
     match field.parse::<f64>() {
-        Ok(number) if number == -1.0 || (number >= 0.0 && number.is_finite()) => Ok(()),
+        Ok(-1.0) => Ok(()),
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok(()),
         _ => Err(format!("field {at} is {field:?}, not a number from 0 or -1")),
     }
 }
