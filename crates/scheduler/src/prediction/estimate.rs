@@ -205,12 +205,12 @@ impl Evidence<'_> {
         };
         mean(false, lengths(self.here), lengths(self.stopped_here))
             .or_else(|| mean(true, scaled(self.anywhere), scaled(self.stopped_anywhere)))
-            .unwrap_or_else(|| match self.requested.map(real) {
-                Some(seconds) => (Step::Requested { seconds }, seconds),
-                None => {
-                    let seconds = real(self.default);
-                    (Step::Default { seconds }, seconds)
+            .unwrap_or_else(|| {
+                if let Some(seconds) = self.requested.map(real) {
+                    return (Step::Requested { seconds }, seconds);
                 }
+                let seconds = real(self.default);
+                (Step::Default { seconds }, seconds)
             })
     }
 }

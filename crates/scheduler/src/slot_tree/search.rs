@@ -172,6 +172,9 @@ impl SlotTree {
 
     /// Start of the first run, in travel coordinates; `near` is the edge of the window to start from, `second` the first
     /// second met.
+    ///
+    /// By itself the compiler keeps the numbers of its inner loop in registers; inlined into a caller, it does not.
+    #[inline(never)]
     fn fit<const FORWARD: bool>(&self, search: Fit, near: i64, second: i64, visits: &mut u64) -> Option<i64> {
         let Fit {
             nodes,
