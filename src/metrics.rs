@@ -4,7 +4,7 @@
 //! there is no registry that every module would have to know. Labels are words from closed lists, routes as templates and names
 //! from the configuration, never an id, a party or a path: so the number of series is known beforehand.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 /// Upper bounds for durations, in seconds: from the time that a cached page of a database takes to a time that no client waits
 /// for.
@@ -91,9 +91,9 @@ pub struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// A series with a number. Numbers of things are exact up to 2⁵³.
-    pub fn sample(&mut self, labels: &Labels<'_>, value: impl Into<Number>) {
-        self.line("", labels, None, value.into());
+    /// A series with a number.
+    pub fn sample(&mut self, labels: &Labels<'_>, value: impl Display) {
+        self.line("", labels, None, value);
     }
 
     /// A series with a distribution.
@@ -103,13 +103,13 @@ impl Family<'_> {
         for (count, bound) in histogram.counts.iter().zip(bounds) {
             total += count;
             let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
-            self.line("_bucket", labels, Some(&bound), Number::from(total));
+            self.line("_bucket", labels, Some(&bound), total);
         }
-        self.line("_sum", labels, None, Number::from(histogram.sum));
-        self.line("_count", labels, None, Number::from(total));
+        self.line("_sum", labels, None, histogram.sum);
+        self.line("_count", labels, None, total);
     }
 
-    fn line(&mut self, suffix: &str, labels: &Labels<'_>, bound: Option<&str>, value: Number) {
+    fn line(&mut self, suffix: &str, labels: &Labels<'_>, bound: Option<&str>, value: impl Display) {
         self.text.push_str(self.name);
         self.text.push_str(suffix);
         let labels = labels.iter().copied().chain(bound.map(|bound| ("le", bound)));
@@ -128,49 +128,7 @@ impl Family<'_> {
         if labels.count() > 0 {
             self.text.push('}');
         }
-        let _ = match value {
-            Number::Whole(value) => writeln!(self.text, " {value}"),
-            Number::Real(value) => writeln!(self.text, " {value}"),
-        };
-    }
-}
-
-/// The value of a series.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Number {
-    /// How many.
-    Whole(u64),
-    /// How much.
-    Real(f64),
-}
-
-impl From<u64> for Number {
-    fn from(value: u64) -> Self {
-        Self::Whole(value)
-    }
-}
-
-impl From<usize> for Number {
-    fn from(value: usize) -> Self {
-        Self::Whole(u64::try_from(value).unwrap_or(u64::MAX))
-    }
-}
-
-impl From<u32> for Number {
-    fn from(value: u32) -> Self {
-        Self::Whole(value.into())
-    }
-}
-
-impl From<bool> for Number {
-    fn from(value: bool) -> Self {
-        Self::Whole(value.into())
-    }
-}
-
-impl From<f64> for Number {
-    fn from(value: f64) -> Self {
-        Self::Real(value)
+        let _ = writeln!(self.text, " {value}");
     }
 }
 
@@ -183,7 +141,7 @@ mod tests {
         let mut text = Exposition::default();
         let mut family = text.family("a_total", Kind::Counter, "How many.");
         family.sample(&[], 3_u64);
-        family.sample(&[("what", "a \"b\"\n\\"), ("to", "c")], true);
+        family.sample(&[("what", "a \"b\"\n\\"), ("to", "c")], 1);
         let expected = "# HELP a_total How many.\n# TYPE a_total counter\na_total 3\na_total{what=\"a \\\"b\\\"\\n\\\\\",to=\"c\"} 1\n";
         assert_eq!(text.finish(), expected);
     }

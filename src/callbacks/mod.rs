@@ -93,7 +93,8 @@ impl CallBacks {
     /// Makes a call and stores its outcome; answers the call's id. Where the outcome cannot be stored, it tries again until it
     /// can. Otherwise the call would stay due, and be made again and again.
     async fn tell(self, call: CallBack) -> Uuid {
-        let result = made(&call, self.policy).await;
+        let result = tokio::time::timeout(CALL_WAIT, made(&call, self.policy)).await;
+        let result = result.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())));
         let agreement = call.agreement;
         let mut wait = RECORD_AGAIN.0;
         while let Err(why) = self.record(&call, &result).await {
@@ -148,12 +149,6 @@ enum Failure {
 
 /// Makes a call, and answers its outcome.
 async fn made(call: &CallBack, policy: Policy) -> Result<(), Failure> {
-    tokio::time::timeout(CALL_WAIT, attempt(call, policy))
-        .await
-        .unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())))
-}
-
-async fn attempt(call: &CallBack, policy: Policy) -> Result<(), Failure> {
     let failed = |why: String| Failure::Failed(why);
     let target = policy.resolved(&call.address).await.map_err(failed)?;
     // One provider for the process; a second call finds it installed.

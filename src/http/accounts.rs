@@ -1,25 +1,16 @@
 //! Accounts: the debts and the credits of the caller.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
-
+use super::Answer;
 use super::agreements::PageQuery;
+use super::call::Call;
 use super::format::Format;
 use super::path::Query;
-use super::{Api, Error, scope};
-use crate::access::Caller;
 
 /// GET /accounts: the caller's own, for an operator those of all parties, with entries a page at a time.
-pub(super) async fn list(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Query(query): Query<PageQuery>,
-) -> Result<Response, Error> {
-    let accounts = api
+pub(super) async fn list(call: Call, format: Format, Query(query): Query<PageQuery>) -> Answer {
+    let accounts = call
         .negotiation
-        .accounts(scope(&caller), query.after, query.limit)
+        .accounts(call.scope(), query.after, query.limit)
         .await?;
     Ok(format.answer(&accounts.view(), || accounts.document()))
 }

@@ -1,15 +1,12 @@
 //! GET /availability.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
+use super::call::Call;
 use super::format::Format;
 use super::path::Query;
-use super::{Api, Error};
-use crate::access::Caller;
+use super::{Answer, Error};
 use crate::negotiation::AvailabilityQuery;
 
 /// The parameters of the query.
@@ -23,12 +20,7 @@ pub(super) struct AvailabilityParameters {
 }
 
 /// The times in which a class of resources has nodes free, and never the parties that have the others.
-pub(super) async fn show(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-    Query(asked): Query<AvailabilityParameters>,
-) -> Result<Response, Error> {
+pub(super) async fn show(call: Call, format: Format, Query(asked): Query<AvailabilityParameters>) -> Answer {
     if asked.nodes == Some(0) {
         return Err(Error::Query(
             "nodes: a whole number from 1 on is expected".to_owned(),
@@ -40,7 +32,7 @@ pub(super) async fn show(
         end: instant("end", asked.end.as_deref())?,
         kind: asked.kind,
     };
-    match api.negotiation.availability(&caller.party, query).await? {
+    match call.negotiation.availability(call.party(), query).await? {
         Some(view) => Ok(format.answer(&view, || view.document())),
         None => Err(Error::NotFound(
             "this provider does not publish when nodes are free".to_owned(),

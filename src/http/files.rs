@@ -3,35 +3,31 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Extension, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use http_body_util::BodyExt;
 
+use super::call::Call;
 use super::format::Format;
 use super::path::Path;
-use super::{Api, Error, body};
-use crate::access::Caller;
+use super::{Answer, Api, Error, body};
 use crate::negotiation::Upload;
 
 /// GET /files: the caller's own, by name.
-pub(super) async fn list(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    format: Format,
-) -> Result<Response, Error> {
-    let files = api.negotiation.files(&caller.party).await?;
+pub(super) async fn list(call: Call, format: Format) -> Answer {
+    let files = call.negotiation.files(call.party()).await?;
     Ok(format.answer(&files, || files.document()))
 }
 
 /// PUT /files/{name}: 201 where it is new, 204 where it replaces one.
 pub(super) async fn put(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    call: Call,
     Path(name): Path<String>,
     request: Request,
-) -> Result<Response, Error> {
-    let upload = api.negotiation.upload(&caller.party, &name).await?;
+) -> Answer {
+    let upload = call.negotiation.upload(call.party(), &name).await?;
     let replaced = received(&api, upload, request.into_body())
         .await?
         .finish()
@@ -48,23 +44,15 @@ pub(super) async fn put(
 }
 
 /// GET /files/{name}.
-pub(super) async fn show(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
-) -> Result<Response, Error> {
-    let file = api.negotiation.file(&caller.party, &name).await?;
+pub(super) async fn show(call: Call, Path(name): Path<String>) -> Answer {
+    let file = call.negotiation.file(call.party(), &name).await?;
     let body = body::of(file).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 /// DELETE /files/{name}.
-pub(super) async fn remove(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
-) -> Result<Response, Error> {
-    api.negotiation.remove_file(&caller.party, &name).await?;
+pub(super) async fn remove(call: Call, Path(name): Path<String>) -> Answer {
+    call.negotiation.remove_file(call.party(), &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

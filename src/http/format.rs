@@ -24,15 +24,10 @@ impl Format {
     /// The format that the `Accept` header asks for (RFC 9110, section 12.5.1): each representation has the quality of the most
     /// precise range that it lies in; the better one is taken, and XML where they are equal. None where the client takes neither.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
-        let mut values = headers.get_all(header::ACCEPT).iter().peekable();
-        if values.peek().is_none() {
+        if !headers.contains_key(header::ACCEPT) {
             return Some(Self::Xml);
         }
-        let ranges: Vec<_> = values
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter_map(Range::read)
-            .collect();
+        let ranges: Vec<_> = Range::accepted(headers).collect();
         let xml = quality(&ranges, "application", "xml");
         let json = quality(&ranges, "application", "json");
         match (xml, json) {
@@ -44,12 +39,7 @@ impl Format {
 
     /// The format of an error: the same, where problem details count as JSON, and XML for a client that takes neither.
     pub(super) fn of_error(headers: &HeaderMap) -> Self {
-        let names_problems = headers
-            .get_all(header::ACCEPT)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter_map(Range::read)
+        let names_problems = Range::accepted(headers)
             .any(|range| range.quality > 0 && range.kind == "application" && range.subtype == "problem+json");
         match Self::of(headers) {
             None if names_problems => Self::Json,
@@ -75,6 +65,13 @@ impl Format {
 }
 
 impl Range {
+    /// The ranges that a request names.
+    fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Self> {
+        let values = headers.get_all(header::ACCEPT).iter();
+        let values = values.filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).filter_map(Self::read)
+    }
+
     /// Reads `type/subtype;…;q=…`. Other parameters change nothing: our types have none that matters. None where it is
     /// no such range, or where its quality is no quality.
     fn read(text: &str) -> Option<Self> {

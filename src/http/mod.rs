@@ -8,6 +8,7 @@ mod accounts;
 mod agreements;
 mod availability;
 mod body;
+mod call;
 mod conditions;
 mod connections;
 mod error;
@@ -38,8 +39,8 @@ use tracing::Instrument;
 use uuid::Uuid;
 use wsag::states::Part;
 
-pub(crate) use agreements::base_address;
 pub(crate) use body::{of as output_body, whole as body_of};
+pub(crate) use call::base_address;
 pub use connections::{Connections, Origin};
 pub use error::Error;
 pub use listener::{Bounds, serve};
@@ -87,6 +88,9 @@ pub struct Api {
     /// The address by which clients know the service, where it is not the one they name.
     pub public_address: Option<Arc<str>>,
 }
+
+/// The answer of a handler.
+type Answer = Result<Response, Error>;
 
 /// The routes of the API and, beside them, the pages.
 pub fn router(api: Api, pages: Pages) -> Router {

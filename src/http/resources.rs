@@ -1,51 +1,45 @@
 //! Resources and their nodes, for operators. In JSON alone: WS-Agreement has no documents for them.
 
+use axum::Json;
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
+use axum::response::IntoResponse;
 
+use super::call::Call;
 use super::path::Path;
-use super::{Api, Error, body};
+use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
 
 /// GET /resources.
-pub(super) async fn list(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Error> {
-    operators_only(&caller)?;
-    let resources = api.negotiation.resources().await?;
+pub(super) async fn list(call: Call) -> Answer {
+    operators_only(&call.caller)?;
+    let resources = call.negotiation.resources().await?;
     Ok(Json(resources).into_response())
 }
 
 /// GET /resources/{name}/nodes.
-pub(super) async fn nodes(
-    State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
-) -> Result<Response, Error> {
-    operators_only(&caller)?;
-    let nodes = api.negotiation.nodes(&name).await?;
+pub(super) async fn nodes(call: Call, Path(name): Path<String>) -> Answer {
+    operators_only(&call.caller)?;
+    let nodes = call.negotiation.nodes(&name).await?;
     Ok(Json(nodes).into_response())
 }
 
 /// PUT /resources/{name}/nodes/{nodes}: how they stand from now on.
 pub(super) async fn say(
     State(api): State<Api>,
-    Extension(caller): Extension<Caller>,
+    call: Call,
     Path((name, nodes)): Path<(String, String)>,
     request: Request,
-) -> Result<Response, Error> {
-    operators_only(&caller)?;
+) -> Answer {
+    operators_only(&call.caller)?;
     let body = body::json(&api, request).await?;
-    let said = api
+    let said = call
         .negotiation
-        .say_nodes(&caller.party, &name, &nodes, &body)
+        .say_nodes(call.party(), &name, &nodes, &body)
         .await?;
     tracing::info!(
         resource = name,
         nodes,
-        party = caller.party,
+        party = call.party(),
         lost = said.lost,
         moved = said.moved,
         broken = said.broken,

@@ -1,26 +1,20 @@
 //! The templates that offers are made from.
 
-use axum::extract::State;
-use axum::response::Response;
-
+use super::call::Call;
 use super::format::Format;
 use super::path::Path;
-use super::{Api, Error};
+use super::{Answer, Error};
 
 /// GET /templates: AgreementFactoryProperties.
-pub(super) async fn list(State(api): State<Api>, format: Format) -> Result<Response, Error> {
-    Ok(format.answer(&api.negotiation.templates(), || {
-        api.negotiation.factory_properties()
+pub(super) async fn list(call: Call, format: Format) -> Answer {
+    Ok(format.answer(&call.negotiation.templates(), || {
+        call.negotiation.factory_properties()
     }))
 }
 
 /// GET /templates/{id}: Template.
-pub(super) async fn show(
-    State(api): State<Api>,
-    format: Format,
-    Path(id): Path<String>,
-) -> Result<Response, Error> {
-    let (view, document) = api
+pub(super) async fn show(call: Call, format: Format, Path(id): Path<String>) -> Answer {
+    let (view, document) = call
         .negotiation
         .template(&id)
         .ok_or_else(|| Error::NotFound(format!("there is no template {id:?}; see /templates")))?;

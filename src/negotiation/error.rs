@@ -5,7 +5,7 @@ use wsag::refusals::{Description, Fault};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
 use super::views::documents::{instant, refusal_document};
-use super::views::offer::{LostOffer, Unreadable};
+use super::views::offer::LostOffer;
 use super::views::refusal::RefusalView;
 use crate::clock::Micros;
 use crate::{planner, store};
@@ -122,12 +122,6 @@ impl From<planner::Error> for Error {
     }
 }
 
-impl From<Unreadable> for Error {
-    fn from(Unreadable(why): Unreadable) -> Self {
-        Self::Internal(format!("a stored offer cannot be read: {why}"))
-    }
-}
-
 /// The ContinuingFault of a failure: its code, its descriptions, and the refusal or the violations behind it.
 pub fn fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
     let mut fault = Fault::new(instant(at), code, "");
@@ -140,9 +134,7 @@ pub fn fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Err
         .collect();
     match error {
         Some(Error::Refused(refusal)) => fault.refusal = Some(refusal_document(refusal)),
-        Some(Error::Lost(lost)) => {
-            fault.extensions = lost.fresh.fragment().into_iter().collect();
-        }
+        Some(Error::Lost(lost)) => fault.extensions = lost.fragment().into_iter().collect(),
         Some(Error::Invalid(violations) | Error::NotOffered(violations)) => {
             fault.violations = violations.0.iter().map(Into::into).collect();
         }

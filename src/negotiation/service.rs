@@ -20,7 +20,7 @@ use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::metrics::{Exposition, Kind};
-use crate::planner::{self, Planner};
+use crate::planner::Planner;
 use crate::prediction::{Predictions, Work};
 use crate::store::Store;
 
@@ -61,18 +61,14 @@ pub struct Negotiation {
     pub(super) files: InputFiles,
     /// The jobs' folders.
     pub(super) jobs: JobFolders,
-    /// The limits of negotiations.
-    pub(super) negotiating: planner::Negotiating,
-    /// The currency of charges, where something is charged.
-    pub(super) currency: Option<Currency>,
     /// The knowledge of run times; none where the service does not learn them.
-    pub(super) predictions: Option<Predictions>,
+    pub(crate) predictions: Option<Predictions>,
     /// The allowed receivers of call-backs.
-    pub(super) call_backs: Policy,
+    pub(crate) call_backs: Policy,
     /// The present faults of resources.
-    pub(super) faults: Faults,
+    pub(crate) faults: Faults,
     /// The clusters by their resources, for their metrics and their refusals.
-    pub(super) clusters: Arc<[(String, Shared)]>,
+    pub(crate) clusters: Arc<[(String, Shared)]>,
     /// Rung when there is a pending agreement to decide.
     pub(super) undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -109,8 +105,6 @@ impl Negotiation {
         jobs: JobFolders,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let negotiating = planner.negotiating();
-        let currency = planner.currency();
         Self {
             planner,
             store,
@@ -119,8 +113,6 @@ impl Negotiation {
             clock,
             files,
             jobs,
-            negotiating,
-            currency,
             predictions: None,
             call_backs: Policy::default(),
             faults: Faults::default(),
@@ -128,13 +120,6 @@ impl Negotiation {
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
-    }
-
-    /// The same with durations from past executions, where offers name none.
-    #[must_use]
-    pub fn predicting(mut self, predictions: Predictions) -> Self {
-        self.predictions = Some(predictions);
-        self
     }
 
     /// The seconds at the reference rate that hold such a job of a party with the template's probability, where any of its
@@ -146,7 +131,7 @@ impl Negotiation {
         job: &Job,
         nodes: u32,
     ) -> Option<Seconds> {
-        let work = work(party, job, self.templates.resource(), nodes);
+        let work = work(party, job, self.templates.resource.as_deref(), nodes);
         let known = self.predictions.as_ref()?.now();
         known.slot(&work, offered.slot_probability)
     }
@@ -172,21 +157,6 @@ impl Negotiation {
             confidence: self.confidence(agreement),
             ..AgreementView::of(agreement)
         }
-    }
-
-    /// The same, with call-backs to the receivers that `policy` allows.
-    #[must_use]
-    pub fn telling(mut self, policy: Policy) -> Self {
-        self.call_backs = policy;
-        self
-    }
-
-    /// The same service with the faults of resources, and the metrics of clusters, for operators.
-    #[must_use]
-    pub fn showing(mut self, faults: Faults, clusters: Vec<(String, Shared)>) -> Self {
-        self.faults = faults;
-        self.clusters = clusters.into();
-        self
     }
 
     /// Whether offers can be decided now: the plan is in step with the store, which answers, and no other process has
@@ -237,7 +207,7 @@ impl Negotiation {
 
     /// The code of the currency that agreements are charged in; `None` where nothing is charged.
     pub fn currency(&self) -> Option<&str> {
-        self.currency.as_ref().map(Currency::code)
+        self.templates.currency.as_ref().map(Currency::code)
     }
 
     /// The applications that offers may name.

@@ -34,6 +34,9 @@ pub(super) struct Offered {
     pub(super) version: Uuid,
     /// The probability that a slot is long enough for its work, where an offer names no duration.
     pub(super) slot_probability: f64,
+    /// By how much its slots are made longer for work that is not over, in percent, where it says that.
+    overrun_percent: Option<u32>,
+    on_loss: OnLoss,
 }
 
 /// A template as it is configured.
@@ -66,22 +69,15 @@ pub enum OnLoss {
 /// The templates that are offered.
 pub struct Templates {
     offered: Vec<Arc<Offered>>,
-    currency: Option<Currency>,
-    capacity: u32,
-    /// The resource, where there is only one.
-    resource: Option<String>,
-    /// By how much slots of templates that say it are made longer, in percent, by their ids.
-    overruns: BTreeMap<String, u32>,
-    /// The ids of the templates that allow a restart of lost work.
-    restarting: BTreeSet<String>,
+    /// The currency of all prices; none where nothing is priced.
+    pub(super) currency: Option<Currency>,
+    /// The nodes of the largest resource.
+    pub(super) capacity: u32,
+    /// The resource that offers are placed on, where there is only one.
+    pub(super) resource: Option<String>,
 }
 
 impl Templates {
-    /// By how much slots of templates that say it are made longer for work that is not over, in percent, by their ids.
-    pub fn overruns(&self) -> &BTreeMap<String, u32> {
-        &self.overruns
-    }
-
     /// Reads templates; the built-in one, with its node count bounded by the largest resource, where there are none.
     ///
     /// # Errors
@@ -93,41 +89,29 @@ impl Templates {
             _ => None,
         };
         let capacity = settings.resources.iter().map(|of| of.capacity).max().unwrap_or(0);
-        if texts.is_empty() {
+        let is_built_in = texts.is_empty();
+        let texts = match texts {
             // Guarantees that are worth a part of the price, where there are prices.
-            let texts = [Some(BUILT_IN), currency.map(|_| GUARANTEED)];
-            let offered = texts.into_iter().flatten().map(|text| {
-                let template = read(text.as_bytes()).map_err(|why| format!("a built-in template: {why}"))?;
-                let template = template.with_nodes_max(capacity);
-                Ok(Arc::new(Offered::new(template, SLOT_PROBABILITY)))
-            });
-            return Ok(Self {
-                offered: offered.collect::<Result<_, String>>()?,
-                currency,
-                capacity,
-                resource,
-                overruns: BTreeMap::new(),
-                restarting: BTreeSet::new(),
-            });
-        }
-        let mut overruns = BTreeMap::new();
+            [] => [Some(BUILT_IN), currency.map(|_| GUARANTEED)]
+                .into_iter()
+                .flatten()
+                .map(built_in)
+                .collect(),
+            configured => configured.to_vec(),
+        };
         let mut offered: Vec<Arc<Offered>> = Vec::new();
-        let mut restarting = BTreeSet::new();
-        for TemplateText {
-            what,
-            text,
-            slot_probability,
-            overrun_percent,
-            on_loss,
-        } in texts
-        {
-            let template = read(text).map_err(|why| format!("{what}: {why}"))?;
+        for text in texts {
+            let what = &text.what;
+            let mut template = read(&text.text).map_err(|why| format!("{what}: {why}"))?;
+            if is_built_in {
+                template = template.with_nodes_max(capacity);
+            }
             if template.name.is_none() {
                 return Err(format!(
                     "{what}: it has no wsag:Name; offers name their template by its TemplateId and its Name"
                 ));
             }
-            let next = Offered::new(template, *slot_probability);
+            let next = Offered::new(template, &text);
             if offered.iter().any(|other| other.view.id == next.view.id) {
                 return Err(format!(
                     "{what}: its TemplateId {:?} is that of another template",
@@ -147,10 +131,6 @@ impl Templates {
                     "{what}: {why}; offers from it will be refused"
                 );
             }
-            overruns.extend(overrun_percent.map(|percent| (next.view.id.clone(), percent)));
-            if *on_loss == OnLoss::Restart {
-                restarting.insert(next.view.id.clone());
-            }
             offered.push(Arc::new(next));
         }
         Ok(Self {
@@ -158,14 +138,19 @@ impl Templates {
             currency,
             capacity,
             resource,
-            overruns,
-            restarting,
         })
+    }
+
+    /// By how much slots of templates that say it are made longer for work that is not over, in percent, by their ids.
+    pub fn overruns(&self) -> BTreeMap<String, u32> {
+        let percent = |of: &Offered| Some((of.view.id.clone(), of.overrun_percent?));
+        self.all().filter_map(percent).collect()
     }
 
     /// The ids of the templates that allow a restart of lost work.
     pub fn restarting(&self) -> BTreeSet<String> {
-        self.restarting.clone()
+        let restarts = self.all().filter(|of| of.on_loss == OnLoss::Restart);
+        restarts.map(|of| of.view.id.clone()).collect()
     }
 
     /// The duration in seconds of offers that name none, from the first template.
@@ -173,21 +158,6 @@ impl Templates {
         self.offered
             .first()
             .map_or(DURATION_DEFAULT, |offered| offered.defaults().duration)
-    }
-
-    /// The currency of all prices; none where nothing is priced.
-    pub(super) fn currency(&self) -> Option<Currency> {
-        self.currency
-    }
-
-    /// The nodes of the largest resource.
-    pub(super) fn capacity(&self) -> u32 {
-        self.capacity
-    }
-
-    /// The resource that offers are placed on, where there is only one.
-    pub(super) fn resource(&self) -> Option<&str> {
-        self.resource.as_deref()
     }
 
     /// Every template.
@@ -213,6 +183,17 @@ impl Templates {
     /// The template with this id.
     pub(super) fn get(&self, id: &str) -> Option<&Arc<Offered>> {
         self.offered.iter().find(|offered| offered.view.id == id)
+    }
+}
+
+/// A template that is offered where the configuration names none.
+fn built_in(text: &str) -> TemplateText {
+    TemplateText {
+        what: "a built-in template".to_owned(),
+        text: text.into(),
+        slot_probability: SLOT_PROBABILITY,
+        overrun_percent: None,
+        on_loss: OnLoss::Fail,
     }
 }
 
@@ -261,13 +242,15 @@ impl Offered {
         (nodes, duration)
     }
 
-    fn new(template: Template, slot_probability: f64) -> Self {
+    fn new(template: Template, text: &TemplateText) -> Self {
         let document = template.to_xml();
         let digest: [u8; 32] = Sha256::digest(&document).into();
         let mut version = [0; 16];
         version.copy_from_slice(&digest[..16]);
         Self {
-            slot_probability,
+            slot_probability: text.slot_probability,
+            overrun_percent: text.overrun_percent,
+            on_loss: text.on_loss,
             version: Uuid::from_bytes(version),
             view: TemplateView {
                 id: template.template_id.clone(),
@@ -287,7 +270,7 @@ mod tests {
     #[test]
     fn the_built_in_template_proposes_a_size() {
         let template = read(BUILT_IN.as_bytes()).expect("a template");
-        let (nodes, duration) = Offered::new(template, SLOT_PROBABILITY).proposed();
+        let (nodes, duration) = Offered::new(template, &built_in(BUILT_IN)).proposed();
         assert!(nodes.is_some() && duration.is_some());
     }
 }

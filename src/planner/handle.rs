@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::offers::suggestion::WAITING_MAX;
 use super::writer;
-use crate::agreement::{Agreement, Currency, Shape};
+use crate::agreement::{Agreement, Shape};
 use crate::clock::Clock;
 use crate::metrics::{Exposition, Kind};
 use crate::planner::batches::DecisionRecord;
@@ -40,7 +40,6 @@ pub struct Planner {
     pub(super) epoch: i64,
     pub(super) negotiating: Negotiating,
     pub(super) resources: Arc<[Resource]>,
-    pub(super) currency: Option<Currency>,
     pub(super) measured: Arc<Mutex<Measured>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
 }
@@ -75,7 +74,6 @@ impl Planner {
         let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
         let negotiating = settings.negotiation;
         let resources = settings.resources.as_slice().into();
-        let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
         let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
         let task = tokio::spawn(writer.run(stop));
         let planner = Self {
@@ -87,7 +85,6 @@ impl Planner {
             epoch,
             negotiating,
             resources,
-            currency,
             measured,
             distrusted: Arc::default(),
         };
@@ -119,11 +116,6 @@ impl Planner {
     pub fn kind_of(&self, resource: &str) -> Option<&str> {
         let found = self.resources.iter().find(|of| of.name == resource);
         found.map(|of| of.kind.as_str())
-    }
-
-    /// The currency of charges; `None` where nothing is charged.
-    pub fn currency(&self) -> Option<Currency> {
-        self.currency
     }
 
     /// The limits of negotiations.
@@ -265,7 +257,7 @@ impl Planner {
             Kind::Gauge,
             "Whether the plan is in step with the store.",
         )
-        .sample(&[], self.is_ready());
+        .sample(&[], u8::from(self.is_ready()));
         text.family(
             "bespeak_planner_queue",
             Kind::Gauge,

@@ -2,6 +2,7 @@
 
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Time};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::{
@@ -80,7 +81,7 @@ pub struct Accepted {
 }
 
 /// The choice from an offer's compositor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompositorChoice {
     /// Path of the compositor.
     pub path: String,

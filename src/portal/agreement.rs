@@ -62,12 +62,7 @@ pub(super) async fn show(
 ) -> Result<Response, Failure> {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
     let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
-    let events = api
-        .negotiation
-        .timeline(scope(&visitor.caller), id)
-        .await?
-        .view()
-        .events;
+    let (timeline, _) = api.negotiation.timeline(scope(&visitor.caller), id).await?;
     let outputs = outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
     let mut frame = visitor.frame(name.as_str());
@@ -79,7 +74,7 @@ pub(super) async fn show(
         address: view.address(&base_address(&api, &headers)),
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
-        events,
+        events: timeline.events,
         guarantees: view.guarantees.clone(),
         outputs,
         can_end: view.state == "Observed",

@@ -1,6 +1,7 @@
 //! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
 use super::form::{self, Place, Problem, field};
+use super::text::capitalised;
 use super::values::Values;
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
 
@@ -274,12 +275,4 @@ fn summary(problems: &[Problem], chosen: Option<&Application>, catalogue: &Catal
         .collect();
     lines.sort_by_key(|(rank, _)| *rank);
     lines.into_iter().map(|(_, line)| line).collect()
-}
-
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().to_string());
-    format!("{first}{}", characters.as_str())
 }

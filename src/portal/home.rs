@@ -207,7 +207,7 @@ async fn home(
         .negotiation
         .list(scope(&visitor.caller), after, Some(AGREEMENTS))
         .await?
-        .view();
+        .view;
     let now = second_of(api.negotiation.clock().micros()).seconds();
     let went_wrong = !asked.problems.is_empty() || asked.refusal.is_some();
     let title = if went_wrong {

@@ -3,6 +3,7 @@
 use wsag::{Violation, Violations};
 
 use super::form::{Place, Problem};
+use super::text::capitalised;
 
 /// The problems of an offer, at the fields of the form.
 pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
@@ -84,16 +85,8 @@ fn beside_its_field(place: Place, message: &str) -> String {
 
 /// A message with a capital at its beginning and a full stop at its end.
 fn sentence(message: &str) -> String {
-    let mut characters = message.chars();
-    let first = characters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().to_string());
-    let stop = if message.ends_with(['.', '!', '?']) {
-        ""
-    } else {
-        "."
-    };
-    format!("{first}{}{stop}", characters.as_str())
+    let is_ended = message.ends_with(['.', '!', '?']);
+    format!("{}{}", capitalised(message), if is_ended { "" } else { "." })
 }
 
 #[cfg(test)]

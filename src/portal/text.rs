@@ -174,6 +174,15 @@ pub(super) fn reason(word: &str) -> &'static str {
     }
 }
 
+/// A text with a capital at its beginning.
+pub(super) fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().to_string());
+    format!("{first}{}", characters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -77,7 +77,7 @@ pub(super) enum LogFormat {
 
 /// Gives the planner the rules of templates and the abilities of applications.
 fn take_note(settings: &mut Settings, templates: &negotiation::Templates, catalogue: &Catalogue) {
-    settings.overruns.templates.clone_from(templates.overruns());
+    settings.overruns.templates = templates.overruns();
     let grace = |of: &Application| {
         let grace = of.checkpoint.as_ref()?.grace;
         Some(((of.name.clone(), of.version.clone()), grace.into()))
@@ -158,10 +158,10 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
 
     tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
-    let negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders)
-        .predicting(predictions)
-        .telling(config.call_backs())
-        .showing(faults, clusters);
+    let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
+    negotiation.predictions = Some(predictions);
+    negotiation.call_backs = config.call_backs();
+    (negotiation.faults, negotiation.clusters) = (faults, clusters.into());
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
     let api = Api {

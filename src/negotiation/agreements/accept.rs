@@ -16,7 +16,7 @@ use crate::negotiation::negotiations::id_in;
 use crate::negotiation::request::offer::{Draft, only, wrong_name};
 use crate::negotiation::request::places_of_any;
 use crate::negotiation::request::wording::verbatim;
-use crate::negotiation::views::offer::{LostOffer, Negotiated, WordedOffer, content};
+use crate::negotiation::views::offer::{LostOffer, WordedOffer, content};
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Scope};
 use crate::planner::{self, Acceptance, Lost, Proposal, Scaling};
 
@@ -206,7 +206,7 @@ impl Negotiation {
         if job.is_some_and(|job| !self.offers_to_run(job)) {
             return Err(Error::Lost(Box::new(LostOffer {
                 lost: Lost::NoApplication,
-                fresh: Negotiated { said: Vec::new() },
+                fresh: Vec::new(),
             })));
         }
         Ok(Proposal {
@@ -268,7 +268,7 @@ impl Negotiation {
         form: Places,
         key: Option<RequestKey>,
     ) -> Error {
-        let mut fresh = Negotiated { said: Vec::new() };
+        let mut fresh = Vec::new();
         if instance.state(self.clock.now()) == NegotiationState::Open
             && lost != Lost::Replaced
             && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)

@@ -11,7 +11,7 @@ use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::told;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{At, Check, Json};
-use crate::negotiation::request::offer::Draft;
+use crate::negotiation::request::offer::{Draft, only};
 use crate::negotiation::request::wording::{self, verbatim};
 use crate::negotiation::request::{DecisionTime, Request};
 use crate::negotiation::templates::Offered;
@@ -38,18 +38,16 @@ impl Negotiation {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let (offer, drafts, decision) = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
-            CreateRequest::New(offer, drafts, decision) => (offer, drafts, decision),
-            CreateRequest::Offered(accepting, DecisionTime::Now) => {
-                return self.accept(party, accepting, key).await;
+        match self.reading(move |this| this.read_offer(&input, &of)).await?? {
+            CreateRequest::New(offer, drafts, DecisionTime::Now) => self.place(offer, drafts, key).await,
+            CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
+                self.pend_proposal(only(drafts)?.proposal, acceptance, None, key)
+                    .await
             }
+            CreateRequest::Offered(accepting, DecisionTime::Now) => self.accept(party, accepting, key).await,
             CreateRequest::Offered(accepting, DecisionTime::Later(acceptance)) => {
-                return self.pend_offer(party, accepting, acceptance, key).await;
+                self.pend_offer(party, accepting, acceptance, key).await
             }
-        };
-        match decision {
-            DecisionTime::Later(acceptance) => self.pend(drafts, acceptance, key).await,
-            DecisionTime::Now => self.place(offer, drafts, key).await,
         }
     }
 

@@ -11,7 +11,6 @@ use wsag::operations::{accept_agreement_input, reason, reject_agreement_input};
 
 use super::accept::{Acceptable, Accepting};
 use crate::negotiation::idempotency::told;
-use crate::negotiation::request::offer::Draft;
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey};
 use crate::planner::{CallBackTarget, Proposal, Settlement, Ways};
 use crate::store::{self, Undecided};
@@ -45,19 +44,6 @@ impl Deciding {
 }
 
 impl Negotiation {
-    /// Takes an offer to be decided later. The proposal of its first way stands for it until then.
-    pub(in crate::negotiation) async fn pend(
-        &self,
-        drafts: Vec<Draft>,
-        acceptance: Option<String>,
-        key: Option<RequestKey>,
-    ) -> Result<AcceptedView, Error> {
-        let first = drafts.into_iter().next();
-        let Draft { proposal, .. } =
-            first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))?;
-        self.pend_proposal(proposal, acceptance, None, key).await
-    }
-
     /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held.
     pub(in crate::negotiation) async fn pend_offer(
         &self,
@@ -75,7 +61,9 @@ impl Negotiation {
         }
     }
 
-    async fn pend_proposal(
+    /// Takes an offer to be decided later. The proposal of its first way stands for it until then; or that of the counter offer
+    /// that it accepts.
+    pub(in crate::negotiation) async fn pend_proposal(
         &self,
         mut proposal: Proposal,
         acceptance: Option<String>,

@@ -12,7 +12,8 @@ use crate::negotiation::request::wording::Words;
 use crate::negotiation::views::documents::{
     agreement_state, date_time, guarantee_state, instant, piece, sum,
 };
-use crate::negotiation::{AgreementView, ContextView, Error, Negotiation, Scope, TermsView};
+use crate::negotiation::views::terms;
+use crate::negotiation::{AgreementView, Error, Json, Negotiation, Scope};
 
 /// An agreement as it is shown.
 #[derive(Debug)]
@@ -20,9 +21,9 @@ pub struct Shown {
     /// The whole of it, flat.
     pub view: AgreementView,
     /// The context of the offer, flat.
-    pub context: ContextView,
+    pub context: Json,
     /// The terms of the offer, flat.
-    pub terms: TermsView,
+    pub terms: Json,
     properties: AgreementProperties,
 }
 
@@ -46,7 +47,9 @@ impl Negotiation {
         let view = AgreementView {
             proposals,
             reservation: self.reservation_of(&agreement),
-            ..self.view(&agreement).between(succession)
+            supersedes: succession.supersedes,
+            superseded_by: succession.superseded_by,
+            ..self.view(&agreement)
         };
         self.reading(move |_| shown(&agreement, view, words)).await?
     }
@@ -80,11 +83,11 @@ impl Negotiation {
 }
 
 fn shown(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown, Error> {
-    let (offer, context, terms) = words.parts()?;
+    let (offer, context, said) = words.parts()?;
     Ok(Shown {
-        context: ContextView::of(&offer.context),
-        terms: TermsView::of(&offer.terms),
-        properties: properties(agreement, *offer, &view, (context, terms)),
+        context: terms::context(&offer.context),
+        terms: terms::terms(&offer.terms),
+        properties: properties(agreement, *offer, &view, (context, said)),
         view,
     })
 }

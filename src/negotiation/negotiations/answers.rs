@@ -14,6 +14,32 @@ use crate::negotiation::views::rejection::Rejection;
 use crate::planner::Candidate;
 
 impl Negotiation {
+    /// A new offer of a negotiation, named by its id, of which nothing else is known yet.
+    pub(in crate::negotiation) fn new_row(
+        &self,
+        negotiation: Uuid,
+        parent: Option<Uuid>,
+        creator: OfferCreator,
+        state: OfferState,
+    ) -> NegotiationOffer {
+        let id = Uuid::now_v7();
+        NegotiationOffer {
+            id,
+            negotiation,
+            name: id.to_string(),
+            parent,
+            creator,
+            state,
+            created: self.clock.micros(),
+            expires: None,
+            terms: None,
+            refusal: None,
+            held: None,
+            released: None,
+            agreement: None,
+        }
+    }
+
     /// An offer of the service that says this, in answer to the offer or the template of this name; to be stored.
     pub(in crate::negotiation) fn offer_of_ours(
         &self,
@@ -22,25 +48,10 @@ impl Negotiation {
         state: OfferState,
         said: AgreementOffer,
     ) -> WordedOffer {
-        let id = Uuid::now_v7();
+        let row = self.new_row(negotiation, parent, OfferCreator::Responder, state);
         WordedOffer {
-            row: NegotiationOffer {
-                id,
-                negotiation,
-                name: id.to_string(),
-                parent,
-                creator: OfferCreator::Responder,
-                state,
-                created: self.clock.micros(),
-                expires: None,
-                terms: None,
-                refusal: None,
-                held: None,
-                released: None,
-                agreement: None,
-            },
             words: OfferDocument {
-                offer_id: id.to_string(),
+                offer_id: row.name.clone(),
                 name: said.name,
                 context: said.context,
                 terms: said.terms,
@@ -54,6 +65,7 @@ impl Negotiation {
                 },
                 constraints: NegotiationConstraints::default(),
             },
+            row,
         }
     }
 

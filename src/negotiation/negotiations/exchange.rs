@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationOfferState, advertise_output};
+use wsag::negotiations::{NegotiationOfferState, advertise_output, negotiate_output};
 use wsag::{Document, Message, Places};
 
 use super::flat::AnswersView;
@@ -13,7 +13,7 @@ use super::offers::{Arrival, Placed, invalid, violation};
 use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, kept, told};
 use crate::negotiation::request::json::{Check, Json};
-use crate::negotiation::views::offer::{Negotiated, WordedOffer};
+use crate::negotiation::views::offer::{documents, views};
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Scope};
 use crate::planner::{self, Bargain};
 
@@ -85,7 +85,7 @@ impl Negotiation {
         form: Form,
         offers: Vec<(Given, Option<RequestKey>)>,
     ) -> Result<StoredAnswer, Error> {
-        let mut all = Negotiated { said: Vec::new() };
+        let mut all = Vec::new();
         let mut answers = Vec::with_capacity(offers.len());
         for (given, key) in offers {
             let said = match self.offer_of(instance, given, OfferMessage::Negotiate).await {
@@ -102,17 +102,17 @@ impl Negotiation {
                     Err(why) => return Err(why),
                 },
             };
-            answers.push(AnswersView::of(said.iter().map(WordedOffer::view).collect()));
-            all.said.extend(said);
+            answers.push(AnswersView::of(views(&said)));
+            all.extend(said);
         }
         let json = match form {
-            Form::Document => json!({ "offers": all.views() }),
+            Form::Document => json!({ "offers": views(&all) }),
             Form::Request => json!(answers.first()),
             Form::Requests => json!({ "answers": answers }),
         };
         Ok(StoredAnswer {
             json: json.to_string(),
-            document: all.document(),
+            document: negotiate_output(&documents(&all)),
         })
     }
 
@@ -260,24 +260,20 @@ fn read_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<Given>)
 
 fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>, Error> {
     let document = Document::parse(body).map_err(Error::Malformed)?;
-    let (offers, message) = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
+    let message = match asked {
+        OfferMessage::Negotiate => "NegotiateInput",
+        OfferMessage::Advertise => "AdvertiseInput",
+    };
+    let offers = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
         (Message::NegotiationOffer(offer), _) => {
             let places = Places::document("/wsag-neg:NegotiationOffer");
-            return Ok(vec![Placed {
-                offer: *offer,
-                places,
-                draft: None,
-            }]);
+            return Ok(vec![Placed::new(*offer, places)]);
         }
-        (Message::NegotiateInput(offers), OfferMessage::Negotiate) => (offers, "NegotiateInput"),
-        (Message::AdvertiseInput(offers), OfferMessage::Advertise) => (offers, "AdvertiseInput"),
-        (_, OfferMessage::Negotiate) => {
-            let what = "wsag-neg:NegotiateInput or wsag-neg:NegotiationOffer is expected here";
-            return Err(Error::not_offered(&document, what));
-        }
-        (_, OfferMessage::Advertise) => {
-            let what = "wsag-neg:AdvertiseInput or wsag-neg:NegotiationOffer is expected here";
-            return Err(Error::not_offered(&document, what));
+        (Message::NegotiateInput(offers), OfferMessage::Negotiate)
+        | (Message::AdvertiseInput(offers), OfferMessage::Advertise) => offers,
+        _ => {
+            let what = format!("wsag-neg:{message} or wsag-neg:NegotiationOffer is expected here");
+            return Err(Error::not_offered(&document, &what));
         }
     };
     let count = offers.len();
@@ -285,10 +281,9 @@ fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>, Error> {
         let what = format!("at most {OFFERS_MAX} offers are taken at a time, these are {count}");
         return Err(Error::not_offered(&document, &what));
     }
-    let placed = offers.into_iter().enumerate().map(|(index, offer)| Placed {
-        offer,
-        places: Places::document(place(message, index, count)),
-        draft: None,
+    let placed = offers.into_iter().enumerate().map(|(index, offer)| {
+        let places = Places::document(place(message, index, count));
+        Placed::new(offer, places)
     });
     Ok(placed.collect())
 }

@@ -22,7 +22,7 @@ use crate::negotiation::idempotency::kept;
 use crate::negotiation::negotiations::{Opened, Opening, opening_document};
 use crate::negotiation::request::json::{At, Check, Json, Object};
 use crate::negotiation::request::{DecisionTime, Request};
-use crate::negotiation::views::offer::{WordedOffer, content};
+use crate::negotiation::views::offer::{WordedOffer, content, views};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
 use crate::planner::Initiation;
@@ -35,7 +35,7 @@ const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demand
 /// A negotiation, and the answer to a request in it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NegotiatedView {
+struct NegotiatedView {
     /// The negotiation; its offers are the answers to the request, the best first.
     #[serde(flatten)]
     pub negotiation: NegotiationView,
@@ -47,7 +47,7 @@ pub struct NegotiatedView {
 /// The answers to a request in a negotiation.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AnswersView {
+pub(in crate::negotiation) struct AnswersView {
     /// The possible offers, the best first.
     pub offers: Vec<OfferView>,
     /// Why there is nothing.
@@ -140,7 +140,7 @@ impl Negotiation {
         {
             instance = self.instance(&Scope::Party(party.to_owned()), first).await?;
         }
-        let AnswersView { offers, refusal } = AnswersView::of(said.iter().map(WordedOffer::view).collect());
+        let AnswersView { offers, refusal } = AnswersView::of(views(&said));
         let mut negotiation = NegotiationView::of(&instance, self.clock.now());
         negotiation.offers = offers;
         let opened = Opened {

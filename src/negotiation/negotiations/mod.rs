@@ -27,7 +27,7 @@ use super::views::values::{MoneyView, instant, second};
 use super::{Error, Input, Negotiation, RequestKey, Scope, error};
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use crate::clock::second_of;
-use crate::negotiation::views::offer::{FoundOfferView, OfferView, WordedOffer};
+use crate::negotiation::views::offer::{FoundOfferView, OfferView, WordedOffer, documents, views};
 use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
@@ -104,7 +104,7 @@ impl Opened {
 
 /// The request for a negotiation, from any form.
 #[derive(Debug, Clone, Default)]
-pub struct Opening {
+pub(super) struct Opening {
     /// Until when it is to last; as long as the provider lets it where this is not said.
     pub expires: Option<Time>,
     /// The agreement that is to be replaced.
@@ -168,7 +168,7 @@ impl Negotiation {
                 )));
             }
         }
-        let latest = self.clock.now() + self.negotiating.lasts;
+        let latest = self.clock.now() + self.planner.negotiating().lasts;
         Ok(NegotiationInstance {
             id: Uuid::now_v7(),
             party: party.to_owned(),
@@ -250,13 +250,13 @@ impl Negotiation {
             let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;
-            view.offers = said.iter().map(WordedOffer::view).collect();
+            view.offers = views(&said);
             let InitiateInput { mut context, .. } = opening_of(&document)?;
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
                 templates: this.templates.all().map(|of| of.template.clone()).collect(),
-                offers: said.iter().map(WordedOffer::document).collect(),
+                offers: documents(&said),
             };
             Ok((view, properties.to_xml()))
         })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
@@ -21,7 +22,7 @@ use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::{kept, kept_answer};
 use crate::negotiation::request::json::TOKEN_MAX;
 use crate::negotiation::request::offer::{Draft, only};
-use crate::negotiation::views::offer::{Negotiated, WordedOffer};
+use crate::negotiation::views::offer::{WordedOffer, stored_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Scope};
 use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Suggestion};
@@ -32,6 +33,17 @@ pub(in crate::negotiation) struct Placed {
     pub(in crate::negotiation) places: Places,
     /// The request that it makes, where that was found as it was read and it leaves no choice.
     pub(in crate::negotiation) draft: Option<Draft>,
+}
+
+impl Placed {
+    /// An offer whose request is not found yet.
+    pub(in crate::negotiation) fn new(offer: OfferDocument, places: Places) -> Self {
+        Self {
+            offer,
+            places,
+            draft: None,
+        }
+    }
 }
 
 /// How an offer comes to the table.
@@ -111,7 +123,7 @@ impl Negotiation {
     /// A stored offer, with its words.
     pub(in crate::negotiation) async fn worded(&self, id: Uuid) -> Result<WordedOffer, Error> {
         let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
-        Ok(WordedOffer::read(row, &document)?)
+        WordedOffer::read(row, &document)
     }
 
     /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that
@@ -122,20 +134,18 @@ impl Negotiation {
         parent: Uuid,
         places: Places,
         key: Option<RequestKey>,
-    ) -> Result<Negotiated, Error> {
+    ) -> Result<Vec<WordedOffer>, Error> {
         if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
-            let said = self.said_before(&before).await?;
-            return Ok(Negotiated { said });
+            return self.said_before(&before).await;
         }
         let now = self.clock.now();
         let offers = self.store.offers(instance.id).await?.into_iter();
-        let held: Result<Vec<WordedOffer>, _> = offers
+        let held: Vec<_> = offers
             .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
             .map(|(row, document)| WordedOffer::read(row, &document))
-            .collect();
-        let said = held?;
-        if !said.is_empty() {
-            return Ok(Negotiated { said });
+            .collect::<Result<_, _>>()?;
+        if !held.is_empty() {
+            return Ok(held);
         }
         let WordedOffer { row, words: offer } = self.worded(parent).await?;
         let (offer, demands) = self
@@ -149,15 +159,10 @@ impl Negotiation {
             demands,
             about: About::Negotiation(instance.id),
         };
-        let placed = Placed {
-            offer,
-            places,
-            draft: None,
-        };
+        let placed = Placed::new(offer, places);
         let answers = self.counter_offers(instance, parent, understood, &placed).await?;
         let arrival = Arrival { key, opening: None };
-        let said = self.bargain(instance, &placed, None, answers, arrival).await?;
-        Ok(Negotiated { said })
+        self.bargain(instance, &placed, None, answers, arrival).await
     }
 
     /// The answers to an offer, not stored yet: the possible offers, or one that rejects it.
@@ -221,7 +226,7 @@ impl Negotiation {
         let weights = weights(&asked);
         let offered = asked.context.template_id.as_deref();
         let offered = offered.and_then(|template| self.templates.get(template));
-        let others = offered.and_then(|offered| others(&asked, offered, self.templates.capacity()));
+        let others = offered.and_then(|offered| others(&asked, offered, self.templates.capacity));
         self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
             .await;
         let barred = draft.proposal.barred.clone();
@@ -340,7 +345,7 @@ impl Negotiation {
                 Rejection::Violations(vec![violation(places, local, why)])
             }
             Err(planner::Error::Refused(refusal)) => {
-                let any = scheduler::Interval::new(scheduler::Time::MIN, scheduler::Time::MAX);
+                let any = Interval::new(Time::MIN, Time::MAX);
                 Rejection::Refusal(Box::new(RefusalView::of(&refusal, any)))
             }
             Err(why) => return Err(why.into()),
@@ -362,21 +367,18 @@ impl Negotiation {
             let message = format!("at most {TOKEN_MAX} bytes are expected");
             found.push(violation(places, "/@wsag-neg:OfferId", message));
         }
-        let mut wrong = |local: &str, message: String| {
+        let mut wrong = |local: &str, message: &str| {
             let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
             found.push(violation(places, &below, message));
         };
         if context.creator != NegotiationRole::NegotiationInitiator {
             let message = "NegotiationInitiator is expected: counter offers are the service's to make";
-            wrong("Creator", message.to_owned());
+            wrong("Creator", message);
         }
         if let Some(at) = context.expiration_time
             && at.floor() <= self.clock.now().seconds()
         {
-            wrong(
-                "ExpirationTime",
-                "an instant in the future is expected".to_owned(),
-            );
+            wrong("ExpirationTime", "an instant in the future is expected");
         }
         let to = context.counter_offer_to.as_str();
         let answered = if is_first {
@@ -390,7 +392,7 @@ impl Negotiation {
                 let words = WordedOffer::read(parent, &document)?.words;
                 if words.context.template_id != offer.context.template_id {
                     let message = "the offer that it answers was made from another template";
-                    wrong("CounterOfferTo", message.to_owned());
+                    wrong("CounterOfferTo", message);
                 }
                 Some(id)
             }
@@ -400,7 +402,7 @@ impl Negotiation {
                     "{to:?} is neither an offer of this negotiation nor the template of this offer, which is named by \
                      its TemplateId, its TemplateName or TemplateId-TemplateName"
                 );
-                wrong("CounterOfferTo", message);
+                wrong("CounterOfferTo", &message);
                 None
             }
         };
@@ -428,22 +430,18 @@ impl Negotiation {
         if !found.is_empty() {
             return Ok(Err(found));
         }
-        let state = match context.state {
-            NegotiationOfferState::Advisory => OfferState::Advisory,
-            NegotiationOfferState::Solicited => OfferState::Solicited,
-            NegotiationOfferState::Acceptable => OfferState::Acceptable,
-            NegotiationOfferState::Rejected => OfferState::Rejected,
+        let state = stored_state(context.state);
+        let understood = Understood {
+            state,
+            demands,
+            about: About::Negotiation(instance.id),
         };
-        let put = self.put(instance, parent, state, offer, document);
-        let about = About::Negotiation(instance.id);
-        Ok(Ok((
-            Understood {
-                state,
-                demands,
-                about,
-            },
-            put,
-        )))
+        let row = NegotiationOffer {
+            name: offer.offer_id.clone(),
+            expires: context.expiration_time.map(|at| Time(at.floor())),
+            ..self.new_row(instance.id, parent, OfferCreator::Initiator, state)
+        };
+        Ok(Ok((understood, OfferWords { offer: row, document })))
     }
 
     /// The promise of a counter offer beside its place and its price, as it is understood now; or the faults that keep it from
@@ -471,36 +469,6 @@ impl Negotiation {
             job: draft.proposal.job,
             guarantees: draft.proposal.guarantees,
         })
-    }
-
-    /// An offer of the requester's, to be put on the table.
-    fn put(
-        &self,
-        instance: &NegotiationInstance,
-        parent: Option<Uuid>,
-        state: OfferState,
-        offer: &OfferDocument,
-        document: String,
-    ) -> OfferWords {
-        let expires = offer.offer_context.expiration_time;
-        OfferWords {
-            offer: NegotiationOffer {
-                id: Uuid::now_v7(),
-                negotiation: instance.id,
-                name: offer.offer_id.clone(),
-                parent,
-                creator: OfferCreator::Initiator,
-                state,
-                created: self.clock.micros(),
-                expires: expires.map(|at| scheduler::Time(at.floor())),
-                terms: None,
-                refusal: None,
-                held: None,
-                released: None,
-                agreement: None,
-            },
-            document,
-        }
     }
 
     /// Why a negotiation is no longer on the planner's table.

@@ -31,7 +31,7 @@ impl Negotiation {
     /// Makes offers of the planner's suggestions, until it is told to stop; first for the agreements that were lost just
     /// before a restart.
     pub async fn propose(self, mut suggestions: broadcast::Receiver<Suggestion>, stop: CancellationToken) {
-        let since = self.clock.micros() - self.negotiating.hold * MICROS_PER_SECOND;
+        let since = self.clock.micros() - self.planner.negotiating().hold * MICROS_PER_SECOND;
         match self.store.lost_and_unanswered(since, UNANSWERED_MAX).await {
             Ok(lost) => {
                 for agreement in lost {
@@ -72,7 +72,7 @@ impl Negotiation {
             return Err(Error::Conflict("the agreement was moved before".to_owned()));
         }
         let offer = self.words_of(about).await?.offer()?;
-        let hold = self.negotiating.hold;
+        let hold = self.planner.negotiating().hold;
         // The replacement of a slot that was to be over by now may end later.
         let late = agreement.deadline - agreement.placement().duration() < now + hold;
         let end = now + hold + agreement.placement().duration();
@@ -98,11 +98,7 @@ impl Negotiation {
         root.row.expires = Some(instance.expires);
         let incoming = root.to_store();
         let understood = Understood::of_provider(suggestion, &root.words.constraints);
-        let placed = Placed {
-            offer: root.words,
-            places: Places::document(""),
-            draft: None,
-        };
+        let placed = Placed::new(root.words, Places::document(""));
         let answers = self
             .counter_offers(&instance, root.row.id, understood, &placed)
             .await?;

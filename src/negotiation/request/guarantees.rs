@@ -7,6 +7,7 @@ use wsag::{Violation, ViolationKind, ns};
 use super::offer::Check;
 use super::worth::values;
 use crate::agreement::{Guarantee, GuaranteeState};
+use crate::negotiation::error::wrong;
 
 impl Check<'_> {
     /// The offer's guarantees: the ones of the template, unchanged.
@@ -42,13 +43,12 @@ impl Check<'_> {
                     );
                     self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
                 }
-                Some(_) => match values(term, self.negotiation.templates.currency()) {
+                Some(_) => match values(term, self.negotiation.templates.currency) {
                     Err(why) => {
                         let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
                         self.found.push(Violation {
-                            path,
                             kind: ViolationKind::NotEvaluable,
-                            message: format!("its value cannot be evaluated: {why}"),
+                            ..wrong(path, format!("its value cannot be evaluated: {why}"))
                         });
                     }
                     Ok(values) => guarantees.push(Guarantee {

@@ -1,10 +1,12 @@
 //! JSON from the network: read into a tree within bounds, and the tree into typed values, where everything wrong is
-//! collected, each with its JSON pointer (RFC 6901).
+//! collected, each with its JSON pointer (RFC 6901). Answers that only a client reads are written as such a tree.
 
 use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use wsag::time::DateTime;
 use wsag::{Violation, Violations};
 
@@ -20,14 +22,97 @@ const VALUES_MAX: usize = 2_000;
 pub(in crate::negotiation) const TOKEN_MAX: usize = 255;
 
 /// A value of JSON. Members keep their order, and none stands there twice.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::negotiation) enum Json {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Json {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number.
     Number(serde_json::Number),
+    /// A text.
     Text(String),
+    /// Values in order.
     List(Vec<Json>),
+    /// Members in order.
+    #[serde(serialize_with = "in_order")]
     Object(Vec<(String, Json)>),
+}
+
+fn in_order<S: Serializer>(members: &[(String, Json)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
+}
+
+/// The members of an object that is being made, in their order.
+#[derive(Debug, Default)]
+pub(in crate::negotiation) struct Members(Vec<(String, Json)>);
+
+impl Members {
+    /// With a value of one piece, or a list of such.
+    pub(in crate::negotiation) fn with(self, name: &str, value: impl Into<Value>) -> Self {
+        self.holding(name, value.into())
+    }
+
+    /// The same, where there is one.
+    pub(in crate::negotiation) fn with_any(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        self.holding_any(name, value.map(Into::into))
+    }
+
+    /// With texts, where there are any.
+    pub(in crate::negotiation) fn with_texts(self, name: &str, texts: &[String]) -> Self {
+        self.with_any(name, (!texts.is_empty()).then(|| texts.to_vec()))
+    }
+
+    /// With a value that has members itself.
+    pub(in crate::negotiation) fn holding(mut self, name: &str, value: impl Into<Json>) -> Self {
+        self.0.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The same, where there is one.
+    pub(in crate::negotiation) fn holding_any(self, name: &str, value: Option<impl Into<Json>>) -> Self {
+        match value {
+            Some(value) => self.holding(name, value),
+            None => self,
+        }
+    }
+
+    /// With all of other members.
+    pub(in crate::negotiation) fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+}
+
+impl From<Members> for Json {
+    fn from(Members(members): Members) -> Self {
+        Self::Object(members)
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => Self::Number(number),
+            Value::String(text) => Self::Text(text),
+            Value::Array(values) => values.into_iter().collect(),
+            Value::Object(members) => Self::Object(
+                members
+                    .into_iter()
+                    .map(|(name, value)| (name, value.into()))
+                    .collect(),
+            ),
+        }
+    }
+}
+
+impl<T: Into<Json>> FromIterator<T> for Json {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Self::List(values.into_iter().map(Into::into).collect())
+    }
 }
 
 impl Json {
@@ -117,10 +202,6 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_str<E>(self, value: &str) -> Result<Json, E> {
         Ok(Json::Text(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Json, E> {
-        Ok(Json::Text(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Json, A::Error> {

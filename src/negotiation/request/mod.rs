@@ -13,8 +13,6 @@ pub(super) mod worth;
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::{Value, json};
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, Places};
 
@@ -22,8 +20,8 @@ use super::idempotency::kept;
 use super::templates::Offered;
 use super::{Error, Input, Negotiation};
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
-use crate::negotiation::request::json::{At, Check, Json, Object};
-use crate::negotiation::views::scheduling::SchedulingView;
+use crate::negotiation::request::json::{At, Check, Json, Members, Object};
+use crate::negotiation::views::scheduling;
 
 /// The members of a request.
 const MEMBERS: [&str; 16] = [
@@ -227,59 +225,23 @@ fn places(object: &Object<'_>) -> Places {
     places
 }
 
-/// A wish as it is kept: the members of a flat request.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct KeptWish<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    application: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    arguments: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    nodes: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration_seconds: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window: Option<KeptWindow>,
-    #[serde(flatten)]
-    scheduling: SchedulingView,
-}
-
-#[derive(Serialize)]
-struct KeptWindow {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<String>,
-}
-
 impl FlatRequest {
-    /// As a flat request that reads as the same wish.
+    /// As a flat request that reads as the same wish: its members as they are kept.
     pub(super) fn to_json(&self) -> String {
         let run = self.run.as_ref();
-        kept(&KeptWish {
-            name: self.name.as_deref(),
-            application: run.map(|run| run.name.as_str()),
-            version: run.and_then(|run| run.version.as_deref()),
-            arguments: run.map_or(&[], |run| &run.arguments),
-            nodes: self.nodes.map(|(min, max)| {
-                if min == max {
-                    json!(min)
-                } else {
-                    json!({ "min": min, "max": max })
-                }
-            }),
-            duration_seconds: self.duration,
-            window: (self.start.is_some() || self.end.is_some()).then(|| KeptWindow {
-                start: self.start.map(|at| at.to_string()),
-                end: self.end.map(|at| at.to_string()),
-            }),
-            scheduling: SchedulingView::of(&self.scheduling),
-        })
+        let window = Members::default()
+            .with_any("start", self.start.map(|at| at.to_string()))
+            .with_any("end", self.end.map(|at| at.to_string()));
+        let is_bounded = self.start.or(self.end).is_some();
+        let members = Members::default()
+            .with_any("name", self.name.as_deref())
+            .with_any("application", run.map(|run| run.name.as_str()))
+            .with_any("version", run.and_then(|run| run.version.as_deref()))
+            .with_texts("arguments", run.map_or(&[], |run| &run.arguments))
+            .holding_any("nodes", self.nodes.map(kept_nodes))
+            .with_any("durationSeconds", self.duration)
+            .holding_any("window", is_bounded.then_some(window));
+        kept(&Json::from(members.and(scheduling::members(&self.scheduling))))
     }
 
     /// The text of [`FlatRequest::to_json`], and its places.
@@ -322,6 +284,15 @@ fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
         version,
         arguments: arguments.unwrap_or_default(),
     })
+}
+
+/// A number of nodes, or the least and the greatest, as [`read_nodes`] reads them.
+fn kept_nodes((min, max): (u32, u32)) -> Json {
+    if min == max {
+        Json::Number(min.into())
+    } else {
+        Members::default().with("min", min).with("max", max).into()
+    }
 }
 
 /// A number, or the least and the greatest.

@@ -129,34 +129,29 @@ impl Negotiation {
             let ids = self.templates.all().map(|of| of.view.id.as_str());
             ids.collect::<Vec<_>>().join(", ")
         };
-        let (element, message) = match (&context.template_id, &context.template_name) {
-            (None, _) => (
-                "Context",
-                format!(
-                    "wsag:TemplateId is expected: an offer is made from a template; offered are {}",
-                    known()
-                ),
-            ),
-            (_, None) => (
-                "Context",
-                "wsag:TemplateName is expected: an offer names its template by id and name".to_owned(),
-            ),
-            (Some(id), Some(name)) => match self.templates.get(id) {
-                None => (
-                    "TemplateId",
-                    format!("there is no template {id:?}; offered are {}", known()),
-                ),
-                Some(offered) if offered.view.name != *name => (
-                    "TemplateName",
-                    format!(
-                        "the template {id:?} is named {:?}, not {name:?}",
-                        offered.view.name
-                    ),
-                ),
-                Some(offered) => return Ok(offered),
-            },
+        let refused = |element: &str, message: String| {
+            Err(wrong(document.path_to(ns::WSAG, element, 0), message).into())
         };
-        Err(wrong(document.path_to(ns::WSAG, element, 0), message).into())
+        let Some(id) = &context.template_id else {
+            let message = "wsag:TemplateId is expected: an offer is made from a template; offered are";
+            return refused("Context", format!("{message} {}", known()));
+        };
+        let Some(name) = &context.template_name else {
+            let message = "wsag:TemplateName is expected: an offer names its template by id and name";
+            return refused("Context", message.to_owned());
+        };
+        let Some(offered) = self.templates.get(id) else {
+            let message = format!("there is no template {id:?}; offered are {}", known());
+            return refused("TemplateId", message);
+        };
+        if offered.view.name != *name {
+            let message = format!(
+                "the template {id:?} is named {:?}, not {name:?}",
+                offered.view.name
+            );
+            return refused("TemplateName", message);
+        }
+        Ok(offered)
     }
 }
 
@@ -230,34 +225,24 @@ impl<'a> Check<'a> {
     }
 
     fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
-        let path = self.document.path_to(namespace, local, 0);
         self.found.push(Violation {
-            path,
             kind: ViolationKind::NotSupported,
-            message: message.to_owned(),
+            ..wrong(self.document.path_to(namespace, local, 0), message)
         });
     }
 
     fn context(&mut self) {
         let context = &self.offer.context;
         if context.service_provider != Role::AgreementResponder {
-            self.violation(
-                ns::WSAG,
-                "ServiceProvider",
-                0,
-                "AgreementResponder is expected: the service provides",
-            );
+            let message = "AgreementResponder is expected: the service provides";
+            self.violation(ns::WSAG, "ServiceProvider", 0, message);
         }
         if context
             .expiration_time
             .is_some_and(|at| at.floor() <= self.now.seconds())
         {
-            self.violation(
-                ns::WSAG,
-                "ExpirationTime",
-                0,
-                "an instant in the future is expected",
-            );
+            let message = "an instant in the future is expected";
+            self.violation(ns::WSAG, "ExpirationTime", 0, message);
         }
     }
 
@@ -312,12 +297,8 @@ impl<'a> Check<'a> {
             }
         }
         if described.job.is_none() {
-            self.violation(
-                ns::WSAG,
-                "Terms",
-                0,
-                "a ServiceDescriptionTerm with a jsdl:JobDefinition is expected",
-            );
+            let message = "a ServiceDescriptionTerm with a jsdl:JobDefinition is expected";
+            self.violation(ns::WSAG, "Terms", 0, message);
         }
         described
     }
@@ -350,7 +331,10 @@ impl<'a> Check<'a> {
 
     /// The job to run; none where only nodes are reserved.
     fn job(&mut self, definition: &JobDefinition) -> Option<Job> {
-        self.staging(definition);
+        if !definition.staging.is_empty() {
+            let message = "staging of data is not offered by this version";
+            self.not_offered(ns::JSDL, "DataStaging", message);
+        }
         let wanted = definition.application.as_ref()?;
         let negotiation = self.negotiation;
         let catalogue = negotiation.catalogue();
@@ -411,17 +395,6 @@ impl<'a> Check<'a> {
             restarts: 0,
             missed: 0,
         })
-    }
-
-    /// Staging is not offered.
-    fn staging(&mut self, definition: &JobDefinition) {
-        if !definition.staging.is_empty() {
-            self.not_offered(
-                ns::JSDL,
-                "DataStaging",
-                "staging of data is not offered by this version",
-            );
-        }
     }
 
     /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
@@ -488,7 +461,7 @@ impl<'a> Check<'a> {
         let found = sizes::of(
             law,
             sizes.unwrap_or(&exactly),
-            self.negotiation.templates.capacity(),
+            self.negotiation.templates.capacity,
         );
         found
             .map_err(|message| self.violation(ns::BSP, "Moldability", 0, message))
@@ -499,7 +472,7 @@ impl<'a> Check<'a> {
     fn budget(&mut self, described: &Described<'_>) -> Option<Money> {
         let budget = described.scheduling?.budget.as_ref()?;
         let currency = Currency::parse(&budget.currency)?;
-        let charged = self.negotiation.templates.currency();
+        let charged = self.negotiation.templates.currency;
         if let Some(charged) = charged.filter(|charged| *charged != currency) {
             let message = format!("prices are in {charged}, a budget in that currency is expected");
             self.violation(ns::BSP, "Currency", 0, message);

@@ -7,8 +7,9 @@ use wsag::{Document, Fragment, Message, Places, guard};
 
 use super::flat_request::FlatRequest;
 use super::offer::Draft;
-use crate::agreement::Wording;
+use crate::agreement::{NegotiationOffer, Wording};
 use crate::negotiation::templates::{self, Offered};
+use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Error, Negotiation};
 
 /// The words of an offer, with all that they need to be read.
@@ -54,6 +55,24 @@ impl Words {
                 Ok((offer, context, terms))
             }
         }
+    }
+}
+
+impl WordedOffer {
+    /// An offer of a negotiation as it was stored, with its words.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a stored document that is none.
+    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Error> {
+        let read = Document::written(document).map_err(unreadable)?;
+        let words = match wsag::read(&read).map_err(unreadable)? {
+            Message::NegotiateInput(offers)
+            | Message::NegotiateOutput(offers)
+            | Message::AdvertiseInput(offers) => offers.into_iter().next(),
+            _ => None,
+        };
+        let words = words.ok_or_else(|| unreadable("it is another document"))?;
+        Ok(Self { row, words })
     }
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::values::{MoneyView, as_date_time, from_date_time, instant, second};
 use crate::agreement::{Agreement, Compensation, Guarantee, OfferTerms, Slot};
 use crate::planner::{Accepted, CompositorChoice};
-use crate::store::{Succession, TrailLine};
+use crate::store::TrailLine;
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -121,17 +121,7 @@ pub struct AcceptedView {
     pub moved: Vec<MovedView>,
     /// The choice, where the offer left one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub choices: Vec<ChoiceView>,
-}
-
-/// The choice from a compositor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ChoiceView {
-    /// Path of the compositor in the offer.
-    pub path: String,
-    /// Which of its members hold, counted from 1.
-    pub members: Vec<u32>,
+    pub choices: Vec<CompositorChoice>,
 }
 
 /// An agreement that moved inside its window.
@@ -260,15 +250,6 @@ impl AgreementView {
         }
     }
 
-    /// With the agreements that it stands between.
-    pub(in crate::negotiation) fn between(self, succession: Succession) -> Self {
-        Self {
-            supersedes: succession.supersedes,
-            superseded_by: succession.superseded_by,
-            ..self
-        }
-    }
-
     /// Its path under the service's address.
     pub fn path(&self) -> String {
         format!("/agreements/{}", self.id)
@@ -294,21 +275,20 @@ impl PieceView {
 
 /// The values of a guarantee of an agreement.
 fn values_of(guarantee: &Guarantee, agreement: &Agreement) -> Vec<ValueView> {
-    let each = |kind: &'static str, all: &[Compensation]| {
-        let worth = all.iter().filter_map(|of| {
-            let amount = of.worth.of(agreement.price)?;
-            Some(ValueView {
-                kind: kind.to_owned(),
-                amount: MoneyView::of(amount),
-                every_seconds: of.every,
-                paid: of.paid,
-            })
-        });
-        worth.collect::<Vec<_>>()
+    let value = |kind: &str, of: &Compensation| {
+        Some(ValueView {
+            kind: kind.to_owned(),
+            amount: MoneyView::of(of.worth.of(agreement.price)?),
+            every_seconds: of.every,
+            paid: of.paid,
+        })
     };
-    let mut values = each("penalty", &guarantee.values.penalties);
-    values.extend(each("reward", &guarantee.values.rewards));
-    values
+    let penalties = guarantee.values.penalties.iter();
+    let rewards = guarantee.values.rewards.iter();
+    let penalties = penalties.filter_map(|of| value("penalty", of));
+    penalties
+        .chain(rewards.filter_map(|of| value("reward", of)))
+        .collect()
 }
 
 impl AcceptedView {
@@ -321,16 +301,7 @@ impl AcceptedView {
         Self {
             agreement: AgreementView::of(&accepted.agreement),
             moved: moved.collect(),
-            choices: accepted.choices.iter().map(ChoiceView::of).collect(),
-        }
-    }
-}
-
-impl ChoiceView {
-    fn of(choice: &CompositorChoice) -> Self {
-        Self {
-            path: choice.path.clone(),
-            members: choice.members.clone(),
+            choices: accepted.choices.clone(),
         }
     }
 }

@@ -5,6 +5,7 @@ use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
+use wsag::Fragment;
 use wsag::Named;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
@@ -12,7 +13,6 @@ use wsag::negotiations::{
 };
 use wsag::quotation::Quotation;
 use wsag::refusals::Refusal;
-use wsag::{Document, Fragment, Message};
 
 use super::agreement::PieceView;
 use super::documents::{date_time, piece, sum};
@@ -107,47 +107,29 @@ pub(in crate::negotiation) struct WordedOffer {
     pub(in crate::negotiation) words: OfferDocument,
 }
 
-/// The answers to some offers.
-pub struct Negotiated {
-    pub(in crate::negotiation) said: Vec<WordedOffer>,
+/// Offers as flat values, in order.
+pub(in crate::negotiation) fn views(said: &[WordedOffer]) -> Vec<OfferView> {
+    said.iter().map(WordedOffer::view).collect()
 }
 
-impl Negotiated {
-    /// As flat values, in order.
-    pub fn views(&self) -> Vec<OfferView> {
-        self.said.iter().map(WordedOffer::view).collect()
-    }
-
-    /// As NegotiateOutput.
-    pub fn document(&self) -> String {
-        let offers: Vec<OfferDocument> = self.said.iter().map(WordedOffer::document).collect();
-        negotiate_output(&offers)
-    }
-
-    /// As `bsp:FreshOffers`, for a fault; none where there are none.
-    pub(in crate::negotiation) fn fragment(&self) -> Option<Fragment> {
-        let offers: Vec<OfferDocument> = self.said.iter().map(WordedOffer::document).collect();
-        (!offers.is_empty()).then(|| fresh_offers(&offers))
-    }
+/// Offers as documents have them.
+pub(in crate::negotiation) fn documents(said: &[WordedOffer]) -> Vec<OfferDocument> {
+    said.iter().map(WordedOffer::document).collect()
 }
-
-/// Why a stored offer cannot be read.
-#[derive(Debug)]
-pub(in crate::negotiation) struct Unreadable(pub(in crate::negotiation) String);
 
 /// An offer that cannot be accepted any more, and the fresh offers in its place.
 pub struct LostOffer {
     /// Why.
     pub lost: Lost,
     /// The counter offers that it was answered with anew: none where its negotiation is over.
-    pub fresh: Negotiated,
+    pub(in crate::negotiation) fresh: Vec<WordedOffer>,
 }
 
 impl std::fmt::Debug for LostOffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LostOffer")
             .field("lost", &self.lost)
-            .field("fresh", &self.fresh.views().len())
+            .field("fresh", &self.fresh.len())
             .finish()
     }
 }
@@ -168,7 +150,12 @@ impl LostOffer {
 
     /// The fresh offers, as flat values.
     pub fn offers(&self) -> Vec<OfferView> {
-        self.fresh.views()
+        views(&self.fresh)
+    }
+
+    /// The fresh offers as `bsp:FreshOffers`, for a fault; none where there are none.
+    pub(in crate::negotiation) fn fragment(&self) -> Option<Fragment> {
+        (!self.fresh.is_empty()).then(|| fresh_offers(&documents(&self.fresh)))
     }
 }
 
@@ -184,12 +171,13 @@ pub(in crate::negotiation) fn content(words: &OfferDocument) -> AgreementOffer {
 
 /// The state of an offer as documents have it.
 pub(in crate::negotiation) fn spoken_state(state: OfferState) -> NegotiationOfferState {
-    match state {
-        OfferState::Advisory => NegotiationOfferState::Advisory,
-        OfferState::Solicited => NegotiationOfferState::Solicited,
-        OfferState::Acceptable => NegotiationOfferState::Acceptable,
-        OfferState::Rejected => NegotiationOfferState::Rejected,
-    }
+    // A test compares the words, here and below.
+    NegotiationOfferState::parse(state.word()).expect("a word of the specification")
+}
+
+/// The state of an offer as the service has it.
+pub(in crate::negotiation) fn stored_state(state: NegotiationOfferState) -> OfferState {
+    OfferState::from_word(state.name()).expect("a word of the specification")
 }
 
 impl WordedOffer {
@@ -199,22 +187,6 @@ impl WordedOffer {
             offer: self.row.clone(),
             document: negotiate_output(std::slice::from_ref(&self.words)),
         }
-    }
-
-    /// An offer as it was stored, with its words.
-    ///
-    /// # Errors
-    /// [`Unreadable`] for a stored document that is none.
-    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Unreadable> {
-        let read = Document::written(document).map_err(|why| Unreadable(why.to_string()))?;
-        let words = match wsag::read(&read).map_err(|why| Unreadable(why.to_string()))? {
-            Message::NegotiateInput(offers)
-            | Message::NegotiateOutput(offers)
-            | Message::AdvertiseInput(offers) => offers.into_iter().next(),
-            _ => None,
-        };
-        let words = words.ok_or_else(|| Unreadable("it is another document".to_owned()))?;
-        Ok(Self { row, words })
     }
 
     /// As a flat value.
@@ -309,5 +281,18 @@ fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
         difference: terms.difference.map(sum),
         fee: terms.fee.map(sum),
         held_until: held_until.map(date_time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_offers_have_the_same_words_in_documents() {
+        for (state, word) in NegotiationOfferState::NAMES {
+            assert_eq!(stored_state(*state).word(), *word);
+            assert_eq!(spoken_state(stored_state(*state)), *state);
+        }
     }
 }

@@ -1,319 +1,117 @@
 //! The parts of an offer as flat values: its context and its terms.
 
-use serde::Serialize;
-use wsag::agreements::{Context, Role};
-use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm, Obligated};
+use wsag::Named;
+use wsag::agreements::Context;
+use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
 use wsag::job::JobDefinition;
-use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms, Variable};
+use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-use super::scheduling::SchedulingView;
+use super::scheduling;
+use crate::negotiation::request::json::{Json, Members};
 
-/// The context of an offer.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ContextView {
-    /// The initiator, as the document has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agreement_initiator: Option<String>,
-    /// The responder, as the document has it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agreement_responder: Option<String>,
-    /// Which of the two provides the service.
-    pub service_provider: &'static str,
-    /// When the agreement ends to be valid.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expiration_time: Option<String>,
-    /// The template that the offer was made from.
-    pub template_id: Option<String>,
-    /// Its name.
-    pub template_name: Option<String>,
+/// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
+pub(in crate::negotiation) fn context(of: &Context) -> Json {
+    let (initiator, responder) = (&of.agreement_initiator, &of.agreement_responder);
+    Members::default()
+        .with_any("agreementInitiator", initiator.as_ref().map(ToString::to_string))
+        .with_any("agreementResponder", responder.as_ref().map(ToString::to_string))
+        .with("serviceProvider", of.service_provider.name())
+        .with_any("expirationTime", of.expiration_time.map(text))
+        .with("templateId", of.template_id.clone())
+        .with("templateName", of.template_name.clone())
+        .into()
 }
 
-/// The terms of an offer.
-#[derive(Debug, Clone, Serialize)]
-pub struct TermsView {
-    /// All of them hold.
-    pub terms: Vec<TermView>,
+/// The terms of an offer: all of them hold.
+pub(in crate::negotiation) fn terms(of: &Terms) -> Json {
+    let all = of.all.iter().flatten().map(tree);
+    Members::default().holding("terms", all.collect::<Json>()).into()
 }
 
-/// A term, or several of which some hold.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum TermView {
-    /// All of these hold.
-    All {
-        /// Which.
-        terms: Vec<TermView>,
-    },
-    /// Exactly one of these holds.
-    ExactlyOne {
-        /// Which.
-        terms: Vec<TermView>,
-    },
-    /// At least one of these holds.
-    OneOrMore {
-        /// Which.
-        terms: Vec<TermView>,
-    },
-    /// The job and its number of nodes.
-    Job {
-        /// Name of the term.
-        name: String,
-        /// The service that it describes.
-        service_name: String,
-        /// Application of the catalogue; none where nodes are reserved and nothing runs.
-        application: Option<String>,
-        /// Its version, where one is asked for.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        version: Option<String>,
-        /// Its arguments.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        arguments: Vec<String>,
-        /// Least number of nodes.
-        nodes_min: Option<u32>,
-        /// Greatest number of nodes, where one is named.
-        nodes_max: Option<u32>,
-    },
-    /// When it runs.
-    Time {
-        /// Name of the term.
-        name: String,
-        /// The service that it describes.
-        service_name: String,
-        /// Earliest start.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        start: Option<String>,
-        /// Latest completion.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        end: Option<String>,
-        /// For how long.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        duration_seconds: Option<i32>,
-    },
-    /// How it may be planned.
-    Scheduling {
-        /// Name of the term.
-        name: String,
-        /// The service that it describes.
-        service_name: String,
-        /// The options and preferences.
-        #[serde(flatten)]
-        scheduling: Box<SchedulingView>,
-    },
-    /// Where the service is.
-    Reference {
-        /// Name of the term.
-        name: String,
-        /// The service.
-        service_name: String,
-        /// Its address.
-        address: String,
-    },
-    /// The measured properties of a service.
-    Properties {
-        /// Name of the term.
-        name: String,
-        /// The service.
-        service_name: String,
-        /// The names for it.
-        variables: Vec<VariableView>,
-    },
-    /// The guarantees.
-    Guarantee(GuaranteeTermView),
-}
-
-/// A name for something that is measured.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct VariableView {
-    /// The name.
-    pub name: String,
-    /// Its type or unit.
-    pub metric: String,
-    /// Where it stands.
-    pub location: String,
-}
-
-/// A guarantee term.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GuaranteeTermView {
-    /// Its name.
-    pub name: String,
-    /// The side that owes it.
-    pub obligated: &'static str,
-    /// The services that it is about.
-    pub services: Vec<String>,
-    /// When it counts; always, where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub qualifying_condition: Option<String>,
-    /// The objective.
-    pub objective: String,
-    /// The payment when it is violated.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub penalties: Vec<CompensationView>,
-    /// The payment when it is fulfilled.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rewards: Vec<CompensationView>,
-}
-
-/// A penalty or a reward.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CompensationView {
-    /// The amount, an expression.
-    pub value: String,
-    /// Its currency or other unit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unit: Option<String>,
-    /// Paid once in each such time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval_seconds: Option<i64>,
-    /// Paid once in this number of invocations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<u32>,
-}
-
-impl ContextView {
-    pub(in crate::negotiation) fn of(context: &Context) -> Self {
-        Self {
-            agreement_initiator: context.agreement_initiator.as_ref().map(ToString::to_string),
-            agreement_responder: context.agreement_responder.as_ref().map(ToString::to_string),
-            service_provider: match context.service_provider {
-                Role::AgreementInitiator => "AgreementInitiator",
-                Role::AgreementResponder => "AgreementResponder",
-            },
-            expiration_time: context.expiration_time.map(text),
-            template_id: context.template_id.clone(),
-            template_name: context.template_name.clone(),
-        }
-    }
-}
-
-impl TermsView {
-    pub(in crate::negotiation) fn of(terms: &Terms) -> Self {
-        Self {
-            terms: views(terms.all.as_deref().unwrap_or_default()),
-        }
-    }
-}
-
-/// The documents' guard bounds the depth of this recursion.
-fn views(members: &[TermTree]) -> Vec<TermView> {
-    let view = |member: &TermTree| match member {
-        TermTree::All(members) => TermView::All {
-            terms: views(members),
-        },
-        TermTree::ExactlyOne(members) => TermView::ExactlyOne {
-            terms: views(members),
-        },
-        TermTree::OneOrMore(members) => TermView::OneOrMore {
-            terms: views(members),
-        },
-        TermTree::Term(term) => TermView::of(term),
+/// A term, or several of which all, one or some hold. The documents' guard bounds the depth of this recursion.
+fn tree(member: &TermTree) -> Members {
+    let (kind, members) = match member {
+        TermTree::All(members) => ("all", members),
+        TermTree::ExactlyOne(members) => ("exactlyOne", members),
+        TermTree::OneOrMore(members) => ("oneOrMore", members),
+        TermTree::Term(term) => return self::term(term),
     };
-    members.iter().map(view).collect()
+    kind_of(kind).holding("terms", members.iter().map(tree).collect::<Json>())
 }
 
-impl TermView {
-    fn of(term: &Term) -> Self {
-        match term {
-            Term::ServiceDescription(term) => Self::described(term),
-            Term::ServiceReference(term) => Self::Reference {
-                name: term.name.clone(),
-                service_name: term.service_name.clone(),
-                address: term.reference.address.clone(),
-            },
-            Term::ServiceProperties(term) => Self::Properties {
-                name: term.name.clone(),
-                service_name: term.service_name.clone(),
-                variables: term.variables.iter().map(VariableView::of).collect(),
-            },
-            Term::Guarantee(term) => Self::Guarantee(GuaranteeTermView::of(term)),
-        }
-    }
+fn kind_of(kind: &str) -> Members {
+    Members::default().with("kind", kind)
+}
 
-    fn described(term: &ServiceDescriptionTerm) -> Self {
-        let (name, service_name) = (term.name.clone(), term.service_name.clone());
-        match &term.content {
-            ServiceDescription::JobDefinition(job) => Self::job(name, service_name, job),
-            ServiceDescription::AllocationTime(time) => Self::Time {
-                name,
-                service_name,
-                start: time.start.map(text),
-                end: time.end.map(text),
-                duration_seconds: time.duration,
-            },
-            ServiceDescription::Scheduling(scheduling) => Self::Scheduling {
-                name,
-                service_name,
-                scheduling: Box::new(SchedulingView::of(scheduling)),
-            },
+fn term(term: &Term) -> Members {
+    let of = |kind, name: &str, service: &str| kind_of(kind).with("name", name).with("serviceName", service);
+    match term {
+        Term::ServiceDescription(term) => {
+            let of = |kind| of(kind, &term.name, &term.service_name);
+            match &term.content {
+                ServiceDescription::JobDefinition(definition) => of("job").and(job(definition)),
+                ServiceDescription::AllocationTime(time) => of("time")
+                    .with_any("start", time.start.map(text))
+                    .with_any("end", time.end.map(text))
+                    .with_any("durationSeconds", time.duration),
+                ServiceDescription::Scheduling(options) => of("scheduling").and(scheduling::members(options)),
+            }
         }
-    }
-
-    fn job(name: String, service_name: String, job: &JobDefinition) -> Self {
-        let application = job.application.as_ref();
-        let nodes = job.resources.nodes.as_ref();
-        let sizes = nodes.and_then(|range| range.whole_numbers().ok());
-        Self::Job {
-            name,
-            service_name,
-            application: application.map(|of| of.name.clone()),
-            version: application.and_then(|of| of.version.clone()),
-            arguments: application
-                .and_then(|of| of.posix.as_ref())
-                .map_or_else(Vec::new, |posix| posix.arguments.clone()),
-            nodes_min: sizes.map(|(least, _)| least),
-            nodes_max: sizes.and_then(|(_, greatest)| greatest),
+        Term::ServiceReference(term) => {
+            of("reference", &term.name, &term.service_name).with("address", term.reference.address.clone())
         }
+        Term::ServiceProperties(term) => {
+            let variables = term.variables.iter().map(|variable| {
+                Members::default()
+                    .with("name", variable.name.clone())
+                    .with("metric", variable.metric.clone())
+                    .with("location", variable.location.clone())
+            });
+            of("properties", &term.name, &term.service_name).holding("variables", variables.collect::<Json>())
+        }
+        Term::Guarantee(term) => guarantee(term),
     }
 }
 
-impl VariableView {
-    fn of(variable: &Variable) -> Self {
-        Self {
-            name: variable.name.clone(),
-            metric: variable.metric.clone(),
-            location: variable.location.clone(),
-        }
-    }
+/// The job, which is none where only nodes are reserved, and its number of nodes.
+fn job(job: &JobDefinition) -> Members {
+    let application = job.application.as_ref();
+    let posix = application.and_then(|of| of.posix.as_ref());
+    let nodes = job.resources.nodes.as_ref();
+    let sizes = nodes.and_then(|range| range.whole_numbers().ok());
+    Members::default()
+        .with("application", application.map(|of| of.name.clone()))
+        .with_any("version", application.and_then(|of| of.version.clone()))
+        .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
+        .with("nodesMin", sizes.map(|(least, _)| least))
+        .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
 }
 
-impl GuaranteeTermView {
-    fn of(term: &GuaranteeTerm) -> Self {
-        Self {
-            name: term.name.clone(),
-            obligated: match term.obligated {
-                Obligated::ServiceConsumer => "ServiceConsumer",
-                Obligated::ServiceProvider => "ServiceProvider",
-            },
-            services: term.scopes.clone(),
-            qualifying_condition: term
-                .qualifying_condition
-                .as_ref()
-                .map(|of| of.text.trim().to_owned()),
-            objective: term.objective.level.text.trim().to_owned(),
-            penalties: term.values.penalties.iter().map(CompensationView::of).collect(),
-            rewards: term.values.rewards.iter().map(CompensationView::of).collect(),
-        }
-    }
+fn guarantee(term: &GuaranteeTerm) -> Members {
+    let condition = term.qualifying_condition.as_ref();
+    kind_of("guarantee")
+        .with("name", term.name.clone())
+        .with("obligated", term.obligated.name())
+        .with("services", term.scopes.clone())
+        .with_any("qualifyingCondition", condition.map(|of| of.text.trim()))
+        .with("objective", term.objective.level.text.trim())
+        .holding_any("penalties", compensations(&term.values.penalties))
+        .holding_any("rewards", compensations(&term.values.rewards))
 }
 
-impl CompensationView {
-    fn of(compensation: &Compensation) -> Self {
-        let (interval_seconds, count) = match compensation.interval {
-            AssessmentInterval::Time(duration) => (duration.seconds(), None),
-            AssessmentInterval::Count(count) => (None, Some(count)),
-        };
-        Self {
-            value: compensation.value.text.trim().to_owned(),
-            unit: compensation.unit.clone(),
-            interval_seconds,
-            count,
+/// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
+fn compensations(all: &[Compensation]) -> Option<Json> {
+    let each = all.iter().map(|of| {
+        let amount = Members::default()
+            .with("value", of.value.text.trim())
+            .with_any("unit", of.unit.clone());
+        match of.interval {
+            AssessmentInterval::Time(time) => amount.with_any("intervalSeconds", time.seconds()),
+            AssessmentInterval::Count(count) => amount.with("count", count),
         }
-    }
+    });
+    (!all.is_empty()).then(|| each.collect())
 }
 
 fn text(time: DateTime) -> String {
