@@ -77,17 +77,11 @@ impl CallBacks {
     async fn due(&self) -> Vec<CallBack> {
         // More than are made at once, so that calls in flight hide no others.
         let limit = u32::try_from(2 * AT_ONCE_MAX).unwrap_or(u32::MAX);
-        match self
-            .store
-            .call_backs_due(self.clock.micros(), limit, OF_EACH_MAX)
-            .await
-        {
-            Ok(due) => due,
-            Err(why) => {
-                warn!(error = %why, "the calls that are due cannot be read");
-                Vec::new()
-            }
-        }
+        let due = self.store.call_backs_due(self.clock.micros(), limit, OF_EACH_MAX);
+        due.await.unwrap_or_else(|why| {
+            warn!(error = %why, "the calls that are due cannot be read");
+            Vec::new()
+        })
     }
 
     /// Makes a call and stores its outcome; answers the call's id. Where the outcome cannot be stored, it tries again until it
@@ -149,8 +143,7 @@ enum Failure {
 
 /// Makes a call, and answers its outcome.
 async fn made(call: &CallBack, policy: Policy) -> Result<(), Failure> {
-    let failed = |why: String| Failure::Failed(why);
-    let target = policy.resolved(&call.address).await.map_err(failed)?;
+    let target = policy.resolved(&call.address).await.map_err(Failure::Failed)?;
     // One provider for the process; a second call finds it installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
@@ -160,16 +153,17 @@ async fn made(call: &CallBack, policy: Policy) -> Result<(), Failure> {
         // Only the addresses that were checked are reached.
         .resolve_to_addrs(&target.host, &target.addresses)
         .build()
-        .map_err(|why| failed(why.to_string()))?;
+        .map_err(|why| Failure::Failed(why.to_string()))?;
     let request = client
         .post(target.url)
         .header(CONTENT_TYPE, "application/xml; charset=utf-8")
         .body(call.body.clone());
-    let answer = request.send().await.map_err(|why| failed(why.to_string()))?;
+    let answer = request.send().await;
+    let answer = answer.map_err(|why| Failure::Failed(why.to_string()))?;
     match answer.status() {
         status if status.is_success() => Ok(()),
         StatusCode::GONE => Err(Failure::Unwanted),
-        status => Err(failed(format!("it answers {status}"))),
+        status => Err(Failure::Failed(format!("it answers {status}"))),
     }
 }
 

@@ -32,15 +32,11 @@ pub(super) async fn put(
         .await?
         .finish()
         .await?;
-    Ok(if replaced {
-        StatusCode::NO_CONTENT.into_response()
-    } else {
-        (
-            StatusCode::CREATED,
-            [(header::LOCATION, format!("/files/{name}"))],
-        )
-            .into_response()
-    })
+    if replaced {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let location = [(header::LOCATION, format!("/files/{name}"))];
+    Ok((StatusCode::CREATED, location).into_response())
 }
 
 /// GET /files/{name}.

@@ -19,30 +19,22 @@ pub(super) async fn readyz(State(api): State<Api>) -> Response {
         let why = format!("nothing is decided, because the stored state is inconsistent: {finding}\n");
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
-    if api.negotiation.is_ready().await {
-        let mut lines = vec!["ready".to_owned()];
-        lines.extend(api.negotiation.clock().words_of_step());
-        let closed = api.negotiation.closed();
-        lines.extend(
-            closed
-                .iter()
-                .map(|name| format!("nothing new is promised on {name}: it has not passed its checks")),
-        );
-        let silent = api.negotiation.silent();
-        lines.extend(
-            silent
-                .iter()
-                .map(|name| format!("{name} does not report the states of its nodes")),
-        );
-        lines.push(String::new());
-        lines.join("\n").into_response()
-    } else {
-        (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the plan is not in step with the store yet\n",
-        )
-            .into_response()
+    if !api.negotiation.is_ready().await {
+        let why = "the plan is not in step with the store yet\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
+    let mut lines = vec!["ready".to_owned()];
+    lines.extend(api.negotiation.clock().words_of_step());
+    for name in api.negotiation.closed() {
+        lines.push(format!(
+            "nothing new is promised on {name}: it has not passed its checks"
+        ));
+    }
+    for name in api.negotiation.silent() {
+        lines.push(format!("{name} does not report the states of its nodes"));
+    }
+    lines.push(String::new());
+    lines.join("\n").into_response()
 }
 
 /// Everything else before the plan is rebuilt.

@@ -32,7 +32,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
@@ -49,7 +49,7 @@ pub use places::{Place, Places};
 pub(crate) use resources::operators_only;
 
 use crate::access::{Access, Caller, Role};
-use crate::negotiation::{Negotiation, OfferMessage, Scope};
+use crate::negotiation::{self, Negotiation, OfferMessage, Scope};
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -216,11 +216,9 @@ async fn traced(mut request: Request, next: Next) -> Response {
 }
 
 /// Turns requests away at once, with an error, rather than let them pile up.
-async fn bounded(State(api): State<Api>, request: Request, next: Next) -> Response {
-    match api.places.take() {
-        Some(_place) => next.run(request).await,
-        None => Error::Busy.into_response(),
-    }
+async fn bounded(State(api): State<Api>, request: Request, next: Next) -> Answer {
+    let _place = api.places.take().ok_or(Error::Busy)?;
+    Ok(next.run(request).await)
 }
 
 /// Where a request comes from, as the accept loop has noted it.
@@ -229,7 +227,7 @@ pub(crate) fn origin_of(request: &Request) -> Option<Origin> {
 }
 
 /// Lets in callers with a key, and tells the handlers which caller it is.
-async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
     let bearer = request
         .headers()
         .get(header::AUTHORIZATION)
@@ -237,30 +235,17 @@ async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) 
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, key)| key.trim().to_owned());
-    let caller = match bearer {
-        Some(key) => {
-            // Until its party is known: guesses are work, too.
-            let _place = match api.places.take_unknown(origin_of(&request)) {
-                Ok(place) => place,
-                Err(why) => return why.into_response(),
-            };
-            api.access.authenticate(&key).await
-        }
-        None => Ok(None),
+    let key = bearer.ok_or(Error::NoKey)?;
+    let caller = {
+        // Until its party is known: guesses are work, too.
+        let _place = api.places.take_unknown(origin_of(&request))?;
+        api.access.authenticate(&key).await
     };
-    match caller {
-        Ok(Some(caller)) if caller.role == Role::Monitor && request.uri().path() != METRICS => {
-            Error::Forbidden("a role that may more than read /metrics").into_response()
-        }
-        Ok(Some(caller)) => {
-            let _place = match api.places.take_of(&caller.party) {
-                Ok(place) => place,
-                Err(why) => return why.into_response(),
-            };
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
-        Ok(None) => Error::NoKey.into_response(),
-        Err(why) => Error::Negotiation(why.into()).into_response(),
+    let caller = caller.map_err(negotiation::Error::from)?.ok_or(Error::NoKey)?;
+    if caller.role == Role::Monitor && request.uri().path() != METRICS {
+        return Err(Error::Forbidden("a role that may more than read /metrics"));
     }
+    let _place = api.places.take_of(&caller.party)?;
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
 }

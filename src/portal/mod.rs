@@ -28,7 +28,7 @@ use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{any, get};
 
-use crate::http::{self, Api, Pages};
+use crate::http::{self, Pages};
 use error::Failure;
 
 /// The one style sheet.
@@ -53,14 +53,7 @@ const STYLE_KEPT: &str = "private, max-age=600";
 
 /// The portal's pages, to be served beside the API.
 pub fn pages() -> Pages {
-    Pages {
-        routes: routes(),
-        error: error::around,
-    }
-}
-
-fn routes() -> Router<Api> {
-    Router::new()
+    let routes = Router::new()
         .route("/portal", get(home::show))
         .route("/portal/", get(to_home))
         .route("/portal/style.css", get(style))
@@ -82,7 +75,11 @@ fn routes() -> Router<Api> {
         .route("/portal/reliability", get(reliability::show))
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
-        .layer(middleware::from_fn(guarded))
+        .layer(middleware::from_fn(guarded));
+    Pages {
+        routes,
+        error: error::around,
+    }
 }
 
 /// The frame of every page.

@@ -120,9 +120,8 @@ impl Negotiation {
         accepting: Accepting,
         key: Option<&RequestKey>,
     ) -> Result<Acceptable, Error> {
-        let (row, document) = self.store.offer(accepting.offer).await?.ok_or(Error::NotFound)?;
-        let scope = Scope::Party(party.to_owned());
-        let instance = self.instance(&scope, row.negotiation).await?;
+        let (said, instance) = self.offered_to(party, accepting.offer).await?;
+        let row = said.row.clone();
         names(&accepting, &instance)?;
         if let Some(lost) = self.lost(&row, &instance) {
             if let Some(answer) = self.answered(key).await? {
@@ -133,10 +132,21 @@ impl Negotiation {
             return Err(self.lost_offer(lost, &row, &instance, form, again).await);
         }
         let Accepting { words, input, .. } = accepting;
-        let said = WordedOffer::read(row.clone(), &document)?;
         let proposal = self.proposal_accepted(said, words, &instance).await?;
         let proposal = proposal.map_err(|why| within(input, why))?;
         Ok(Acceptable::Now(Box::new(row), instance, Box::new(proposal)))
+    }
+
+    /// An offer in a negotiation of a party, and the negotiation.
+    async fn offered_to(
+        &self,
+        party: &str,
+        offer: Uuid,
+    ) -> Result<(WordedOffer, NegotiationInstance), Error> {
+        let said = self.worded(offer).await?;
+        let scope = Scope::Party(party.to_owned());
+        let instance = self.instance(&scope, said.row.negotiation).await?;
+        Ok((said, instance))
     }
 
     /// The acceptance of a counter offer that was found to be acceptable before.
@@ -145,13 +155,11 @@ impl Negotiation {
         party: &str,
         offer: Uuid,
     ) -> Result<Acceptance, Error> {
-        let (row, document) = self.store.offer(offer).await?.ok_or(Error::NotFound)?;
-        let scope = Scope::Party(party.to_owned());
-        let instance = self.instance(&scope, row.negotiation).await?;
+        let (said, instance) = self.offered_to(party, offer).await?;
+        let row = said.row.clone();
         if let Some(lost) = self.lost(&row, &instance) {
             return Err(Error::Conflict(lost.to_string()));
         }
-        let said = WordedOffer::read(row.clone(), &document)?;
         let proposal = self.proposal_accepted(said, None, &instance).await??;
         Ok(Acceptance {
             negotiation: instance.id,

@@ -12,6 +12,7 @@ use crate::agreement::{Agreement, Run};
 use crate::catalogue::is_file_name;
 use crate::clock::Micros;
 use crate::execution::ExecutionError;
+use crate::execution::files::FileEntry;
 use crate::execution::files::inputs::{self, UploadError};
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::retention::Removal;
@@ -97,12 +98,12 @@ impl FilesView {
 }
 
 impl FileView {
-    fn new(name: String, bytes: u64, written: Micros) -> Self {
+    fn of(file: FileEntry) -> Self {
         Self {
-            name,
-            bytes,
-            modified: instant(written),
-            written,
+            name: file.name,
+            bytes: file.bytes,
+            modified: instant(file.modified),
+            written: file.modified,
         }
     }
 }
@@ -139,10 +140,7 @@ impl Negotiation {
         let quota = files.quota();
         let own = blocking(move || Ok(files.own(&party)?)).await?;
         Ok(FilesView {
-            files: own
-                .into_iter()
-                .map(|file| FileView::new(file.name, file.bytes, file.modified))
-                .collect(),
+            files: own.into_iter().map(FileView::of).collect(),
             quota_bytes: Some(quota),
         })
     }
@@ -211,11 +209,8 @@ impl Negotiation {
             all.extend(folder.written_files()?);
             Ok(all)
         });
-        let files = written.await?.into_iter();
         Ok(FilesView {
-            files: files
-                .map(|file| FileView::new(file.name, file.bytes, file.modified))
-                .collect(),
+            files: written.await?.into_iter().map(FileView::of).collect(),
             quota_bytes: None,
         })
     }

@@ -32,13 +32,7 @@ impl Negotiation {
     /// when it has ended already, [`Error::Changed`] when it is in another version, [`Error::KeyReused`],
     /// [`Error::Unavailable`].
     pub async fn terminate(&self, scope: Scope, request: TerminateRequest) -> Result<AgreementView, Error> {
-        let TerminateRequest {
-            id,
-            input,
-            by,
-            versions,
-            key,
-        } = request;
+        let TerminateRequest { id, input, key, .. } = request;
         let before = self.visible(&scope, id).await?;
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
@@ -49,8 +43,8 @@ impl Negotiation {
         let order = Termination {
             id,
             party: scope.party().map(ToOwned::to_owned),
-            by_provider: scope == Scope::All && before.party != by,
-            versions,
+            by_provider: scope == Scope::All && before.party != request.by,
+            versions: request.versions,
             idempotency: key.map(|key| key.kept(|done: &Agreement| kept(&AgreementView::of(done)))),
         };
         match self.planner.terminate(order).await {

@@ -132,16 +132,6 @@ impl Negotiation {
             return Ok(opened);
         }
         let (opening, document) = self.reading(move |this| this.read_opening(&body)).await??;
-        self.open(party, opening, document, key).await
-    }
-
-    async fn open(
-        &self,
-        party: &str,
-        opening: Opening,
-        document: String,
-        key: Option<RequestKey>,
-    ) -> Result<Opened, Error> {
         let initiation = Initiation {
             negotiation: self.opened_by(party, &opening).await?,
             document,

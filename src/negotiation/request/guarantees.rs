@@ -1,72 +1,74 @@
 //! The guarantees of an offer.
 
-use wsag::guarantees::Obligated;
+use wsag::guarantees::{GuaranteeTerm, Obligated};
 use wsag::terms::{Term, TermTree};
 use wsag::{Violation, ViolationKind, ns};
 
 use super::offer::Check;
 use super::worth::values;
 use crate::agreement::{Guarantee, GuaranteeState};
-use crate::negotiation::error::wrong;
 
 impl Check<'_> {
     /// The offer's guarantees: the ones of the template, unchanged.
     pub(in crate::negotiation) fn guarantees(&mut self) -> Vec<Guarantee> {
         let offer = self.offer;
-        let mut guarantees = Vec::new();
-        let mut place = 0;
-        for term in offer.terms.flatten() {
-            let Term::Guarantee(guarantee) = term else {
-                continue;
-            };
-            let nth = place;
-            place += 1;
+        let all = offer.terms.flatten().into_iter().filter_map(|term| match term {
+            Term::Guarantee(guarantee) => Some((term, guarantee)),
+            _ => None,
+        });
+        let mut taken = Vec::new();
+        for (nth, (term, guarantee)) in all.enumerate() {
             if !self.is_chosen(term) {
                 continue;
             }
-            let term = guarantee;
-            if guarantees.iter().any(|one: &Guarantee| one.name == term.name) {
-                let message = format!("the guarantee {:?} is given once", term.name);
-                self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
-                continue;
-            }
-            let mut known = self.offered.template.terms.guarantees();
-            match known.find(|known| known.name == term.name) {
-                None => {
-                    let message = format!("the template has no guarantee named {:?}", term.name);
-                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
+            match self.guarantee(guarantee, &taken) {
+                Ok(guarantee) => taken.push(guarantee),
+                Err((kind, message)) => {
+                    let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
+                    self.found.push(Violation { path, kind, message });
                 }
-                Some(known) if known != term => {
-                    let message = format!(
-                        "the guarantee {:?} is offered as it stands in the template only",
-                        term.name
-                    );
-                    self.violation(ns::WSAG, "GuaranteeTerm", nth, message);
-                }
-                Some(_) => match values(term, self.negotiation.templates.currency) {
-                    Err(why) => {
-                        let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
-                        self.found.push(Violation {
-                            kind: ViolationKind::NotEvaluable,
-                            ..wrong(path, format!("its value cannot be evaluated: {why}"))
-                        });
-                    }
-                    Ok(values) => guarantees.push(Guarantee {
-                        name: term.name.clone(),
-                        objective: term.objective.level.text.trim().to_owned(),
-                        qualifying_condition: term
-                            .qualifying_condition
-                            .as_ref()
-                            .map(|of| of.text.trim().to_owned()),
-                        state: GuaranteeState::NotDetermined,
-                        evidence: None,
-                        values,
-                    }),
-                },
             }
         }
-        self.obligations(&guarantees);
-        guarantees
+        self.obligations(&taken);
+        taken
+    }
+
+    /// A guarantee of the offer beside those that were taken before, or its fault.
+    fn guarantee(
+        &self,
+        term: &GuaranteeTerm,
+        taken: &[Guarantee],
+    ) -> Result<Guarantee, (ViolationKind, String)> {
+        let name = &term.name;
+        let wrong = |message| Err((ViolationKind::Value, message));
+        if taken.iter().any(|one| one.name == *name) {
+            return wrong(format!("the guarantee {name:?} is given once"));
+        }
+        let mut known = self.offered.template.terms.guarantees();
+        match known.find(|known| known.name == *name) {
+            None => return wrong(format!("the template has no guarantee named {name:?}")),
+            Some(known) if known != term => {
+                let message = format!("the guarantee {name:?} is offered as it stands in the template only");
+                return wrong(message);
+            }
+            Some(_) => {}
+        }
+        let unreadable = |why| {
+            (
+                ViolationKind::NotEvaluable,
+                format!("its value cannot be evaluated: {why}"),
+            )
+        };
+        let values = values(term, self.negotiation.templates.currency).map_err(unreadable)?;
+        let condition = term.qualifying_condition.as_ref();
+        Ok(Guarantee {
+            name: name.clone(),
+            objective: term.objective.level.text.trim().to_owned(),
+            qualifying_condition: condition.map(|of| of.text.trim().to_owned()),
+            state: GuaranteeState::NotDetermined,
+            evidence: None,
+            values,
+        })
     }
 
     /// Whether the requester has taken over its obligations in the template. A guarantee that the provider owes may be left

@@ -13,6 +13,7 @@ pub(super) mod worth;
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, Places};
 
@@ -238,7 +239,7 @@ impl FlatRequest {
             .with_any("application", run.map(|run| run.name.as_str()))
             .with_any("version", run.and_then(|run| run.version.as_deref()))
             .with_texts("arguments", run.map_or(&[], |run| &run.arguments))
-            .holding_any("nodes", self.nodes.map(kept_nodes))
+            .with_any("nodes", self.nodes.map(kept_nodes))
             .with_any("durationSeconds", self.duration)
             .holding_any("window", is_bounded.then_some(window));
         kept(&Json::from(members.and(scheduling::members(&self.scheduling))))
@@ -287,11 +288,11 @@ fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
 }
 
 /// A number of nodes, or the least and the greatest, as [`read_nodes`] reads them.
-fn kept_nodes((min, max): (u32, u32)) -> Json {
+fn kept_nodes((min, max): (u32, u32)) -> Value {
     if min == max {
-        Json::Number(min.into())
+        json!(min)
     } else {
-        Members::default().with("min", min).with("max", max).into()
+        json!({ "min": min, "max": max })
     }
 }
 

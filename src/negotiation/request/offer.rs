@@ -181,6 +181,8 @@ impl<'a> Check<'a> {
             request.ready.unwrap_or(self.now).max(self.now),
             request.deadline.unwrap_or(Time::MAX),
         );
+        let fix_at = described.scheduling.and_then(|of| of.fix_at);
+        let deviation = described.scheduling.and_then(|of| of.max_deviation);
         let proposal = Proposal {
             id: Uuid::now_v7(),
             party: self.party.to_owned(),
@@ -191,14 +193,8 @@ impl<'a> Check<'a> {
             preemption,
             filters,
             barred: Vec::new(),
-            fix_at_ppm: described
-                .scheduling
-                .and_then(|of| of.fix_at)
-                .map(sizes::millionths),
-            deviation_max: described
-                .scheduling
-                .and_then(|of| of.max_deviation)
-                .map(sizes::fraction),
+            fix_at_ppm: fix_at.map(sizes::millionths),
+            deviation_max: deviation.map(sizes::fraction),
             ready: request.ready,
             deadline: request.deadline,
             job,

@@ -1,6 +1,6 @@
 //! Why an offer of a negotiation is rejected: for people and programs, in documents and in JSON.
 
-use serde::Serialize;
+use serde_json::json;
 use wsag::refusals::violations_fragment;
 use wsag::{Fragment, Violation};
 
@@ -29,22 +29,12 @@ impl Rejection {
 
     /// As it is stored, and shown in JSON.
     pub(in crate::negotiation) fn json(&self) -> String {
-        #[derive(Serialize)]
-        struct Told<'a> {
-            path: &'a str,
-            message: &'a str,
-        }
         let json = match self {
             Self::Refusal(refusal) => serde_json::to_string(refusal),
             Self::Violations(violations) => {
-                let told: Vec<_> = violations
-                    .iter()
-                    .map(|of| Told {
-                        path: &of.path,
-                        message: &of.message,
-                    })
-                    .collect();
-                serde_json::to_string(&serde_json::json!({ "violations": told }))
+                let told = violations.iter();
+                let told = told.map(|of| json!({ "path": of.path, "message": of.message }));
+                serde_json::to_string(&json!({ "violations": told.collect::<Vec<_>>() }))
             }
         };
         json.unwrap_or_default()
