@@ -171,12 +171,13 @@ pub(in crate::negotiation) fn content(words: &OfferDocument) -> AgreementOffer {
 
 /// The state of an offer as documents have it.
 pub(in crate::negotiation) fn spoken_state(state: OfferState) -> NegotiationOfferState {
-    // A test compares the words, here and below.
+    // A test compares the words.
     NegotiationOfferState::parse(state.word()).expect("a word of the specification")
 }
 
 /// The state of an offer as the service has it.
 pub(in crate::negotiation) fn stored_state(state: NegotiationOfferState) -> OfferState {
+    // A test compares the words.
     OfferState::from_word(state.name()).expect("a word of the specification")
 }
 
