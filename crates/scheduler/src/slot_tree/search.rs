@@ -172,9 +172,6 @@ impl SlotTree {
 
     /// Start of the first run, in travel coordinates; `near` is the edge of the window to start from, `second` the first
     /// second met.
-    ///
-    /// By itself the compiler keeps the numbers of its inner loop in registers; inlined into a caller, it does not.
-    #[inline(never)]
     fn fit<const FORWARD: bool>(&self, search: Fit, near: i64, second: i64, visits: &mut u64) -> Option<i64> {
         let Fit {
             nodes,
@@ -199,7 +196,7 @@ impl SlotTree {
             if run > last {
                 return None;
             }
-            let open = run < self.edges::<FORWARD>(at.node).1;
+            let open = run < self.far_edge::<FORWARD>(at.node);
             let next = if open {
                 self.seek(at, ahead, |sum, pending| sum.min() + pending < nodes)
             } else if hops < SHORT_SEARCH {
@@ -213,14 +210,14 @@ impl SlotTree {
                 None if open => return Some(run),
                 None => return None,
                 Some(next) if open => {
-                    if self.edges::<FORWARD>(next.node).0 >= run + duration {
+                    if self.near_edge::<FORWARD>(next.node) >= run + duration {
                         return Some(run);
                     }
                     at = next;
                 }
                 Some(next) => {
                     // The run may have begun in the block before, which was skipped.
-                    run = self.edges::<FORWARD>(next.node).0;
+                    run = self.near_edge::<FORWARD>(next.node);
                     let len = self.nodes[next.node as usize].len;
                     let first = self.blocks[next.node as usize].free[if FORWARD { 0 } else { len - 1 }];
                     if first + self.base(next) >= nodes
@@ -280,11 +277,22 @@ impl SlotTree {
         std::iter::successors(first, |at| self.seek(*at, RIGHT, |_, _| true))
     }
 
-    /// The edges of a block that travel meets first and last, in travel coordinates.
-    #[inline]
-    fn edges<const FORWARD: bool>(&self, x: u32) -> (i64, i64) {
-        let (start, end) = (self.nodes[x as usize].start, self.block_end(x));
-        if FORWARD { (start, end) } else { (-end, -start) }
+    /// The edge of a block that travel meets first, in travel coordinates.
+    fn near_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
+        if FORWARD {
+            self.nodes[x as usize].start
+        } else {
+            -self.block_end(x)
+        }
+    }
+
+    /// The edge of a block that travel meets last, in travel coordinates.
+    fn far_edge<const FORWARD: bool>(&self, x: u32) -> i64 {
+        if FORWARD {
+            self.block_end(x)
+        } else {
+            -self.nodes[x as usize].start
+        }
     }
 
     /// Follows `run` through the slots of a block, from `slot` on. Whether a slot has enough free nodes cannot be predicted, so
@@ -464,8 +472,7 @@ impl SlotTree {
         if node.beside[RIGHT] == last.node {
             return ends;
         }
-        let high = self.nodes[last.node as usize].start;
-        let between = self.between(self.root, 0, (node.start, high), enough);
+        let between = self.between(node.start, self.nodes[last.node as usize].start, enough);
         (ends.0.min(between.0), ends.1.max(between.1))
     }
 
@@ -478,29 +485,49 @@ impl SlotTree {
         (min + base, max + base)
     }
 
-    /// Minimum and maximum over the blocks of subtree `x` that start strictly between the `borders`, where `above` is pending; of
-    /// none far beyond any number of nodes. O(log n).
-    fn between(&self, x: u32, above: i32, borders: (i64, i64), enough: (i32, i32)) -> (i32, i32) {
+    /// Minimum and maximum over the blocks that start strictly between `low` and `high`; there must be one.
+    fn between(&self, low: i64, high: i64, enough: (i32, i32)) -> (i32, i32) {
+        let mut x = self.root;
+        let mut pending = 0;
+        loop {
+            let node = &self.nodes[x as usize];
+            pending += node.pending;
+            if node.start <= low {
+                x = node.child[RIGHT];
+            } else if node.start >= high {
+                x = node.child[LEFT];
+            } else {
+                break;
+            }
+        }
         let [own, all] = &self.sums[x as usize];
+        let above = pending - self.nodes[x as usize].pending;
         let wider = (all.min() + above, all.max() + above);
-        let is_enough = wider.0 >= enough.0 && wider.1 <= enough.1;
-        if x == NIL || is_enough || borders == (i64::MIN, i64::MAX) {
+        if wider.0 >= enough.0 && wider.1 <= enough.1 {
             return wider;
         }
-        let node = &self.nodes[x as usize];
-        let (low, high) = borders;
-        let [l, r] = node.child;
-        let below = above + node.pending;
-        if node.start <= low {
-            return self.between(r, below, borders, enough);
+        let mut found = (own.min() + pending, own.max() + pending);
+        for side in [LEFT, RIGHT] {
+            let mut y = self.nodes[x as usize].child[side];
+            let mut above = pending;
+            while y != NIL {
+                let node = &self.nodes[y as usize];
+                above += node.pending;
+                let inside = if side == LEFT {
+                    node.start > low
+                } else {
+                    node.start < high
+                };
+                if inside {
+                    let covered = node.child[1 - side];
+                    for sum in [&self.sums[y as usize][OWN], &self.sums[covered as usize][SUBTREE]] {
+                        found = (found.0.min(sum.min() + above), found.1.max(sum.max() + above));
+                    }
+                }
+                y = node.child[if inside { side } else { 1 - side }];
+            }
         }
-        if node.start >= high {
-            return self.between(l, below, borders, enough);
-        }
-        let left = self.between(l, below, (low, i64::MAX), enough);
-        let right = self.between(r, below, (i64::MIN, high), enough);
-        let min = (own.min() + below).min(left.0).min(right.0);
-        (min, (own.max() + below).max(left.1).max(right.1))
+        found
     }
 
     /// The node-seconds in use before `t`, modulo 2⁶⁴.
