@@ -6,6 +6,7 @@ use std::fmt;
 use uuid::Uuid;
 
 use super::Money;
+use super::worded::worded;
 use crate::clock::Micros;
 
 /// The largest amount that documents can write, in millionths.
@@ -44,49 +45,22 @@ impl fmt::Display for Account {
     }
 }
 
-/// The reason of a posting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PostingKind {
-    /// The price of an agreement, once its slot has been its party's.
-    Price,
-    /// The fee for ending an agreement before its slot.
-    Cancellation,
-    /// The fee for a change of an agreement.
-    Change,
-    /// The price of the time that a slot was made longer because its work was not over.
-    Overrun,
-    /// A violated guarantee costs the side that owes it.
-    Penalty,
-    /// A fulfilled guarantee earns the side that owes it.
-    Reward,
-}
-
-impl PostingKind {
-    /// Every kind.
-    pub const ALL: [Self; 6] = [
-        Self::Price,
-        Self::Cancellation,
-        Self::Change,
-        Self::Overrun,
-        Self::Penalty,
-        Self::Reward,
-    ];
-
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Price => "price",
-            Self::Cancellation => "cancellation",
-            Self::Change => "change",
-            Self::Overrun => "overrun",
-            Self::Penalty => "penalty",
-            Self::Reward => "reward",
-        }
-    }
-
-    /// The kind that a stored word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+worded! {
+    /// The reason of a posting.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum PostingKind {
+        /// The price of an agreement, once its slot has been its party's.
+        Price = "price",
+        /// The fee for ending an agreement before its slot.
+        Cancellation = "cancellation",
+        /// The fee for a change of an agreement.
+        Change = "change",
+        /// The price of the time that a slot was made longer because its work was not over.
+        Overrun = "overrun",
+        /// A violated guarantee costs the side that owes it.
+        Penalty = "penalty",
+        /// A fulfilled guarantee earns the side that owes it.
+        Reward = "reward",
     }
 }
 

@@ -11,12 +11,12 @@ mod placement_constraints;
 mod run;
 mod slots;
 mod state;
+mod stored;
 mod values;
+mod worded;
 mod wording;
 
 use scheduler::{Interval, Seconds, Time};
-use serde::de::IntoDeserializer;
-use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -32,8 +32,9 @@ pub use offers::{
 pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
-pub use state::{AgreementState, GuaranteeState, IllegalTransition, ServiceState};
+pub use state::{AgreementState, GuaranteeState, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
+pub(crate) use worded::worded;
 pub use wording::Wording;
 
 use crate::clock::Micros;
@@ -288,81 +289,50 @@ pub struct Event {
     pub detail: String,
 }
 
-/// The events of an agreement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EventKind {
-    /// The offer was taken, and is to be decided.
-    Offered,
-    /// The offer was accepted and placed.
-    Accepted,
-    /// The placement moved inside its window to let another agreement in, or into time that became free.
-    Moved,
-    /// The placement moves no more: it has waited long enough under the provider's policy.
-    Fixed,
-    /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
-    #[serde(alias = "started")]
-    Begun,
-    /// Its party uses none of its nodes, and may lose them.
-    Unused,
-    /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
-    Overrun,
-    /// It has lost its place and there is no other: its nodes are out of use, or nothing could be started in its slot.
-    Broken,
-    /// Its work was lost, or was never started in its slot, and waits for another slot.
-    Restarted,
-    /// The job's process runs.
-    Running,
-    /// A piece of the work ended, and its result is saved for the next.
-    Checkpointed,
-    /// The work ended.
-    Ended,
-    /// A guarantee was assessed.
-    Assessed,
-    /// A guarantee's penalty was posted.
-    Penalty,
-    /// A guarantee's reward was posted.
-    Reward,
-    /// The price or a fee was posted.
-    Charged,
-    /// Termination was asked for.
-    Terminating,
-    /// Another agreement has taken its place, or it the place of another.
-    Superseded,
-    /// A final state was reached.
-    Closed,
-}
-
-impl EventKind {
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Offered => "offered",
-            Self::Accepted => "accepted",
-            Self::Moved => "moved",
-            Self::Fixed => "fixed",
-            Self::Begun => "begun",
-            Self::Unused => "unused",
-            Self::Overrun => "overrun",
-            Self::Broken => "broken",
-            Self::Restarted => "restarted",
-            Self::Running => "running",
-            Self::Checkpointed => "checkpointed",
-            Self::Ended => "ended",
-            Self::Assessed => "assessed",
-            Self::Penalty => "penalty",
-            Self::Reward => "reward",
-            Self::Charged => "charged",
-            Self::Terminating => "terminating",
-            Self::Superseded => "superseded",
-            Self::Closed => "closed",
-        }
-    }
-
-    /// The kind that a stored word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-        Self::deserialize(word).ok()
+worded! {
+    /// The events of an agreement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum EventKind {
+        /// The offer was taken, and is to be decided.
+        Offered = "offered",
+        /// The offer was accepted and placed.
+        Accepted = "accepted",
+        /// The placement moved inside its window to let another agreement in, or into time that became free.
+        Moved = "moved",
+        /// The placement moves no more: it has waited long enough under the provider's policy.
+        Fixed = "fixed",
+        /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
+        #[serde(alias = "started")]
+        Begun = "begun" | "started",
+        /// Its party uses none of its nodes, and may lose them.
+        Unused = "unused",
+        /// Its work is not over as its slot nears its end: the slot was made longer, or why not.
+        Overrun = "overrun",
+        /// It has lost its place and there is no other: its nodes are out of use, or nothing could be started in its slot.
+        Broken = "broken",
+        /// Its work was lost, or was never started in its slot, and waits for another slot.
+        Restarted = "restarted",
+        /// The job's process runs.
+        Running = "running",
+        /// A piece of the work ended, and its result is saved for the next.
+        Checkpointed = "checkpointed",
+        /// The work ended.
+        Ended = "ended",
+        /// A guarantee was assessed.
+        Assessed = "assessed",
+        /// A guarantee's penalty was posted.
+        Penalty = "penalty",
+        /// A guarantee's reward was posted.
+        Reward = "reward",
+        /// The price or a fee was posted.
+        Charged = "charged",
+        /// Termination was asked for.
+        Terminating = "terminating",
+        /// Another agreement has taken its place, or it the place of another.
+        Superseded = "superseded",
+        /// A final state was reached.
+        Closed = "closed",
     }
 }
 

@@ -4,6 +4,7 @@
 use scheduler::Interval;
 use uuid::Uuid;
 
+use super::worded::worded;
 use super::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason};
 use crate::clock::Micros;
 
@@ -24,55 +25,36 @@ pub struct Note {
     pub detail: String,
 }
 
-/// The events that change no agreement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoteKind {
-    /// A negotiation was opened.
-    Negotiating,
-    /// The provider has opened a negotiation by itself.
-    Proposed,
-    /// Its party has ended a negotiation.
-    Withdrawn,
-    /// The requester has made an offer.
-    Asked,
-    /// The service has made an offer.
-    Countered,
-    /// The service has refused a request.
-    Refused,
-    /// The requester wants an offer no longer.
-    Declined,
-    /// An agreement was made from an offer.
-    Taken,
-    /// An offer is held no longer, because its time is over.
-    Lapsed,
-    /// An offer is held no longer, because another one was taken or something that it relied on has changed.
-    Released,
-    /// A key was made.
-    KeyAdded,
-    /// A key was revoked.
-    KeyRevoked,
-    /// An operator has set the states of nodes.
-    NodesSaid,
-}
-
-impl NoteKind {
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Negotiating => "negotiating",
-            Self::Proposed => "proposed",
-            Self::Withdrawn => "withdrawn",
-            Self::Asked => "asked",
-            Self::Countered => "countered",
-            Self::Refused => "refused",
-            Self::Declined => "declined",
-            Self::Taken => "taken",
-            Self::Lapsed => "lapsed",
-            Self::Released => "released",
-            Self::KeyAdded => "key-added",
-            Self::KeyRevoked => "key-revoked",
-            Self::NodesSaid => "nodes-said",
-        }
+worded! {
+    /// The events that change no agreement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum NoteKind {
+        /// A negotiation was opened.
+        Negotiating = "negotiating",
+        /// The provider has opened a negotiation by itself.
+        Proposed = "proposed",
+        /// Its party has ended a negotiation.
+        Withdrawn = "withdrawn",
+        /// The requester has made an offer.
+        Asked = "asked",
+        /// The service has made an offer.
+        Countered = "countered",
+        /// The service has refused a request.
+        Refused = "refused",
+        /// The requester wants an offer no longer.
+        Declined = "declined",
+        /// An agreement was made from an offer.
+        Taken = "taken",
+        /// An offer is held no longer, because its time is over.
+        Lapsed = "lapsed",
+        /// An offer is held no longer, because another one was taken or something that it relied on has changed.
+        Released = "released",
+        /// A key was made.
+        KeyAdded = "key-added",
+        /// A key was revoked.
+        KeyRevoked = "key-revoked",
+        /// An operator has set the states of nodes.
+        NodesSaid = "nodes-said",
     }
 }
 

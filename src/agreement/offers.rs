@@ -8,6 +8,8 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::stored::StoredTime;
+use super::worded::worded;
 use super::{Guarantee, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
 use crate::clock::Micros;
 
@@ -30,29 +32,14 @@ pub struct NegotiationInstance {
     pub proposed: Option<ProposalReason>,
 }
 
-/// Why the provider proposes a change by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ProposalReason {
-    /// Another place for the agreement would make room for another request.
-    BetterFit,
-    /// The agreement could not be kept: this is offered instead.
-    Broken,
-}
-
-impl ProposalReason {
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::BetterFit => "better-fit",
-            Self::Broken => "broken",
-        }
-    }
-
-    /// The reason that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::BetterFit, Self::Broken]
-            .into_iter()
-            .find(|of| of.word() == word)
+worded! {
+    /// Why the provider proposes a change by itself.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ProposalReason {
+        /// Another place for the agreement would make room for another request.
+        BetterFit = "better-fit",
+        /// The agreement could not be kept: this is offered instead.
+        Broken = "broken",
     }
 }
 
@@ -69,83 +56,42 @@ impl NegotiationInstance {
     }
 }
 
-/// How a negotiation stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NegotiationState {
-    /// Offers are taken.
-    Open,
-    /// Its time is over.
-    Expired,
-    /// Its party has ended it.
-    Terminated,
-}
-
-impl NegotiationState {
-    /// The word that is shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Expired => "expired",
-            Self::Terminated => "terminated",
-        }
+worded! {
+    /// How a negotiation stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum NegotiationState {
+        /// Offers are taken.
+        Open = "open",
+        /// Its time is over.
+        Expired = "expired",
+        /// Its party has ended it.
+        Terminated = "terminated",
     }
 }
 
-/// A side of a negotiation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OfferCreator {
-    /// The party that asked for the negotiation.
-    Initiator,
-    /// The service.
-    Responder,
-}
-
-impl OfferCreator {
-    /// The word of the specification.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Initiator => "NegotiationInitiator",
-            Self::Responder => "NegotiationResponder",
-        }
-    }
-
-    /// The side that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Initiator, Self::Responder]
-            .into_iter()
-            .find(|of| of.word() == word)
+worded! {
+    /// A side of a negotiation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum OfferCreator {
+        /// The party that asked for the negotiation.
+        Initiator = "NegotiationInitiator",
+        /// The service.
+        Responder = "NegotiationResponder",
     }
 }
 
-/// State of an offer (GFD.193, section 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OfferState {
-    /// A proposal that binds neither side.
-    Advisory,
-    /// A proposal that must be answered Acceptable or Rejected.
-    Solicited,
-    /// Its maker would take it.
-    Acceptable,
-    /// Neither it nor any answer to it can be accepted.
-    Rejected,
-}
-
-impl OfferState {
-    /// The word of the specification.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Advisory => "Advisory",
-            Self::Solicited => "Solicited",
-            Self::Acceptable => "Acceptable",
-            Self::Rejected => "Rejected",
-        }
-    }
-
-    /// The state that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Advisory, Self::Solicited, Self::Acceptable, Self::Rejected]
-            .into_iter()
-            .find(|of| of.word() == word)
+worded! {
+    /// State of an offer (GFD.193, section 4).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum OfferState {
+        /// A proposal that binds neither side.
+        Advisory = "Advisory",
+        /// A proposal that must be answered Acceptable or Rejected.
+        Solicited = "Solicited",
+        /// Its maker would take it.
+        Acceptable = "Acceptable",
+        /// Neither it nor any answer to it can be accepted.
+        Rejected = "Rejected",
     }
 }
 
@@ -212,14 +158,14 @@ pub struct OfferTerms {
     #[serde(flatten, with = "stored_slots")]
     pub slots: Slots,
     /// Earliest start of the agreement that it would become.
-    #[serde(with = "seconds")]
+    #[serde(with = "StoredTime")]
     pub ready: Time,
     /// Latest completion of that agreement.
-    #[serde(with = "seconds")]
+    #[serde(with = "StoredTime")]
     pub deadline: Time,
     /// Until when its last slot is held: one that begins before the offer expires is held for
     /// as long as it takes to begin it at the last moment.
-    #[serde(with = "seconds")]
+    #[serde(with = "StoredTime")]
     pub kept_until: Time,
     /// How far it lies from the request: the greatest of its deviations in time, size and length.
     pub deviation: f64,
@@ -291,38 +237,25 @@ impl OfferTerms {
     }
 }
 
-/// In which way a counter offer differs from the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum OfferKind {
-    /// In none.
-    Exact,
-    /// It lies before the window.
-    Earlier,
-    /// It lies after the window.
-    Later,
-    /// It has fewer nodes.
-    Fewer,
-    /// It has more nodes.
-    More,
-    /// It is shorter.
-    Shorter,
-    /// Its work is done in pieces.
-    InPieces,
-}
-
-impl OfferKind {
-    /// The word that is shown in documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Exact => "Exact",
-            Self::Earlier => "Earlier",
-            Self::Later => "Later",
-            Self::Fewer => "Fewer",
-            Self::More => "More",
-            Self::Shorter => "Shorter",
-            Self::InPieces => "InPieces",
-        }
+worded! {
+    /// In which way a counter offer differs from the request.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum OfferKind {
+        /// In none.
+        Exact = "Exact",
+        /// It lies before the window.
+        Earlier = "Earlier",
+        /// It lies after the window.
+        Later = "Later",
+        /// It has fewer nodes.
+        Fewer = "Fewer",
+        /// It has more nodes.
+        More = "More",
+        /// It is shorter.
+        Shorter = "Shorter",
+        /// Its work is done in pieces.
+        InPieces = "InPieces",
     }
 }
 
@@ -357,20 +290,5 @@ mod stored_slots {
         let stored = Stored::deserialize(deserializer)?;
         let whole = (Interval::of(Time(stored.start), stored.duration), stored.nodes);
         Ok(Slots::of(stored.pieces).unwrap_or_else(|| Slots::one(whole)))
-    }
-}
-
-/// Times as whole seconds since the Unix epoch.
-mod seconds {
-    use scheduler::Time;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
-    pub(super) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_i64(time.seconds())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
-        i64::deserialize(deserializer).map(Time)
     }
 }

@@ -11,79 +11,38 @@ use std::ops::{Deref, DerefMut};
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
+use super::stored::{StartEnd, seconds_if_any};
 use super::{Agreement, JobEnd, Money, RunOutcome, ServiceState, Stretch, part};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
 
 /// Nodes of one resource for one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
 pub struct Slot {
     /// Planned start and end.
+    #[serde(flatten, with = "StartEnd")]
     pub placement: Interval,
     /// How many nodes it has.
     pub nodes: u32,
     /// When its process really started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Micros>,
     /// When it really ended; every slot before it has ended, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Micros>,
     /// Of one that was added to its agreement's contract: the deadline that was agreed until then.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "seconds_if_any")]
     pub deadline_before: Option<Time>,
     /// Whether its work was lost for good. The part that it has had is not paid then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
     /// Whether it was over before its agreement took over the work of another agreement: it had the nodes of that one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub taken_over: bool,
 }
 
 /// One slot or more, in order of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slots(Vec<Slot>);
-
-/// A slot as it is stored.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Stored {
-    start: i64,
-    end: i64,
-    nodes: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    started: Option<Micros>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ended: Option<Micros>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    deadline_before: Option<i64>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    lost: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    taken_over: bool,
-}
-
-impl From<Stored> for Slot {
-    fn from(stored: Stored) -> Self {
-        Self {
-            placement: Interval::new(Time(stored.start), Time(stored.end)),
-            nodes: stored.nodes,
-            started: stored.started,
-            ended: stored.ended,
-            deadline_before: stored.deadline_before.map(Time),
-            lost: stored.lost,
-            taken_over: stored.taken_over,
-        }
-    }
-}
-
-impl From<Slot> for Stored {
-    fn from(slot: Slot) -> Self {
-        Self {
-            start: slot.placement.start.seconds(),
-            end: slot.placement.end.seconds(),
-            nodes: slot.nodes,
-            started: slot.started,
-            ended: slot.ended,
-            deadline_before: slot.deadline_before.map(Time::seconds),
-            lost: slot.lost,
-            taken_over: slot.taken_over,
-        }
-    }
-}
 
 impl Slot {
     /// A slot that is planned for this time, with this number of nodes.

@@ -2,65 +2,30 @@
 
 use std::fmt;
 
-/// State of an agreement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AgreementState {
-    /// Offered, not yet decided.
-    Pending,
-    /// Offered, not yet decided, and its initiator wants it no longer.
-    PendingAndTerminating,
-    /// In force.
-    Observed,
-    /// In force, and being ended before its time.
-    ObservedAndTerminating,
-    /// Decided against.
-    Rejected,
-    /// Ended in its time.
-    Complete,
-    /// Ended before its time.
-    Terminated,
-}
+use super::worded::worded;
 
-/// A move that the specification does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an agreement in state {from} cannot become {to}")]
-pub struct IllegalTransition {
-    /// Where it stands.
-    pub from: AgreementState,
-    /// Where it was to go.
-    pub to: AgreementState,
+worded! {
+    /// State of an agreement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum AgreementState {
+        /// Offered, not yet decided.
+        Pending = "Pending",
+        /// Offered, not yet decided, and its initiator wants it no longer.
+        PendingAndTerminating = "PendingAndTerminating",
+        /// In force.
+        Observed = "Observed",
+        /// In force, and being ended before its time.
+        ObservedAndTerminating = "ObservedAndTerminating",
+        /// Decided against.
+        Rejected = "Rejected",
+        /// Ended in its time.
+        Complete = "Complete",
+        /// Ended before its time.
+        Terminated = "Terminated",
+    }
 }
 
 impl AgreementState {
-    /// Every state, in the order of the specification.
-    pub const ALL: [Self; 7] = [
-        Self::Pending,
-        Self::PendingAndTerminating,
-        Self::Observed,
-        Self::ObservedAndTerminating,
-        Self::Rejected,
-        Self::Complete,
-        Self::Terminated,
-    ];
-
-    /// The word of the specification.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "Pending",
-            Self::PendingAndTerminating => "PendingAndTerminating",
-            Self::Observed => "Observed",
-            Self::ObservedAndTerminating => "ObservedAndTerminating",
-            Self::Rejected => "Rejected",
-            Self::Complete => "Complete",
-            Self::Terminated => "Terminated",
-        }
-    }
-
-    /// The state that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.word() == word)
-    }
-
     /// Whether nothing can follow.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Rejected | Self::Complete | Self::Terminated)
@@ -81,16 +46,9 @@ impl AgreementState {
         }
     }
 
-    /// Moves to `next`.
-    ///
-    /// # Errors
-    /// [`IllegalTransition`] where the specification has no such move.
-    pub fn to(self, next: Self) -> Result<Self, IllegalTransition> {
-        if self.allows(next) {
-            Ok(next)
-        } else {
-            Err(IllegalTransition { from: self, to: next })
-        }
+    /// Moves to `next`; `None` where the specification has no such move.
+    pub fn to(self, next: Self) -> Option<Self> {
+        self.allows(next).then_some(next)
     }
 
     /// The state after its initiator asks for termination; `None` where that changes nothing any more.
@@ -109,38 +67,22 @@ impl fmt::Display for AgreementState {
     }
 }
 
-/// State of a service term.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ServiceState {
-    /// Its slot has not begun.
-    NotReady,
-    /// Its slot has begun and it runs nothing.
-    Idle,
-    /// Its job runs.
-    Processing,
-    /// Over.
-    Completed,
+worded! {
+    /// State of a service term.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ServiceState {
+        /// Its slot has not begun.
+        NotReady = "NotReady",
+        /// Its slot has begun and it runs nothing.
+        Idle = "Idle",
+        /// Its job runs.
+        Processing = "Processing",
+        /// Over.
+        Completed = "Completed",
+    }
 }
 
 impl ServiceState {
-    /// Every state.
-    pub const ALL: [Self; 4] = [Self::NotReady, Self::Idle, Self::Processing, Self::Completed];
-
-    /// The word that is stored: that of the specification, with the inner state in place of Ready.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NotReady => "NotReady",
-            Self::Idle => "Idle",
-            Self::Processing => "Processing",
-            Self::Completed => "Completed",
-        }
-    }
-
-    /// The state that a stored word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.word() == word)
-    }
-
     /// Whether the slot has begun and is not over.
     pub fn is_ready(self) -> bool {
         matches!(self, Self::Idle | Self::Processing)
@@ -156,26 +98,17 @@ impl ServiceState {
     }
 }
 
-/// State of a guarantee term.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
-pub enum GuaranteeState {
-    /// No data yet, or none ever.
-    #[default]
-    NotDetermined,
-    /// Its objective held.
-    Fulfilled,
-    /// Its objective did not hold.
-    Violated,
-}
-
-impl GuaranteeState {
-    /// The word of the specification.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NotDetermined => "NotDetermined",
-            Self::Fulfilled => "Fulfilled",
-            Self::Violated => "Violated",
-        }
+worded! {
+    /// State of a guarantee term.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+    pub enum GuaranteeState {
+        /// No data yet, or none ever.
+        #[default]
+        NotDetermined = "NotDetermined",
+        /// Its objective held.
+        Fulfilled = "Fulfilled",
+        /// Its objective did not hold.
+        Violated = "Violated",
     }
 }
 

@@ -415,7 +415,7 @@ impl Decider<'_> {
         agreement.state = agreement
             .state
             .to(last)
-            .map_err(|_| Error::Conflict(agreement.state.word()))?;
+            .ok_or(Error::Conflict(agreement.state.word()))?;
         let mut events = self.assess(agreement);
         if let Some(price) = self.charge_price(agreement) {
             events.push(price);

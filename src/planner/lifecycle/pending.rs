@@ -4,9 +4,7 @@
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, PlacementConstraints, ServiceState, Slots,
-};
+use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, ServiceState, Slots};
 use crate::clock::second_of;
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Step};
@@ -240,15 +238,9 @@ impl Decider<'_> {
     }
 
     fn rejected(&mut self, mut pending: Agreement, why: &str) -> Result<Agreement, Error> {
-        pending.state = pending
-            .state
-            .to(AgreementState::Rejected)
-            .map_err(|_| Error::Conflict(pending.state.word()))?;
-        let event = Event {
-            at: self.now,
-            kind: EventKind::Closed,
-            detail: format!("Rejected: {why}"),
-        };
+        let rejected = pending.state.to(AgreementState::Rejected);
+        pending.state = rejected.ok_or(Error::Conflict(pending.state.word()))?;
+        let event = self.event(EventKind::Closed, format!("Rejected: {why}"));
         Ok(self.update(pending, vec![event]))
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Run};
+use crate::agreement::{Agreement, Run, worded};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::resources::failures::Failures;
 
@@ -21,58 +21,27 @@ const FAR: Time = Time(1 << 40);
 /// Into how many steps the time that a repair is thought to take is rounded, so that the plan does not change all the time.
 const STEPS: Seconds = 8;
 
-/// How one node stands, from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NodeState {
-    /// Any agreement can get it.
-    Up,
-    /// It keeps its running work and takes no new work.
-    Drained,
-    /// It is gone, and its work with it.
-    Down,
-}
-
-impl NodeState {
-    /// The word that is stored and shown.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Drained => "drained",
-            Self::Down => "down",
-        }
-    }
-
-    /// The state that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Up, Self::Drained, Self::Down]
-            .into_iter()
-            .find(|state| state.word() == word)
+worded! {
+    /// How one node stands, from best to worst.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum NodeState {
+        /// Any agreement can get it.
+        Up = "up",
+        /// It keeps its running work and takes no new work.
+        Drained = "drained",
+        /// It is gone, and its work with it.
+        Down = "down",
     }
 }
 
-/// The source of a report on nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reporter {
-    /// The executor on them.
-    Executor,
-    /// A person.
-    Operator,
-}
-
-impl Reporter {
-    /// The word that is stored.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Executor => "executor",
-            Self::Operator => "operator",
-        }
-    }
-
-    /// The reporter that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Executor, Self::Operator]
-            .into_iter()
-            .find(|reporter| reporter.word() == word)
+worded! {
+    /// The source of a report on nodes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Reporter {
+        /// The executor on them.
+        Executor = "executor",
+        /// A person.
+        Operator = "operator",
     }
 }
 

@@ -1,0 +1,39 @@
+//! Enums of which each variant has a word.
+
+/// An enum of which each variant has a word, by which it is stored and shown. A variant may have other words, too, by which it
+/// was stored before.
+macro_rules! worded {
+    (
+        $(#[$of:meta])*
+        pub enum $name:ident {
+            $($(#[$about:meta])* $variant:ident = $word:literal $(| $before:literal)*,)+
+        }
+    ) => {
+        $(#[$of])*
+        pub enum $name {
+            $($(#[$about])* $variant,)+
+        }
+
+        impl $name {
+            /// Each of them.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// The word that is stored and shown.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// The one that a word names.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word $(| $before)* => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use worded;
