@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, JobEnd, PostingKind, RunOutcome, ServiceState,
 };
-use crate::clock::{Micros, second_after, second_of};
+use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
 use crate::planner::error::{Error, Refusal};
@@ -54,10 +54,10 @@ impl Decider<'_> {
 
     /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
     fn admitted(&mut self, proposal: &Proposal) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-        self.reserved_or(proposal, |this, need, reason, now| {
+        self.reserved_or(proposal, |this, need, reason| {
             // A refusal reveals something about the agreements of others, as a quote does.
             match this.probe(need.payer.party) {
-                Ok(()) => this.refused(need, reason, now),
+                Ok(()) => this.refused(need, reason),
                 Err(exceeded) => exceeded,
             }
         })
@@ -67,30 +67,30 @@ impl Decider<'_> {
     pub(super) fn admitted_or(
         &mut self,
         proposal: &Proposal,
-        refused: impl FnOnce(&mut Self, &Need<'_>, Reason, Time) -> Refusal,
+        refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<(Agreement, Placement, u64), Refusal> {
-        let now = second_of(self.now);
+        let now = self.second();
         let mut limited = None;
         if self.settings.quotas != Quotas::default() {
-            self.within_quota(limited.insert(proposal.clone()), now, None)?;
+            self.within_quota(limited.insert(proposal.clone()), None)?;
         }
         let proposal = limited.as_ref().unwrap_or(proposal);
-        let window = self.window(proposal, now)?;
-        self.fix_those_who_have_waited(now);
+        let window = self.window(proposal)?;
+        self.fix_those_who_have_waited();
         let number = self.plan.next_number();
         let mut need = Need::of(proposal, number, window, now);
         let cut = proposal.preemption.as_ref();
         self.plan.resources.cut_short = false;
-        need.window = self.after_reserving(&need, now);
-        let mut admitted = self.admit_cut_or_whole(&need, cut, now);
+        need.window = self.after_reserving(&need);
+        let mut admitted = self.admit_cut_or_whole(&need, cut);
         if admitted.is_err() && need.window != window && !self.plan.reserving.has_refused() {
             // Better a begin that is late than none.
             need.window = window;
-            admitted = self.admit_cut_or_whole(&need, cut, now);
+            admitted = self.admit_cut_or_whole(&need, cut);
         }
         let admitted = admitted.map_err(|reason| {
-            self.suggest_a_move(&need, reason, now);
-            refused(self, &need, reason, now)
+            self.suggest_a_move(&need, reason);
+            refused(self, &need, reason)
         })?;
         let agreement = self.agreement_of(proposal, window, &admitted);
         Ok((agreement, admitted, number))
@@ -124,8 +124,8 @@ impl Decider<'_> {
 
     /// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
     /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions.
-    pub(super) fn fix_those_who_have_waited(&mut self, now: Time) {
-        for mut agreement in self.plan.fixed_by(now) {
+    pub(super) fn fix_those_who_have_waited(&mut self) {
+        for mut agreement in self.plan.fixed_by(self.second()) {
             self.plan.fix(&agreement);
             agreement.fixed = true;
             let event = self.event(EventKind::Fixed, "its slot moves no more");
@@ -213,10 +213,10 @@ impl Decider<'_> {
 
     /// Begins every slot that is due and closes the reservations that are over.
     pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>, Error> {
-        let now = second_of(self.now);
+        let now = self.second();
         self.plan.give_up_stopping(now);
         let (mut starting, mut missed) = (Vec::new(), Vec::new());
-        for id in self.plan.due_by(now) {
+        for id in self.plan.due.due_by(now) {
             let Some(agreement) = self.plan.must_get(id) else {
                 continue;
             };
@@ -231,7 +231,7 @@ impl Decider<'_> {
                 self.finish(agreement, outcome)?;
             } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
                 missed.push(agreement);
-            } else if let Some(begun) = self.begin(agreement, now) {
+            } else if let Some(begun) = self.begin(agreement) {
                 starting.push(begun);
             }
         }
@@ -239,11 +239,11 @@ impl Decider<'_> {
         missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
             let agreement = self.live(agreement.id)?;
-            self.place_missed(&agreement, now);
+            self.place_missed(&agreement);
             let placed = self.plan.get(agreement.id).cloned();
             // A second later it might be late again.
             if let Some(placed) = placed.filter(|of| of.is_waiting() && of.slot().start <= now) {
-                starting.extend(self.begin(placed, now));
+                starting.extend(self.begin(placed));
             }
         }
         self.assess_due();
@@ -251,7 +251,8 @@ impl Decider<'_> {
     }
 
     /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.
-    fn begin(&mut self, mut agreement: Agreement, now: Time) -> Option<Agreement> {
+    fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
+        let now = self.second();
         // A job of an earlier time makes way for the one that starts now.
         self.plan.has_stopped(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
@@ -271,12 +272,7 @@ impl Decider<'_> {
             agreement.has_started(self.handed_over(&agreement));
         }
         let assessed = self.assess(&mut agreement);
-        let named = self
-            .settings
-            .resources
-            .iter()
-            .find(|of| of.name == agreement.resource);
-        let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
+        let named = self.names_of(&agreement.resource, &nodes);
         let mut detail = format!("on nodes {named} of {}", agreement.resource);
         if agreement.slots.is_split() {
             let (number, of) = (agreement.slot_number(), agreement.slots.len());

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use scheduler::Time;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, Event, EventKind};
-use crate::clock::Micros;
+use crate::clock::{Micros, second_of};
 use crate::planner::batches::{Answer, DecisionRecord, Remembered};
 use crate::planner::error::Error;
 use crate::planner::plan::Plan;
@@ -30,6 +31,11 @@ impl Decider<'_> {
     /// An agreement that is not over.
     pub(super) fn live(&self, id: Uuid) -> Result<Agreement, Error> {
         self.plan.get(id).cloned().ok_or(Error::NotFound)
+    }
+
+    /// The present second.
+    pub(super) fn second(&self) -> Time {
+        second_of(self.now)
     }
 
     /// A line of a timeline, as of now.

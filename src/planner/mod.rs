@@ -26,6 +26,7 @@ mod requests;
 mod reserving;
 mod resources;
 mod settings;
+mod timetable;
 mod words;
 mod writer;
 

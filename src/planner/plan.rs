@@ -1,6 +1,6 @@
 //! The plan in memory: the basis of the decisions, which the store can rebuild at any time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
@@ -23,6 +23,7 @@ use crate::planner::resources::nodes::{NodeState, ReportedState, Reporter};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::{Resources, planned};
 use crate::planner::settings::Settings;
+use crate::planner::timetable::Timetable;
 use crate::store::{Binding, NodeRow};
 
 /// Every agreement that is not over, and the slots it occupies.
@@ -33,13 +34,13 @@ pub struct Plan {
     pub(super) numbers: Numbers,
     /// When the planner has something to do for an agreement: its slot begins, ends with nothing running in it, or nears
     /// its end with something that may go on.
-    due: BTreeSet<(Time, Uuid)>,
+    pub(super) due: Timetable<Uuid>,
     /// The fraction of its wait after which every agreement moves no more.
     fix_after: Option<Fraction>,
     /// The times from which waiting agreements move no more.
-    fixing: BTreeSet<(Time, Uuid)>,
+    fixing: Timetable<Uuid>,
     /// When guarantees are assessed that time alone may decide.
-    agenda: Agenda,
+    pub(super) agenda: Agenda,
     /// By how much slots may be made longer.
     pub(super) overruns: Overruns,
     /// The agreements that end with their slots, even while work runs, or that may still be made longer but not saved
@@ -125,9 +126,9 @@ impl Plan {
             resources: Resources::new(plans, settings, now),
             live: Live::default(),
             numbers: Numbers::default(),
-            due: BTreeSet::new(),
+            due: Timetable::default(),
             fix_after: settings.fix_after,
-            fixing: BTreeSet::new(),
+            fixing: Timetable::default(),
             agenda: Agenda::new(now),
             overruns: settings.overruns.clone(),
             ending: BTreeMap::new(),
@@ -208,7 +209,6 @@ impl Plan {
             self.note_impossible(|| format!("agreement {} is changed and is not in the plan", next.id));
             return;
         };
-        self.unwatch(&old);
         // An agreement without a place is not counted yet.
         let counted = !self.numbers.of(next.id).is_empty();
         let used = self.node_seconds.entry(old.party.clone()).or_default();
@@ -228,7 +228,9 @@ impl Plan {
             self.live.insert(next);
             return;
         }
-        self.agenda.drop(next.id);
+        self.due.set(next.id, None);
+        self.fixing.set(next.id, None);
+        self.agenda.times.set(next.id, None);
         self.moved_up.forget(next.id);
         self.ending.remove(&next.id);
         let nodes = self.bound.remove(&next.id).unwrap_or_default();
@@ -291,35 +293,22 @@ impl Plan {
 
     /// Notes when something is to be done for an agreement.
     pub(super) fn watch(&mut self, agreement: &Agreement) {
-        self.due
-            .extend(self.due_of(agreement).map(|at| (at, agreement.id)));
+        self.due.set(agreement.id, self.due_of(agreement));
         self.fixing
-            .extend(fixed_from(agreement, self.fix_after).map(|at| (at, agreement.id)));
-    }
-
-    /// Forgets it again.
-    pub(super) fn unwatch(&mut self, agreement: &Agreement) {
-        if let Some(at) = self.due_of(agreement) {
-            self.due.remove(&(at, agreement.id));
-        }
-        if let Some(at) = fixed_from(agreement, self.fix_after) {
-            self.fixing.remove(&(at, agreement.id));
-        }
+            .set(agreement.id, fixed_from(agreement, self.fix_after));
     }
 
     /// The agreements that wait, could still move, and are to do so no more.
     pub(super) fn fixed_by(&self, now: Time) -> Vec<Agreement> {
-        let due = self.fixing.iter().take_while(|(at, _)| *at <= now);
-        due.filter_map(|(_, id)| self.live.get(id).cloned()).collect()
+        let due = self.fixing.due_by(now).into_iter();
+        due.filter_map(|id| self.get(id).cloned()).collect()
     }
 
     /// The next instant at which something is due.
     pub fn next_due(&self) -> Option<Time> {
-        let due = self.due.first().map(|(at, _)| *at);
-        let lapsing = self.table.next_due();
-        let look = self.resources.next_look();
-        let agenda = self.agenda.next();
-        due.into_iter().chain(lapsing).chain(agenda).chain(look).min()
+        let (lapsing, look) = (self.table.due.next(), self.resources.next_look());
+        let all = [self.due.next(), lapsing, self.agenda.times.next(), look];
+        all.into_iter().flatten().min()
     }
 
     /// Takes back the open negotiations and their holds.
@@ -335,20 +324,6 @@ impl Plan {
             self.table.open(instance, offers);
         }
         self.restore_holds(now).map_err(StartError::Inconsistent)
-    }
-
-    /// The agreements for which something is due by `now`, in order of that instant.
-    pub(super) fn due_by(&self, now: Time) -> Vec<Uuid> {
-        self.due
-            .iter()
-            .take_while(|(at, _)| *at <= now)
-            .map(|(_, id)| *id)
-            .collect()
-    }
-
-    /// The agreements with guarantees to assess by `now`, in order of that instant.
-    pub(super) fn assessments_due_by(&self, now: Time) -> Vec<Uuid> {
-        self.agenda.due_by(now)
     }
 
     /// The agreements with a running job.
@@ -462,8 +437,7 @@ impl Plan {
 
     /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval.
     pub(super) fn may_keep(&self, agreement: &Agreement, interval: Interval) -> bool {
-        let place = self.resources.place(&agreement.resource);
-        let Some(of) = place.and_then(|at| self.resources.get(at)) else {
+        let Some(of) = self.resources.named(&agreement.resource) else {
             return false;
         };
         let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);

@@ -80,6 +80,17 @@ pub struct Accepted {
     pub choices: Vec<CompositorChoice>,
 }
 
+impl Accepted {
+    /// An agreement for which others did nothing, of an offer that left no choice.
+    pub(super) fn alone(agreement: Agreement) -> Self {
+        Self {
+            agreement,
+            moved: Vec::new(),
+            choices: Vec::new(),
+        }
+    }
+}
+
 /// The choice from an offer's compositor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompositorChoice {

@@ -217,7 +217,7 @@ impl Writer {
             later: &mut self.later,
         };
         decider.lapse();
-        decider.fix_those_who_have_waited(second_of(now));
+        decider.fix_those_who_have_waited();
         decider.look_after_nodes();
         let many = commands.len();
         if commands.is_empty() {

@@ -2,7 +2,6 @@
 
 use scheduler::{Interval, Time};
 
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::planner::handle::Planner;
@@ -43,7 +42,7 @@ impl Decider<'_> {
             return Ok(None);
         }
         self.probe(&asked.party)?;
-        let now = second_of(self.now);
+        let now = self.second();
         let within = Interval::new(
             asked.within.start.max(now),
             asked.within.end.min(now + self.settings.horizon),

@@ -53,10 +53,9 @@ impl Decider<'_> {
         &self,
         payer: Payer<'_>,
         requests: &[(usize, Request)],
-        now: Time,
     ) -> Option<Money> {
         let cheapest = |(resource, request): &(usize, Request)| {
-            let window = request.window_at(now);
+            let window = request.window_at(self.second());
             let tree = self.plan.resources.get(*resource)?.schedule.tree();
             let start = tree.latest_fit(request.nodes, request.duration, window)?;
             let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
@@ -67,28 +66,18 @@ impl Decider<'_> {
     }
 
     /// Whether one of the requests has a place on its resource as the plan stands that its payer can pay.
-    pub(in crate::planner) fn is_payable(
-        &self,
-        payer: Payer<'_>,
-        requests: &[(usize, Request)],
-        now: Time,
-    ) -> bool {
+    pub(in crate::planner) fn is_payable(&self, payer: Payer<'_>, requests: &[(usize, Request)]) -> bool {
         let Some(budget) = payer.budget.filter(|_| self.settings.pricing.is_some()) else {
             return true;
         };
-        let lowest = self.lowest_budget(payer, requests, now);
+        let lowest = self.lowest_budget(payer, requests);
         lowest.is_some_and(|lowest| within(lowest, budget))
     }
 
     /// Whether there is a start in the window of one of the requests, free or not, that its payer can pay.
-    pub(in crate::planner) fn could_pay(
-        &self,
-        payer: Payer<'_>,
-        requests: &[(usize, Request)],
-        now: Time,
-    ) -> bool {
+    pub(in crate::planner) fn could_pay(&self, payer: Payer<'_>, requests: &[(usize, Request)]) -> bool {
         requests.iter().any(|(resource, request)| {
-            let window = request.window_at(now);
+            let window = request.window_at(self.second());
             let load = self.load(*resource, window);
             self.affordable_from(*resource, load, payer, request, window)
                 .is_some()

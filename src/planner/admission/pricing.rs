@@ -6,7 +6,6 @@
 use scheduler::{Fraction, Interval};
 
 use crate::agreement::{Agreement, Money};
-use crate::clock::second_of;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
@@ -28,7 +27,7 @@ impl Decider<'_> {
         } else {
             format!("{} nodes", agreement.nodes())
         };
-        let parts = pricing.parts(&agreement.resource, second_of(self.now), (priced, &size), price)?;
+        let parts = pricing.parts(&agreement.resource, self.second(), (priced, &size), price)?;
         Some(format!("{price}: {parts}"))
     }
 
@@ -47,7 +46,7 @@ impl Decider<'_> {
     ) -> Option<Money> {
         let pricing = self.settings.pricing.as_ref()?;
         let name = &self.plan.resources.get(resource)?.resource.name;
-        pricing.price(name, load, second_of(self.now), priced)
+        pricing.price(name, load, self.second(), priced)
     }
 
     /// The load factor of a window on a resource of the plan. O(log n).

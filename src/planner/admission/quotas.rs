@@ -17,13 +17,12 @@ impl Decider<'_> {
     pub(in crate::planner) fn within_quota(
         &self,
         proposal: &mut Proposal,
-        now: Time,
         replaced: Option<&Agreement>,
     ) -> Result<(), Refusal> {
         let quotas = self.settings.quotas;
         if let Some(horizon) = quotas.horizon {
-            let deadline = *proposal.deadline.get_or_insert(self.horizon(now));
-            if deadline > now + horizon {
+            let deadline = *proposal.deadline.get_or_insert(self.horizon());
+            if deadline > self.second() + horizon {
                 return Err(exceeded(format!(
                     "a party may plan {} hours ahead",
                     horizon / 3_600
@@ -45,9 +44,9 @@ impl Decider<'_> {
     }
 
     /// How far ahead of `now` a party may plan, and the provider does.
-    pub(in crate::planner) fn horizon(&self, now: Time) -> Time {
+    pub(in crate::planner) fn horizon(&self) -> Time {
         let own = self.settings.quotas.horizon;
-        now + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
+        self.second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
     }
 
     /// The node-seconds that a party has, without an agreement that would be replaced.

@@ -3,7 +3,6 @@
 use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::store::Change;
@@ -23,7 +22,7 @@ impl Decider<'_> {
         let Err(Error::Refused(refusal)) = decided else {
             return;
         };
-        let minute = second_of(self.now).seconds().div_euclid(60);
+        let minute = self.second().seconds().div_euclid(60);
         let count = self.plan.refused.count(party, minute);
         let more = match count.cmp(&NOTED_MAX) {
             std::cmp::Ordering::Less => "",

@@ -24,7 +24,8 @@ const VALUES_MAX: usize = 10;
 
 impl Decider<'_> {
     /// The window that an offer asks for, from now on and within the horizon.
-    pub(in crate::planner) fn window(&self, proposal: &Proposal, now: Time) -> Result<Interval, Refusal> {
+    pub(in crate::planner) fn window(&self, proposal: &Proposal) -> Result<Interval, Refusal> {
+        let now = self.second();
         let horizon = now + self.settings.horizon;
         let ready = proposal.ready.unwrap_or(now).max(now);
         let deadline = proposal.deadline.unwrap_or(horizon);
@@ -95,12 +96,7 @@ impl Decider<'_> {
     }
 
     /// The refusal of an offer that no resource takes, without a search for anything else.
-    pub(in crate::planner) fn refused_briefly(
-        &mut self,
-        need: &Need<'_>,
-        reason: Reason,
-        _: Time,
-    ) -> Refusal {
+    pub(in crate::planner) fn refused_briefly(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
         let closed = self.words_of_closed().filter(|_| is_missing);
@@ -122,15 +118,15 @@ impl Decider<'_> {
     }
 
     /// The refusal of an offer that no resource takes.
-    pub(in crate::planner) fn refused(&mut self, need: &Need<'_>, reason: Reason, now: Time) -> Refusal {
-        let briefly = self.refused_briefly(need, reason, now);
+    pub(in crate::planner) fn refused(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
+        let briefly = self.refused_briefly(need, reason);
         if reason != Reason::NoCapacityInWindow {
             return briefly;
         }
         let requests = self.requests(need);
         // The search for alternatives has the budget of work of a decision of its own.
         self.plan.resources.share_work(requests.len());
-        let refusal = self.refused_with_advice(need, briefly, &requests, now);
+        let refusal = self.refused_with_advice(need, briefly, &requests);
         self.plan.resources.share_work(1);
         refusal
     }
@@ -141,28 +137,21 @@ impl Decider<'_> {
         need: &Need<'_>,
         briefly: Refusal,
         requests: &[(usize, Request)],
-        now: Time,
     ) -> Refusal {
         let payer = need.payer;
-        let lowest = self.lowest_budget(payer, requests, now);
-        if lowest.is_some() || !self.could_pay(payer, requests, now) {
-            return self.too_dear(need, lowest, requests, now);
+        let lowest = self.lowest_budget(payer, requests);
+        if lowest.is_some() || !self.could_pay(payer, requests) {
+            return self.too_dear(need, lowest, requests);
         }
         Refusal {
-            alternatives: self.alternatives(need, requests, now),
-            relaxations: self.relaxations(need, requests, now),
+            alternatives: self.alternatives(need, requests),
+            relaxations: self.relaxations(need, requests),
             ..briefly
         }
     }
 
     /// The refusal of an offer with a budget that is too low for all of its possible places.
-    fn too_dear(
-        &mut self,
-        need: &Need<'_>,
-        lowest: Option<Money>,
-        requests: &[(usize, Request)],
-        now: Time,
-    ) -> Refusal {
+    fn too_dear(&mut self, need: &Need<'_>, lowest: Option<Money>, requests: &[(usize, Request)]) -> Refusal {
         let binding = match need.payer.budget {
             Some(budget) => format!("every placement in the window costs more than {budget}"),
             None => "it would cost more than any amount that can be written".to_owned(),
@@ -171,7 +160,7 @@ impl Decider<'_> {
             reason: Reason::BudgetTooLow,
             binding,
             cut_short: false,
-            alternatives: self.alternatives(need, requests, now),
+            alternatives: self.alternatives(need, requests),
             relaxations: Vec::new(),
             lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
         }
@@ -183,9 +172,9 @@ impl Decider<'_> {
         &mut self,
         need: &Need<'_>,
         requests: &[(usize, Request)],
-        now: Time,
     ) -> Vec<AlternativeSlot> {
-        let horizon = self.horizon(now);
+        let now = self.second();
+        let horizon = self.horizon();
         let told = &self.settings.refusals;
         if told.alternatives_phi.numerator == 0 {
             return Vec::new();
@@ -222,7 +211,7 @@ impl Decider<'_> {
                     .deviation_max
                     .is_none_or(|most| deviation <= most.rounded_down(duration));
                 let fixed = request.fixed_to(start);
-                if told && near && self.could_pay(need.payer, &[(*resource, fixed)], now) {
+                if told && near && self.could_pay(need.payer, &[(*resource, fixed)]) {
                     found.insert((deviation, start, duration, Reverse(request.nodes)));
                 }
             }
@@ -239,13 +228,13 @@ impl Decider<'_> {
 
     /// The smallest changes with which the offer would have been accepted, on the resource that has most of them. For an offer
     /// that leaves its size open, the smallest changes of its window over all sizes and resources.
-    fn relaxations(&self, need: &Need<'_>, requests: &[(usize, Request)], now: Time) -> Vec<Relaxation> {
+    fn relaxations(&self, need: &Need<'_>, requests: &[(usize, Request)]) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
         }
         let bounds = Bounds {
-            times: Interval::new(now, self.horizon(now)),
+            times: Interval::new(self.second(), self.horizon()),
             nodes_min: 1,
             duration_min: 1,
         };
@@ -261,7 +250,7 @@ impl Decider<'_> {
                 found
                     .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
                     .filter(|relaxation| {
-                        self.is_payable(need.payer, &[(*resource, relaxation.applied(request))], now)
+                        self.is_payable(need.payer, &[(*resource, relaxation.applied(request))])
                     })
                     .collect(),
             )

@@ -8,7 +8,6 @@ use crate::agreement::{
     Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, RunOutcome,
     Shape, assess, part,
 };
-use crate::clock::second_of;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
@@ -103,38 +102,29 @@ impl Decider<'_> {
         let (price, rate) = (agreement.price?, self.settings.pricing.as_ref()?.cancellation);
         let rule = fraction(price, rate).micros;
         let cheaper = self.cheaper_by(agreement, price);
-        Some(Money {
-            micros: rule.max(cheaper).min(price.micros),
-            ..price
-        })
+        Some(Money::new(rule.max(cheaper).min(price.micros), price.currency))
     }
 
     /// The fee for a change of an agreement to one of another price, beside the difference of the prices. It is the
     /// provider's part of its price. Where the price falls, it is at least the fee for ending that part.
-    pub(in crate::planner) fn change_fee(&self, agreement: &Agreement, next: Money) -> Option<Money> {
+    pub(in crate::planner) fn change_fee(&self, agreement: &Agreement, next: Option<Money>) -> Option<Money> {
         let (price, pricing) = (agreement.price?, self.settings.pricing.as_ref()?);
-        let given_up = Money {
-            micros: (price.micros - next.micros).max(0),
-            ..price
-        };
+        let given_up = Money::new((price.micros - next?.micros).max(0), price.currency);
         let fee = fraction(price, pricing.change).micros;
         let rule = fraction(given_up, pricing.cancellation).micros;
         let cheaper = self.cheaper_by(agreement, price).min(given_up.micros);
-        Some(Money {
-            micros: (fee + rule.max(cheaper)).min(price.micros),
-            ..price
-        })
+        let fee = (fee + rule.max(cheaper)).min(price.micros);
+        Some(Money::new(fee, price.currency))
     }
 
     /// By how much the nodes of an agreement would be cheaper now in its window than its price, in millionths, wherever
     /// they would cost least; nothing where they would not. O(log n) for each resource.
     fn cheaper_by(&self, agreement: &Agreement, price: Money) -> i64 {
-        let now = second_of(self.now);
         let (shape, scaling) = shape_of(agreement);
         let resources = (0..).map_while(|index| Some((index, self.plan.resources.get(index)?)));
         let prices = resources.filter_map(|(index, of)| {
             let Shape { nodes, duration } = scaling.shape(shape, of.resource.rate);
-            let window = Interval::new(agreement.ready.max(now), agreement.deadline);
+            let window = Interval::new(agreement.ready.max(self.second()), agreement.deadline);
             if nodes > of.resource.capacity || window.duration() < duration {
                 return None;
             }
@@ -153,7 +143,7 @@ impl Decider<'_> {
 
     /// Assesses the agreements for which time alone may decide something by now.
     pub(in crate::planner) fn assess_due(&mut self) {
-        for id in self.plan.assessments_due_by(second_of(self.now)) {
+        for id in self.plan.agenda.times.due_by(self.second()) {
             let Some(mut agreement) = self.plan.must_get(id) else {
                 continue;
             };

@@ -9,7 +9,6 @@ use scheduler::{Request, Time};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind};
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::lifecycle::overruns::{Last, at_most_for};
 use crate::planner::plan::Plan;
@@ -30,7 +29,6 @@ impl Plan {
         let Some(agreement) = self.get(id).cloned() else {
             return;
         };
-        self.unwatch(&agreement);
         match last {
             Some(last) => self.ending.insert(id, last),
             None => self.ending.remove(&id),
@@ -43,7 +41,7 @@ impl Decider<'_> {
     /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
     /// changes nothing.
     pub(in crate::planner) fn overrun(&mut self, agreement: &Agreement) {
-        let now = second_of(self.now);
+        let now = self.second();
         let (id, end) = (agreement.id, agreement.slot().end);
         let before = self.plan.ending.get(&id).copied();
         let grace = self.plan.overruns.grace(agreement).filter(|_| before.is_none());
@@ -59,13 +57,13 @@ impl Decider<'_> {
         let step = self.settings.overruns.step(agreement);
         let why = if step <= 0 {
             "it has been made longer by all that its template allows"
-        } else if self.prolong(agreement, end + step, now) {
+        } else if self.prolong(agreement, end + step) {
             return;
         } else {
             "its nodes are promised to others"
         };
         if let Some(grace) = grace {
-            if !self.save(agreement, grace, now) {
+            if !self.save(agreement, grace) {
                 // Its nodes may become free until the last moment.
                 let unsaved = Last::Unsaved("there is no other place for the rest of its work");
                 self.plan.look_again(id, Some(unsaved));
@@ -84,7 +82,8 @@ impl Decider<'_> {
     }
 
     /// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
-    fn prolong(&mut self, agreement: &Agreement, end: Time, now: Time) -> bool {
+    fn prolong(&mut self, agreement: &Agreement, end: Time) -> bool {
+        let now = self.second();
         // The offers in its place relied on its end.
         self.release_about(agreement.id);
         let present = self.plan.planned_slot(agreement, agreement.slots_over());
@@ -93,7 +92,7 @@ impl Decider<'_> {
         };
         let longer = self.attempt(|this| {
             this.plan.resources.vacate(at, now, number);
-            let end = this.reached(at, agreement, end, now);
+            let end = this.reached(at, agreement, end);
             let rest = this.running_of(at, agreement, number);
             let longer = Request {
                 deadline: end,

@@ -1,17 +1,17 @@
 //! Agreements that are answered for at once and decided afterwards: Pending, and stored as such, until they are
 //! Observed or Rejected. The call-back about the decision is stored with the decision.
 
-use scheduler::{Interval, Time};
+use scheduler::Interval;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, ServiceState, Slots};
-use crate::clock::second_of;
+use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Step};
 use crate::planner::error::Error;
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::Acceptance;
 use crate::planner::request::{Accepted, Idempotency, Proposal};
+use crate::planner::resources::need::Placement;
 use crate::store::{CallBack, Change};
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
@@ -106,37 +106,22 @@ impl Decider<'_> {
             offer,
         } = pending;
         self.is_new(proposal.idempotency.as_ref())?;
-        let resource = self.settings.resources.first().ok_or(Error::Unavailable)?;
+        // It is on the first resource until it is decided.
+        self.settings.resources.first().ok_or(Error::Unavailable)?;
         let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
         if self.plan.pending() >= PENDING_MAX {
             return Err(Error::Unavailable);
         }
-        let now = second_of(self.now);
+        let now = self.second();
         let ready = proposal.ready.unwrap_or(now).max(now);
         let deadline = proposal.deadline.unwrap_or(now + self.settings.horizon);
+        let window = Interval::new(ready, deadline.max(ready));
+        let nowhere = Slots::one((Interval::new(ready, ready), shape.nodes));
         let agreement = Agreement {
-            id: proposal.id,
-            party: proposal.party.clone(),
-            name: proposal.name.clone(),
-            template: proposal.template.clone(),
-            resource: resource.name.clone(),
             duration: shape.duration,
-            ready,
-            deadline: deadline.max(ready),
-            slots: Slots::one((nowhere(ready), shape.nodes)),
-            fixed: false,
-            price: None,
             leeway: PlacementConstraints::default(),
-            job: proposal.job.clone(),
-            guarantees: proposal.guarantees.clone(),
             state: AgreementState::Pending,
-            service: ServiceState::NotReady,
-            started: None,
-            ended: None,
-            outcome: None,
-            created: self.now,
-            version: 1,
-            origin: None,
+            ..self.agreement_of(&proposal, window, &Placement::at(0, nowhere, None))
         };
         self.plan.wait(agreement.clone());
         self.batch.push(Change::CreateAgreement {
@@ -149,11 +134,7 @@ impl Decider<'_> {
             acceptance,
             offer,
         });
-        let pending = Accepted {
-            agreement,
-            moved: Vec::new(),
-            choices: Vec::new(),
-        };
+        let pending = Accepted::alone(agreement);
         self.remember(proposal.idempotency, &pending);
         Ok(pending)
     }
@@ -243,9 +224,4 @@ impl Decider<'_> {
         let event = self.event(EventKind::Closed, format!("Rejected: {why}"));
         Ok(self.update(pending, vec![event]))
     }
-}
-
-/// The placement of an agreement that has none yet.
-fn nowhere(at: Time) -> Interval {
-    Interval::new(at, at)
 }

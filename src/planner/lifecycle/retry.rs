@@ -11,7 +11,6 @@ use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::placement::find::RESTART;
 use crate::planner::resources::resource::{CLUSTER, LOCAL};
@@ -88,7 +87,7 @@ impl Decider<'_> {
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
     fn after_now(&self) -> Time {
-        second_of(self.now) + 1
+        self.second() + 1
     }
 
     /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
@@ -176,7 +175,8 @@ impl Decider<'_> {
     /// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
     /// that piece would have added to it. A job that would begin late in its slot has another place where there is one
     /// without offers giving way, and keeps the rest of its slot otherwise.
-    pub(in crate::planner) fn place_missed(&mut self, agreement: &Agreement, now: Time) {
+    pub(in crate::planner) fn place_missed(&mut self, agreement: &Agreement) {
+        let now = self.second();
         let is_over = agreement.slot().end <= now;
         // The nodes kept for its changes rely on its place.
         let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
@@ -202,7 +202,7 @@ impl Decider<'_> {
             self.update(placed, vec![event]);
             self.moved(&moves, RESTART.others);
         } else if is_over {
-            self.has_no_place(agreement.clone(), index, why, now);
+            self.has_no_place(agreement.clone(), index, why);
         } else {
             return;
         }

@@ -8,7 +8,6 @@ use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
     OfferTerms, PostingKind, ServiceState, Slot,
 };
-use crate::clock::second_of;
 use crate::planner::admission::refuse::words_of_barred;
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
@@ -30,11 +29,7 @@ impl Decider<'_> {
             Step::Done(agreement) => agreement,
             Step::Wait(acceptance) => return Ok(Step::Wait(acceptance)),
         };
-        let accepted = Accepted {
-            agreement,
-            moved: Vec::new(),
-            choices: Vec::new(),
-        };
+        let accepted = Accepted::alone(agreement);
         self.remember(idempotency, &accepted);
         Ok(Step::Done(accepted))
     }
@@ -49,13 +44,12 @@ impl Decider<'_> {
         if let Some(pending) = pending {
             acceptance.proposal.id = pending.id;
         }
-        let now = second_of(self.now);
         let proposal = &acceptance.proposal;
         let (offer, instance) = self.offer_of(&proposal.party, acceptance.negotiation, acceptance.offer)?;
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
             return Err(Error::Lost(Lost::NotHeld));
         };
-        if let Some(why) = lost(&offer, now) {
+        if let Some(why) = lost(&offer, self.second()) {
             return Err(Error::Lost(why));
         }
         let resource = self.plan.resources.must_place(&terms.resource);
@@ -67,7 +61,7 @@ impl Decider<'_> {
             self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
             return Err(Error::Lost(Lost::Barred(why)));
         }
-        let mut admitted = self.as_held(resource, &terms, now);
+        let mut admitted = self.as_held(resource, &terms);
         if let Some(old) = replaced.as_ref().filter(|_| begun) {
             if !lies_as_offered(old, &terms) {
                 let why = "the agreement that it changes has moved".to_owned();
@@ -152,11 +146,11 @@ impl Decider<'_> {
     }
 
     /// The place that is held for an offer: as offered, or from now on where that time has come.
-    fn as_held(&self, resource: usize, terms: &OfferTerms, now: Time) -> Placement {
+    fn as_held(&self, resource: usize, terms: &OfferTerms) -> Placement {
         let mut slots = terms.slots.clone();
         let placement = slots.placement();
         let latest = terms.kept_until - placement.duration();
-        let later = self.begins_at(&terms.resource, placement.start, latest, now) - placement.start;
+        let later = self.begins_at(&terms.resource, placement.start, latest) - placement.start;
         for slot in slots.iter_mut() {
             slot.placement = Interval::of(slot.placement.start + later, slot.placement.duration());
         }

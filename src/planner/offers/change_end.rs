@@ -7,14 +7,14 @@ use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Request, Time};
 
 use crate::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part};
-use crate::clock::second_of;
+use crate::planner::admission::budget::within;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, bare, exceeded};
 use crate::planner::lifecycle::overruns::TOLD_BEFORE;
 use crate::planner::offers::messages::{Ask, Candidate, Quote};
-use crate::planner::offers::quote::{HOLD_MIN, PHI_EPSILON, coarse, difference_of, ratio, with_fee};
+use crate::planner::offers::quote::{HOLD_MIN, PHI_EPSILON, coarse, costs, difference_of, last_that, ratio};
 use crate::planner::placement::find::part_of;
 use crate::planner::plan::Plan;
 use crate::planner::request::Proposal;
@@ -40,9 +40,9 @@ impl Decider<'_> {
     }
 
     fn changed_end(&mut self, ask: &Ask, expires: Time, old: &Agreement) -> Result<Quote, Refusal> {
-        let now = second_of(self.now);
+        let now = self.second();
         let mut proposal = ask.proposal.clone();
-        self.within_quota(&mut proposal, now, Some(old))?;
+        self.within_quota(&mut proposal, Some(old))?;
         let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
         let place = self.plan.resources.place(&old.resource);
         let of = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
@@ -85,13 +85,13 @@ impl Decider<'_> {
             ready: None,
             ..proposal.clone()
         };
-        let deadline = self.window(&rest, now)?.end;
+        let deadline = self.window(&rest)?.end;
         for index in old.slots_over()..last {
             if let Some((_, number)) = self.plan.planned_slot(old, index) {
                 self.put_slot_back(at, old, index, number);
             }
         }
-        let reached = self.reached(at, old, end, now);
+        let reached = self.reached(at, old, end);
         let fits = reached >= end;
         let told = self.settings.refusals;
         let reached = if fits { end } else { coarse(reached, told.coarsen) };
@@ -109,16 +109,7 @@ impl Decider<'_> {
             });
         }
         let price = self.price_of_change(at, old, reached);
-        let fee = price.and_then(|price| self.change_fee(old, price));
-        let costs = price.map(|price| with_fee(price, fee));
-        if let (Some(budget), Some(price)) = (proposal.budget, costs)
-            && (budget.currency != price.currency || price.micros > budget.micros)
-        {
-            return Err(Refusal {
-                lowest_budget: Some(price),
-                ..bare(Reason::BudgetTooLow, "it would cost more than its budget")
-            });
-        }
+        let fee = self.change_fee(old, price);
         let terms = OfferTerms {
             resource: old.resource.clone(),
             slots: old.slots.ending(reached),
@@ -133,19 +124,26 @@ impl Decider<'_> {
             },
             confidence: None,
             price,
-            difference: price
-                .zip(old.price)
-                .and_then(|(price, old)| difference_of(price, old)),
+            difference: difference_of(price, old.price),
             fee,
             promise: None,
         };
+        if let (Some(budget), Some(costs)) = (proposal.budget, costs(&terms))
+            && !within(costs, budget)
+        {
+            return Err(Refusal {
+                lowest_budget: Some(costs),
+                ..bare(Reason::BudgetTooLow, "it would cost more than its budget")
+            });
+        }
         let expires = until;
         Ok(Quote::of(vec![Candidate { terms, expires }]))
     }
 
     /// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their
     /// windows all the way, or else as long as there is room as the plan stands.
-    pub(in crate::planner) fn reached(&mut self, at: usize, old: &Agreement, end: Time, now: Time) -> Time {
+    pub(in crate::planner) fn reached(&mut self, at: usize, old: &Agreement, end: Time) -> Time {
+        let now = self.second();
         if end <= old.placement().end {
             return end;
         }
@@ -174,16 +172,7 @@ impl Decider<'_> {
         };
         let tree = of.schedule.tree();
         let free = |end: Time| tree.min_free(more(end)) >= last.nodes && may_keep(self.plan, end);
-        let (mut least, mut most) = (old.placement().end, end);
-        while most - least > 1 {
-            let middle = Time(i64::midpoint(least.seconds(), most.seconds()));
-            if free(middle) {
-                least = middle;
-            } else {
-                most = middle;
-            }
-        }
-        least
+        last_that(old.placement().end, end, free)
     }
 
     /// The price, with another end, of an agreement that is out of the plan. Where it is longer, the added time costs the

@@ -4,7 +4,6 @@ use scheduler::Reason;
 use uuid::Uuid;
 
 use crate::agreement::{NegotiationOffer, OfferState};
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, bare, exceeded};
 use crate::planner::offers::messages::{Bargain, OfferWords, short};
@@ -39,7 +38,7 @@ impl Decider<'_> {
         &mut self,
         bargain: Bargain,
     ) -> Result<Vec<NegotiationOffer>, Error> {
-        let now = second_of(self.now);
+        let now = self.second();
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         // A proposal of the provider does not count as held at a party's request.
         let quota = talks.instance.proposed.is_none();
@@ -112,7 +111,7 @@ impl Decider<'_> {
         let refusal = match allowed {
             Err(refusal) => refusal,
             // It was found a while ago.
-            Ok(()) if offer.is_expired(second_of(self.now)) => bare(
+            Ok(()) if offer.is_expired(self.second()) => bare(
                 Reason::WindowInThePast,
                 "the instant until which it could be held is over".to_owned(),
             ),

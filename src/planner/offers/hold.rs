@@ -7,7 +7,7 @@ use scheduler::{Interval, Move, Reason, Request, Time};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
-use crate::clock::{MICROS_PER_SECOND, second_after, second_of};
+use crate::clock::{MICROS_PER_SECOND, second_after};
 use crate::planner::decider::Decider;
 use crate::planner::error::bare;
 use crate::planner::offers::holds::HeldStretch;
@@ -40,8 +40,8 @@ impl Decider<'_> {
         answer: Uuid,
         terms: &OfferTerms,
     ) -> Option<(Vec<HeldStretch>, Vec<Move>)> {
-        let now = second_of(self.now);
-        let base = self.base(negotiation, &terms.resource);
+        let now = self.second();
+        let base = self.plan.base(negotiation, &terms.resource);
         if !base.is_empty() {
             self.pin(negotiation);
         }
@@ -62,7 +62,7 @@ impl Decider<'_> {
                 stretch,
             };
             let window = Interval::new(terms.ready, terms.deadline);
-            moves.extend(self.make_place(at, &held.request(now), window, now)?);
+            moves.extend(self.make_place(at, &held.request(now), window)?);
             added.push(held);
         }
         Some((added, moves))
@@ -71,7 +71,8 @@ impl Decider<'_> {
     /// Puts a stretch that is to be kept in its place. Returns the moves of others. Where the place is free, no moves are needed
     /// and nothing is searched. A request quoted in a window may get its place only with this window: an order by deadlines
     /// places others before a request that has all of the window, and refuses a request that has no other place.
-    fn make_place(&mut self, at: usize, request: &Request, window: Interval, now: Time) -> Option<Vec<Move>> {
+    fn make_place(&mut self, at: usize, request: &Request, window: Interval) -> Option<Vec<Move>> {
+        let now = self.second();
         let resources = &mut self.plan.resources;
         if resources.put(at, now, request, request.ready) {
             return Some(Vec::new());
@@ -116,9 +117,9 @@ impl Decider<'_> {
 
     /// Keeps for an answer only as much as its held offers still need.
     fn shrink(&mut self, negotiation: Uuid, answer: Uuid) {
-        let now = second_of(self.now);
+        let now = self.second();
         let kept_so_far = self.plan.table.holds.remove(answer);
-        let needed = self.needed(negotiation, answer);
+        let needed = self.plan.needed(negotiation, answer);
         if needed.is_empty() {
             let end = second_after(self.now);
             for held in kept_so_far {
@@ -132,14 +133,16 @@ impl Decider<'_> {
         for held in kept_so_far {
             self.plan.vacate(&held, now);
         }
-        self.keep(answer, needed);
+        if let Err(why) = self.plan.hold_again(answer, needed, now) {
+            self.plan
+                .note_impossible(|| format!("the hold of {answer} was given up for a moment: {why}"));
+        }
     }
 
     /// Takes the hold of an answer out of the plan, for the agreement that takes it over.
     pub(in crate::planner) fn give_way(&mut self, answer: Uuid) {
-        let now = second_of(self.now);
         for held in self.plan.table.holds.remove(answer) {
-            self.plan.vacate(&held, now);
+            self.plan.vacate(&held, self.second());
         }
     }
 
@@ -192,20 +195,6 @@ impl Decider<'_> {
         count
     }
 
-    /// Keeps stretches that are known to be free.
-    fn keep(&mut self, answer: Uuid, needed: BTreeMap<String, Vec<Stretch>>) {
-        let now = second_of(self.now);
-        if let Err(why) = self.plan.hold_again(answer, needed, now) {
-            self.plan
-                .note_impossible(|| format!("the hold of {answer} was given up for a moment: {why}"));
-        }
-    }
-
-    /// The nodes that an answer has to keep, by resource.
-    fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
-        self.plan.needed(negotiation, answer)
-    }
-
     fn held_of(&self, negotiation: Uuid, answer: Uuid, resource: &str) -> Vec<Stretch> {
         let talks = self.plan.table.get(negotiation);
         let offers = talks.into_iter().flat_map(|talks| talks.held(answer));
@@ -213,11 +202,6 @@ impl Decider<'_> {
             .filter(|terms| terms.resource == resource)
             .flat_map(OfferTerms::kept)
             .collect()
-    }
-
-    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
-    fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
-        self.plan.base(negotiation, resource)
     }
 
     /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
@@ -229,7 +213,7 @@ impl Decider<'_> {
 
     /// Lets it move again.
     fn unpin(&mut self, negotiation: Uuid) {
-        let now = second_of(self.now);
+        let now = self.second();
         let moves =
             |of: &&Agreement| of.has_more_to_begin() && !of.fixed && !self.plan.table.is_counted_on(of.id);
         let agreement = self.plan.renegotiated(negotiation).filter(moves);
@@ -276,6 +260,7 @@ impl crate::planner::Plan {
         }
     }
 
+    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
     fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
         let in_force = |of: &&Agreement| of.is_waiting() || of.is_being_carried_out();
         let agreement = self.renegotiated(negotiation).filter(in_force);

@@ -4,7 +4,6 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::agreement::{NegotiationInstance, NegotiationOffer};
-use crate::clock::second_of;
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider};
 use crate::planner::error::{Error, exceeded};
@@ -193,8 +192,8 @@ impl Decider<'_> {
     /// Lets go of the offers that have lapsed by now. This runs before every decision, so that no decision relies on a
     /// lapsed offer.
     pub(in crate::planner) fn lapse(&mut self) {
-        let now: Time = second_of(self.now);
-        for id in self.plan.table.due_by(now) {
+        let now: Time = self.second();
+        for id in self.plan.table.due.due_by(now) {
             let Some(talks) = self.plan.table.get(id) else {
                 continue;
             };

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferTerms, ProposalReason};
 use crate::planner::admission::per_minute::PerMinute;
 use crate::planner::offers::holds::Holds;
+use crate::planner::timetable::Timetable;
 
 /// Schedules know holds by numbers from here on, and agreements by smaller ones.
 const HOLDS: u64 = 1 << 63;
@@ -16,8 +17,6 @@ const HOLDS: u64 = 1 << 63;
 pub(in crate::planner) struct OpenNegotiation {
     pub(in crate::planner) instance: NegotiationInstance,
     pub(in crate::planner) offers: BTreeMap<Uuid, NegotiationOffer>,
-    /// When something of it lapses next.
-    due: Time,
     /// The answers of which something is held, and the most node-seconds that can be taken of each.
     held: BTreeMap<Uuid, u128>,
 }
@@ -26,7 +25,8 @@ pub(in crate::planner) struct OpenNegotiation {
 #[derive(Default)]
 pub(in crate::planner) struct OpenNegotiations {
     open: BTreeMap<Uuid, OpenNegotiation>,
-    due: BTreeSet<(Time, Uuid)>,
+    /// When something lapses next in each.
+    pub(in crate::planner) due: Timetable<Uuid>,
     /// The open negotiations of each party with their holds; none where it has none.
     parties: BTreeMap<String, Party>,
     /// The negotiations about the replacement of an agreement, by that agreement.
@@ -83,18 +83,19 @@ impl OpenNegotiation {
         self.held.get(&answer).copied()
     }
 
-    /// Takes in an offer or its new state.
-    fn put(&mut self, offer: NegotiationOffer) {
+    /// Takes in an offer or its new state. Returns when something of the negotiation lapses next.
+    fn put(&mut self, offer: NegotiationOffer) -> Time {
         self.offers.insert(offer.id, offer);
-        self.due = self.instance.expires;
+        let mut due = self.instance.expires;
         self.held.clear();
         for offer in self.offers.values().filter(|offer| offer.is_held()) {
-            self.due = offer.expires.map_or(self.due, |at| self.due.min(at));
+            due = offer.expires.map_or(due, |at| due.min(at));
             if let Some(answer) = offer.parent {
                 let most = self.held.entry(answer).or_default();
                 *most = (*most).max(offer.terms.as_ref().map_or(0, OfferTerms::node_seconds));
             }
         }
+        due
     }
 }
 
@@ -120,11 +121,10 @@ impl OpenNegotiations {
         let talks = OpenNegotiation {
             instance,
             offers: BTreeMap::new(),
-            due,
             held: BTreeMap::new(),
         };
         self.open.insert(id, talks);
-        self.due.insert((due, id));
+        self.due.set(id, Some(due));
         for offer in offers {
             self.put(offer);
         }
@@ -170,10 +170,8 @@ impl OpenNegotiations {
             self.standing.insert(key, offer.is_held());
             self.standing_held += usize::from(offer.is_held());
         }
-        self.due.remove(&(talks.due, negotiation));
         let before = std::mem::take(&mut talks.held);
-        talks.put(offer);
-        self.due.insert((talks.due, negotiation));
+        self.due.set(negotiation, Some(talks.put(offer)));
         if talks.instance.proposed.is_none()
             && let Some(party) = self.parties.get_mut(&talks.instance.party)
         {
@@ -184,7 +182,7 @@ impl OpenNegotiations {
     /// Lets a negotiation go.
     pub(in crate::planner) fn close(&mut self, id: Uuid) -> Option<OpenNegotiation> {
         let talks = self.open.remove(&id)?;
-        self.due.remove(&(talks.due, id));
+        self.due.set(id, None);
         if talks.instance.proposed == Some(ProposalReason::BetterFit) {
             self.moves -= 1;
         }
@@ -226,20 +224,6 @@ impl OpenNegotiations {
         {
             self.standing_held -= usize::from(first.remove());
         }
-    }
-
-    /// The next instant at which something lapses.
-    pub(in crate::planner) fn next_due(&self) -> Option<Time> {
-        self.due.first().map(|(at, _)| *at)
-    }
-
-    /// The negotiations in which something has lapsed by `now`.
-    pub(in crate::planner) fn due_by(&self, now: Time) -> Vec<Uuid> {
-        self.due
-            .iter()
-            .take_while(|(at, _)| *at <= now)
-            .map(|(_, id)| *id)
-            .collect()
     }
 
     /// A number for something that is kept.

@@ -8,7 +8,6 @@ use tokio::sync::broadcast;
 use crate::agreement::{
     Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
 };
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost};
 use crate::planner::handle::Planner;
@@ -75,7 +74,7 @@ impl Decider<'_> {
     }
 
     /// Looks for another party's agreement that would make room for the refused request if it lay outside its window.
-    pub(in crate::planner) fn suggest_a_move(&mut self, need: &Need<'_>, reason: Reason, now: Time) {
+    pub(in crate::planner) fn suggest_a_move(&mut self, need: &Need<'_>, reason: Reason) {
         let minute = self.now.div_euclid(60_000_000);
         if reason != Reason::NoCapacityInWindow
             || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
@@ -84,7 +83,7 @@ impl Decider<'_> {
             return;
         }
         for (at, request) in self.requests(need).into_iter().take(RESOURCES_MAX) {
-            let numbers = self.plan.resources.in_the_way(at, now, &request);
+            let numbers = self.plan.resources.in_the_way(at, self.second(), &request);
             let others = numbers
                 .into_iter()
                 .filter_map(|number| Some(self.plan.slot_of(number)?.0));
@@ -99,7 +98,7 @@ impl Decider<'_> {
             for agreement in others {
                 let slot = self.suppose(|this| {
                     this.lift(agreement.id).ok()?;
-                    this.slot_beside(at, &agreement, need, &request, now)
+                    this.slot_beside(at, &agreement, need, &request)
                 });
                 if slot.is_some() {
                     self.plan.suggest(Suggestion {
@@ -121,16 +120,14 @@ impl Decider<'_> {
         agreement: &Agreement,
         need: &Need<'_>,
         newcomer: &Request,
-        now: Time,
     ) -> Option<Interval> {
+        let now = self.second();
         let of = self.plan.resources.get(at)?;
         let window = newcomer.window_at(of.schedule.now().max(now));
         let tree = of.schedule.tree();
         let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
         let fixed = newcomer.fixed_to(start);
-        if !self.could_pay(need.payer, &[(at, fixed)], now)
-            || !self.plan.resources.put(at, now, newcomer, start)
-        {
+        if !self.could_pay(need.payer, &[(at, fixed)]) || !self.plan.resources.put(at, now, newcomer, start) {
             return None;
         }
         // Work in pieces is proposed in one piece.
@@ -138,7 +135,7 @@ impl Decider<'_> {
         let slack = self.settings.refusals.alternatives_phi.rounded_up(duration);
         // An offered slot must not begin before the offer lapses.
         let soon = now + self.settings.negotiation.hold;
-        let last = self.horizon(now);
+        let last = self.horizon();
         let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
         let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
         let mut found = Vec::new();
@@ -172,7 +169,7 @@ impl Decider<'_> {
         ask: &Ask,
         suggestion: &Suggestion,
     ) -> Result<Quote, Error> {
-        let until = second_of(self.now) + self.settings.negotiation.hold;
+        let until = self.second() + self.settings.negotiation.hold;
         let agreement = &suggestion.agreement;
         let own = OwnPrice {
             before: agreement.price,
@@ -316,15 +313,8 @@ fn beside(at: usize, agreement: &Agreement, slot: Interval) -> CandidatePlacemen
         _ if slot.start < agreement.ready => OfferKind::Earlier,
         _ => OfferKind::Later,
     };
-    CandidatePlacement {
-        resource: at,
-        nodes: agreement.nodes(),
-        duration: slot.duration(),
-        window: slot,
-        start: slot.start,
-        kind,
-        deviation: ratio(outside(agreement, slot), slot.duration()),
-    }
+    let how = (kind, ratio(outside(agreement, slot), slot.duration()));
+    CandidatePlacement::new(at, (slot, agreement.nodes()), slot, how)
 }
 
 #[cfg(test)]

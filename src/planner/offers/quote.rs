@@ -9,13 +9,13 @@ use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Request, Seconds, Time};
 
 use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Slots, Stretch};
-use crate::clock::second_of;
+use crate::planner::admission::budget::within;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal};
 use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
-use crate::planner::offers::ranking::{as_number, micros, ranked};
+use crate::planner::offers::ranking::{as_number, ranked};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
 
@@ -46,41 +46,32 @@ impl QuoteContext<'_> {
     }
 }
 
-/// The price of a candidate, and the difference to the price of the agreement that it would replace.
-struct Charges {
-    price: Option<Money>,
-    difference: Option<Money>,
-    fee: Option<Money>,
-}
-
 /// Where and how a candidate would lie.
 #[derive(Clone, Copy)]
 pub(in crate::planner) struct CandidatePlacement {
     pub(in crate::planner) resource: usize,
+    pub(in crate::planner) slot: Interval,
     pub(in crate::planner) nodes: u32,
-    pub(in crate::planner) duration: Seconds,
     pub(in crate::planner) window: Interval,
-    pub(in crate::planner) start: Time,
     pub(in crate::planner) kind: OfferKind,
     pub(in crate::planner) deviation: f64,
 }
 
 impl CandidatePlacement {
-    /// A place inside the window that is asked for.
-    pub(in crate::planner) fn inside(
+    /// A place in a window, by the way in which it differs from the request and how far.
+    pub(in crate::planner) fn new(
         resource: usize,
         (slot, nodes): Stretch,
         window: Interval,
-        kind: OfferKind,
+        (kind, deviation): (OfferKind, f64),
     ) -> Self {
         Self {
             resource,
+            slot,
             nodes,
-            duration: slot.duration(),
             window,
-            start: slot.start,
             kind,
-            deviation: 0.0,
+            deviation,
         }
     }
 }
@@ -108,7 +99,7 @@ impl Decider<'_> {
             if let Some(old) = replaced.as_ref().filter(|of| of.is_being_carried_out()) {
                 return this.quote_begun(ask, instance.expires, old);
             }
-            let until = (second_of(this.now) + this.settings.negotiation.hold).min(instance.expires);
+            let until = (this.second() + this.settings.negotiation.hold).min(instance.expires);
             let search = this.search(ask, until, replaced.as_ref());
             Ok(this.found(&search))
         });
@@ -126,7 +117,7 @@ impl Decider<'_> {
         QuoteContext {
             ask,
             number: self.plan.next_number(),
-            now: second_of(self.now),
+            now: self.second(),
             until,
             phi_max: self.phi_max(&ask.proposal),
             replaced,
@@ -157,7 +148,7 @@ impl Decider<'_> {
                     Err(why) => {
                         // A move is proposed to another party for a request that has no agreement yet.
                         if search.replaced.is_none() && search.own.is_none() {
-                            self.suggest_a_move(&need, why, now);
+                            self.suggest_a_move(&need, why);
                         }
                         let mut near = self.nearby(search, &need, why);
                         near.extend(self.in_pieces(search, &need, why));
@@ -170,7 +161,7 @@ impl Decider<'_> {
         found.retain(|candidate| search.allows(candidate));
         match why {
             _ if !found.is_empty() => Ok(Quote::of(found)),
-            Ok((need, why)) => Err(self.refused(&need, why, now)),
+            Ok((need, why)) => Err(self.refused(&need, why)),
             Err(refusal) => Err(refusal),
         }
     }
@@ -178,9 +169,8 @@ impl Decider<'_> {
     /// The refusal of a request that would fit and that costs more than its budget, with its fee.
     fn beyond_budget(&self, exact: &Candidate) -> Refusal {
         let binding = "it would cost more than its budget, with the fee for the change";
-        let costs = exact.terms.price.map(|price| with_fee(price, exact.terms.fee));
         Refusal {
-            lowest_budget: costs.filter(|_| self.settings.refusals.relaxations),
+            lowest_budget: costs(&exact.terms).filter(|_| self.settings.refusals.relaxations),
             ..bare(Reason::BudgetTooLow, binding)
         }
     }
@@ -191,8 +181,8 @@ impl Decider<'_> {
         search: &QuoteContext,
         mut proposal: Proposal,
     ) -> Result<(Proposal, Interval), Refusal> {
-        self.within_quota(&mut proposal, search.now, search.replaced)?;
-        let window = self.window(&proposal, search.now)?;
+        self.within_quota(&mut proposal, search.replaced)?;
+        let window = self.window(&proposal)?;
         Ok((proposal, window))
     }
 
@@ -216,8 +206,8 @@ impl Decider<'_> {
     /// The request itself, with the size and on the resource that are best as the plans stand, of several sizes the one
     /// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
     fn exact(&mut self, search: &QuoteContext, need: &Need<'_>) -> Result<Candidate, Reason> {
-        let place =
-            |at, nodes, slot| CandidatePlacement::inside(at, (slot, nodes), need.window, OfferKind::Exact);
+        let exact = (OfferKind::Exact, 0.0);
+        let place = |at, nodes, slot| CandidatePlacement::new(at, (slot, nodes), need.window, exact);
         let preferred = search.ask.weights != Weights::default();
         let sizes = if preferred {
             let one = |shape| Cow::Owned(vec![shape]);
@@ -247,7 +237,7 @@ impl Decider<'_> {
         let requests = self.requests(need);
         self.plan.resources.share_work(requests.len());
         let found = requests.into_iter().find_map(|(resource, request)| {
-            let slot = self.would_lie(resource, need, &request, search.now)?;
+            let slot = self.would_lie(resource, need, &request)?;
             self.candidate(search, place(resource, request.nodes, slot))
         });
         self.plan.resources.share_work(1);
@@ -260,10 +250,9 @@ impl Decider<'_> {
         at: usize,
         need: &Need<'_>,
         request: &Request,
-        now: Time,
     ) -> Option<Interval> {
         let paying = self.paying(at, need, request)?;
-        let start = self.plan.resources.would_start(at, now, &paying)?;
+        let start = self.plan.resources.would_start(at, self.second(), &paying)?;
         Some(request.slot(start))
     }
 
@@ -278,7 +267,7 @@ impl Decider<'_> {
         let window = Interval::new(need.window.start.max(search.until), need.window.end);
         let (at, pieces) = self.best_in_pieces(need, preemption, window)?;
         let first = pieces.first()?.stretch();
-        let place = CandidatePlacement::inside(at, first, need.window, OfferKind::InPieces);
+        let place = CandidatePlacement::new(at, first, need.window, (OfferKind::InPieces, 0.0));
         let end = pieces.placement().end;
         self.offer(search, &place, pieces, (end, search.until))
     }
@@ -293,7 +282,7 @@ impl Decider<'_> {
         let mut found = Vec::new();
         for (resource, request) in requests {
             let only = [(*resource, *request)];
-            for alternative in self.alternatives(need, &only, search.now) {
+            for alternative in self.alternatives(need, &only) {
                 let slot = alternative.slot;
                 let (before, after) = (request.ready - slot.start, slot.end - request.deadline);
                 let kind = if before >= after {
@@ -301,15 +290,8 @@ impl Decider<'_> {
                 } else {
                     OfferKind::Later
                 };
-                let place = CandidatePlacement {
-                    resource: *resource,
-                    nodes: request.nodes,
-                    duration: request.duration,
-                    window: slot,
-                    start: slot.start,
-                    kind,
-                    deviation: ratio(before.max(after), request.duration),
-                };
+                let how = (kind, ratio(before.max(after), request.duration));
+                let place = CandidatePlacement::new(*resource, (slot, request.nodes), slot, how);
                 found.extend(self.candidate(search, place));
             }
         }
@@ -344,15 +326,12 @@ impl Decider<'_> {
             let Some(start) = of.schedule.tree().earliest_fit(request.nodes, duration, window) else {
                 continue;
             };
-            let place = CandidatePlacement {
-                resource: *resource,
-                nodes: request.nodes,
-                duration,
-                window: request.window(),
-                start,
-                kind: OfferKind::Shorter,
-                deviation: ratio(request.duration - duration, request.duration),
-            };
+            let stretch = (Interval::of(start, duration), request.nodes);
+            let how = (
+                OfferKind::Shorter,
+                ratio(request.duration - duration, request.duration),
+            );
+            let place = CandidatePlacement::new(*resource, stretch, request.window(), how);
             found.extend(self.told_candidate(search, place));
         }
         found
@@ -368,8 +347,9 @@ impl Decider<'_> {
         if place.kind != OfferKind::Exact && !self.is_told(search, &place, (start, expires)) {
             return None;
         }
-        let slots = Slots::one((Interval::of(start, place.duration), place.nodes));
-        let kept_until = start.max(expires) + place.duration;
+        let duration = place.slot.duration();
+        let slots = Slots::one((Interval::of(start, duration), place.nodes));
+        let kept_until = start.max(expires) + duration;
         self.offer(search, &place, slots, (kept_until, expires))
     }
 
@@ -379,8 +359,8 @@ impl Decider<'_> {
         search: &QuoteContext,
         place: CandidatePlacement,
     ) -> Option<Candidate> {
-        let start = self.told_start(&place)?;
-        self.candidate(search, CandidatePlacement { start, ..place })
+        let slot = Interval::of(self.told_start(&place)?, place.slot.duration());
+        self.candidate(search, CandidatePlacement { slot, ..place })
     }
 
     /// The offer of slots at a place, which are kept until an instant where it is accepted before it expires: with its price.
@@ -392,7 +372,13 @@ impl Decider<'_> {
         (kept_until, expires): (Time, Time),
     ) -> Option<Candidate> {
         let priced = Priced::of_slots(Payer::of(&search.ask.proposal), &slots, place.window);
-        let charges = self.charges(search, self.price(place.resource, priced));
+        let price = self.price(place.resource, priced);
+        let (price, before, fee) = match (&search.own, search.replaced) {
+            // A change that its party has not asked for costs no fee.
+            (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
+            (None, Some(old)) => (price, old.price, self.change_fee(old, price)),
+            (None, None) => (price, None, None),
+        };
         let terms = OfferTerms {
             resource: self.plan.resources.get(place.resource)?.resource.name.clone(),
             slots,
@@ -402,31 +388,12 @@ impl Decider<'_> {
             deviation: place.deviation,
             kind: place.kind,
             confidence: None,
-            price: charges.price,
-            difference: charges.difference,
-            fee: charges.fee,
+            price,
+            difference: difference_of(price, before),
+            fee,
             promise: None,
         };
         Some(Candidate { terms, expires })
-    }
-
-    /// The price for its party of a candidate with this price by the list.
-    fn charges(&self, search: &QuoteContext, price: Option<Money>) -> Charges {
-        let (price, before, fee) = match (&search.own, search.replaced) {
-            // A change that its party has not asked for costs no fee.
-            (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
-            (None, Some(old)) => {
-                let fee = price.and_then(|price| self.change_fee(old, price));
-                (price, old.price, fee)
-            }
-            (None, None) => (price, None, None),
-        };
-        let difference = price.zip(before);
-        Charges {
-            price,
-            difference: difference.and_then(|(price, before)| difference_of(price, before)),
-            fee,
-        }
     }
 
     /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
@@ -438,17 +405,17 @@ impl Decider<'_> {
         (start, expires): (Time, Time),
     ) -> bool {
         let step = self.settings.refusals.coarsen;
-        let full = search.until.min(place.window.end - place.duration);
+        let full = search.until.min(place.window.end - place.slot.duration());
         step == 1 || (start.seconds() % step == 0 && expires == full)
     }
 
     /// The first start from a free one on that may be told, where there is room.
     pub(in crate::planner) fn told_start(&self, place: &CandidatePlacement) -> Option<Time> {
         let step = self.settings.refusals.coarsen;
-        let start = Time(-(-place.start.seconds()).div_euclid(step) * step);
-        let slot = Interval::of(start, place.duration);
+        let start = coarse(place.slot.start + (step - 1), step);
+        let slot = Interval::of(start, place.slot.duration());
         let of = self.plan.resources.get(place.resource)?;
-        let is_free = start == place.start
+        let is_free = start == place.slot.start
             || (place.window.contains(slot) && of.schedule.tree().min_free(slot) >= place.nodes);
         is_free.then_some(start)
     }
@@ -457,50 +424,37 @@ impl Decider<'_> {
     /// long as it takes to begin it at the last moment. Where there is no room for that, it begins later, or stands
     /// shorter.
     fn standing(&self, search: &QuoteContext, place: &CandidatePlacement) -> Option<(Time, Time)> {
-        let latest = search.until.min(place.window.end - place.duration);
+        let (start, duration) = (place.slot.start, place.slot.duration());
+        let latest = search.until.min(place.window.end - duration);
         if latest - search.now < 1 {
             return None;
         }
-        if place.start >= latest {
-            return Some((place.start, latest));
-        }
-        let tree = self.plan.resources.get(place.resource)?.schedule.tree();
-        let free =
-            |until: Time| tree.min_free(Interval::new(place.start, until + place.duration)) >= place.nodes;
-        if free(latest) {
-            return Some((place.start, latest));
-        }
-        let later = Interval::new(latest, place.window.end);
-        if let Some(start) = tree.earliest_fit(place.nodes, place.duration, later) {
+        if start >= latest {
             return Some((start, latest));
         }
-        let (mut short, mut long) = (place.start.max(search.now), latest);
-        if !free(short) {
-            return None;
+        let tree = self.plan.resources.get(place.resource)?.schedule.tree();
+        let free = |until: Time| tree.min_free(Interval::new(start, until + duration)) >= place.nodes;
+        if free(latest) {
+            return Some((start, latest));
         }
-        while long - short > 1 {
-            let middle = Time(i64::midpoint(short.seconds(), long.seconds()));
-            if free(middle) {
-                short = middle;
-            } else {
-                long = middle;
-            }
+        let later = Interval::new(latest, place.window.end);
+        if let Some(start) = tree.earliest_fit(place.nodes, duration, later) {
+            return Some((start, latest));
         }
-        (short - search.now >= HOLD_MIN).then_some((place.start, short))
+        let soonest = start.max(search.now);
+        let until = free(soonest).then(|| last_that(soonest, latest, free))?;
+        (until - search.now >= HOLD_MIN).then_some((start, until))
     }
 }
 
 fn affordable(search: &QuoteContext, candidate: &Candidate) -> bool {
-    match (search.ask.proposal.budget, candidate.terms.price) {
-        (Some(budget), Some(price)) => {
-            budget.currency == price.currency && micros(candidate) <= budget.micros
-        }
-        _ => true,
-    }
+    let budget = search.ask.proposal.budget.zip(costs(&candidate.terms));
+    budget.is_none_or(|(budget, costs)| within(costs, budget))
 }
 
 /// By how much one price is more than another.
-pub(in crate::planner) fn difference_of(price: Money, before: Money) -> Option<Money> {
+pub(in crate::planner) fn difference_of(price: Option<Money>, before: Option<Money>) -> Option<Money> {
+    let (price, before) = price.zip(before)?;
     let more = price.micros.checked_sub(before.micros)?;
     (price.currency == before.currency).then(|| Money::new(more, price.currency))
 }
@@ -522,20 +476,30 @@ impl OwnPrice {
         let before = self.before.filter(|before| before.currency == price.currency);
         let least = before.map_or(price.micros, |before| before.micros.min(price.micros));
         let (off, whole) = (self.discount.numerator, self.discount.denominator);
-        let least = Money {
-            micros: least,
-            ..price
-        };
+        let least = Money::new(least, price.currency);
         part(least, whole.saturating_sub(off).into(), whole.into())
     }
 }
 
-/// A price with its fee.
-pub(in crate::planner) fn with_fee(price: Money, fee: Option<Money>) -> Money {
-    Money {
-        micros: price.micros.saturating_add(fee.map_or(0, |fee| fee.micros)),
-        ..price
+/// The price of an offer with its fee.
+pub(in crate::planner) fn costs(terms: &OfferTerms) -> Option<Money> {
+    let fee = terms.fee.map_or(0, |fee| fee.micros);
+    let with_fee = |price: Money| Money::new(price.micros.saturating_add(fee), price.currency);
+    terms.price.map(with_fee)
+}
+
+/// The last instant from `least` on, and before `most`, up to which something holds that holds at `least`.
+pub(in crate::planner) fn last_that(least: Time, most: Time, holds: impl Fn(Time) -> bool) -> Time {
+    let (mut least, mut most) = (least, most);
+    while most - least > 1 {
+        let middle = Time(i64::midpoint(least.seconds(), most.seconds()));
+        if holds(middle) {
+            least = middle;
+        } else {
+            most = middle;
+        }
     }
+    least
 }
 
 /// The last step at or before an instant, with steps of a given number of seconds.

@@ -20,7 +20,7 @@ pub fn best_of(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
 }
 
 /// The price of a candidate with its fee, in millionths.
-pub(in crate::planner) fn micros(candidate: &Candidate) -> i64 {
+fn micros(candidate: &Candidate) -> i64 {
     let of = |money: Option<Money>| money.map_or(0, |money| money.micros);
     of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
 }

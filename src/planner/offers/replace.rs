@@ -6,7 +6,6 @@ use scheduler::Request;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, Event, EventKind, GuaranteeState};
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::planner::requests::{request_of, request_of_slot};
@@ -23,8 +22,7 @@ impl Decider<'_> {
 
     /// Takes an agreement out that is there yet.
     pub(in crate::planner) fn take_out(&mut self, agreement: &Agreement) {
-        let now = second_of(self.now);
-        let taken = self.take_slots_out(agreement, 0, now);
+        let taken = self.take_slots_out(agreement, 0, self.second());
         let all = agreement.slots.len() - agreement.slots_over();
         self.plan.resources.impossible.unless(taken.len() == all, || {
             format!("agreement {} is not where it lies", agreement.id)
@@ -34,10 +32,9 @@ impl Decider<'_> {
     /// An agreement that can be taken out, and is there yet.
     pub(in crate::planner) fn liftable(&mut self, id: Uuid) -> Result<Agreement, Error> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
-        let now = second_of(self.now);
         // Within its last second there is nothing left to give up.
         let begun = agreement.is_being_carried_out();
-        let goes_on = begun && agreement.slot().end > now + 1;
+        let goes_on = begun && agreement.slot().end > self.second() + 1;
         // Until it is reported that a slot is over, it is not known where the next ones may lie.
         if begun && !goes_on && agreement.has_more_slots() {
             return Err(Error::Unavailable);
@@ -52,7 +49,7 @@ impl Decider<'_> {
     /// The rest of the slot of an agreement that has begun, as its resource's schedule has it: it begins at this
     /// instant.
     pub(in crate::planner) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
-        let now = second_of(self.now);
+        let now = self.second();
         let of = self.plan.resources.get(at);
         let now = of.map_or(now, |of| of.schedule.now().max(now));
         let end = agreement.slot().end;
@@ -73,7 +70,6 @@ impl Decider<'_> {
         index: usize,
         number: u64,
     ) {
-        let now = second_of(self.now);
         let (request, start) = if index < agreement.slots_begun() {
             let rest = self.running_of(at, agreement, number);
             (rest, rest.ready)
@@ -81,7 +77,7 @@ impl Decider<'_> {
             let start = agreement.slots[index].placement.start;
             (request_of_slot(agreement, number, index), start)
         };
-        self.plan.resources.put_back(at, now, &request, start);
+        self.plan.resources.put_back(at, self.second(), &request, start);
     }
 
     /// Continues the work of an old agreement under a new one. Its nodes, where it has any, belong to the new one from the
@@ -100,7 +96,7 @@ impl Decider<'_> {
         self.batch.push(Change::HandOverNodes {
             from: old.id,
             to,
-            now: second_of(self.now),
+            now: self.second(),
             end,
         });
     }

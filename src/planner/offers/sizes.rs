@@ -40,16 +40,12 @@ impl Decider<'_> {
                 let need = Need::of(&proposal, search.number, window, search.now);
                 let place = match self.best_to_pay(&need) {
                     Ok((at, _, slot)) => Some((at, slot)),
-                    Err(_) if place < MOVING_MAX => self.making_room(search, &need),
+                    Err(_) if place < MOVING_MAX => self.making_room(&need),
                     Err(_) => None,
                 };
                 let candidate = place.and_then(|(at, slot)| {
-                    let stretch = (slot, other.shape.nodes);
-                    let place = CandidatePlacement {
-                        deviation: other.deviation,
-                        ..CandidatePlacement::inside(at, stretch, window, other.kind)
-                    };
-                    self.told_candidate(search, place)
+                    let (stretch, how) = ((slot, other.shape.nodes), (other.kind, other.deviation));
+                    self.told_candidate(search, CandidatePlacement::new(at, stretch, window, how))
                 });
                 found.extend(candidate);
             }
@@ -58,9 +54,9 @@ impl Decider<'_> {
     }
 
     /// Where others would make room for it, on the first of the most hopeful resources that has a place.
-    fn making_room(&mut self, search: &QuoteContext, need: &Need<'_>) -> Option<(usize, Interval)> {
+    fn making_room(&mut self, need: &Need<'_>) -> Option<(usize, Interval)> {
         let mut requests = self.requests(need).into_iter();
-        requests.find_map(|(at, request)| Some((at, self.would_lie(at, need, &request, search.now)?)))
+        requests.find_map(|(at, request)| Some((at, self.would_lie(at, need, &request)?)))
     }
 }
 

@@ -25,15 +25,15 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// Why it has no place; everything is as it was then.
-    pub(in crate::planner) fn admit(&mut self, need: &Need<'_>, now: Time) -> Result<Placement, Reason> {
+    pub(in crate::planner) fn admit(&mut self, need: &Need<'_>) -> Result<Placement, Reason> {
         match self.best_to_pay(need) {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
                 let found = match self.settings.objective {
                     Objective::LatestStart if !self.is_budgeted(need) => {
-                        self.put((at, load), need, Slots::one((slot, shape.nodes)), now)
+                        self.put((at, load), need, Slots::one((slot, shape.nodes)))
                     }
-                    _ => self.let_in((at, load), need, shape, now),
+                    _ => self.let_in((at, load), need, shape),
                 };
                 if let Some(found) = found {
                     return Ok(found);
@@ -42,18 +42,18 @@ impl Decider<'_> {
             Err(Reason::NoCapacityInWindow) => {}
             Err(reason) => return Err(reason),
         }
-        let found = self.admit_where_others_move(need, now);
+        let found = self.admit_where_others_move(need);
         self.plan.resources.share_work(1);
         found.ok_or(Reason::NoCapacityInWindow)
     }
 
     /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
-    fn admit_where_others_move(&mut self, need: &Need<'_>, now: Time) -> Option<Placement> {
+    fn admit_where_others_move(&mut self, need: &Need<'_>) -> Option<Placement> {
         let crowded = self.crowded(need);
         self.plan.resources.share_work(crowded.len());
         for (at, shape) in &crowded {
             let load = self.load(*at, need.window);
-            let found = self.let_in((*at, load), need, *shape, now);
+            let found = self.let_in((*at, load), need, *shape);
             if found.is_some() {
                 return found;
             }
@@ -62,7 +62,7 @@ impl Decider<'_> {
         // The search finds the agreements in the way, and a place for the new request as each of them leaves.
         self.plan.resources.share_work(displacing * (1 + IN_THE_WAY_MAX));
         let mut crowded = crowded.into_iter().take(displacing);
-        crowded.find_map(|(at, shape)| self.displace(at, need, shape, now))
+        crowded.find_map(|(at, shape)| self.displace(at, need, shape))
     }
 
     /// Whether its price limits its places.
@@ -158,13 +158,7 @@ impl Decider<'_> {
 
     /// Accepts a request on a resource by algorithm 1, from the time on at which its payer can pay, under the load factor without
     /// it.
-    fn let_in(
-        &mut self,
-        (at, load): (usize, Fraction),
-        need: &Need<'_>,
-        shape: Shape,
-        now: Time,
-    ) -> Option<Placement> {
+    fn let_in(&mut self, (at, load): (usize, Fraction), need: &Need<'_>, shape: Shape) -> Option<Placement> {
         let request = self.request_on(at, need, shape)?;
         if need.window.duration() < request.duration {
             return None;
@@ -178,7 +172,7 @@ impl Decider<'_> {
             revenue: revenue(self.price_under(load, at, priced(least))),
             ..request
         };
-        let (placement, moved) = self.plan.resources.submit(at, now, &paying)?;
+        let (placement, moved) = self.plan.resources.submit(at, self.second(), &paying)?;
         let price = self.price_under(load, at, priced(placement.slot));
         Some(Placement {
             moved,
@@ -192,7 +186,6 @@ impl Decider<'_> {
         (at, load): (usize, Fraction),
         need: &Need<'_>,
         slots: Slots,
-        now: Time,
     ) -> Option<Placement> {
         let price = self.price_under(load, at, Priced::of_slots(need.payer, &slots, need.window));
         if self.settings.pricing.is_some() {
@@ -215,25 +208,25 @@ impl Decider<'_> {
             (request, slot.start)
         });
         let requests: Vec<_> = requests.collect();
-        let put = self.plan.resources.put_all(at, now, &requests);
+        let put = self.plan.resources.put_all(at, self.second(), &requests);
         put.then(|| Placement::at(at, slots, price))
     }
 
     /// Accepts a request where some waiting agreements can go to free places on other resources.
-    fn displace(&mut self, at: usize, need: &Need<'_>, shape: Shape, now: Time) -> Option<Placement> {
+    fn displace(&mut self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Placement> {
         let request = self.request_on(at, need, shape)?;
         // Making room does not lower the price.
         let load = self.load(at, need.window);
         self.attempt(|this| {
             let mut transferred: Vec<Transfer> = Vec::new();
-            for number in this.plan.resources.in_the_way(at, now, &request) {
-                let Some(transfer) = this.send_elsewhere(at, number, now) else {
+            for number in this.plan.resources.in_the_way(at, this.second(), &request) {
+                let Some(transfer) = this.send_elsewhere(at, number) else {
                     continue;
                 };
                 transferred.push(transfer);
-                if let Some(found) = this.let_in((at, load), need, shape, now) {
+                if let Some(found) = this.let_in((at, load), need, shape) {
                     // The first agreements that left may not have had to leave.
-                    transferred.retain(|of| !this.take_back(of, now));
+                    transferred.retain(|of| !this.take_back(of));
                     return Some(Placement { transferred, ..found });
                 }
             }
@@ -242,7 +235,8 @@ impl Decider<'_> {
     }
 
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
-    fn send_elsewhere(&mut self, from: usize, number: u64, now: Time) -> Option<Transfer> {
+    fn send_elsewhere(&mut self, from: usize, number: u64) -> Option<Transfer> {
+        let now = self.second();
         let (agreement, _) = self.plan.slot_of(number)?;
         let moves = agreement.is_waiting() && !agreement.fixed;
         // It may have gone with another of its slots.
@@ -262,8 +256,8 @@ impl Decider<'_> {
 
     /// Moves an agreement back to where it was, if there is room.
     #[must_use]
-    fn take_back(&mut self, of: &Transfer, now: Time) -> bool {
-        let back = self.plan.resources.put_all(of.from, now, &of.was);
+    fn take_back(&mut self, of: &Transfer) -> bool {
+        let back = self.plan.resources.put_all(of.from, self.second(), &of.was);
         if back && let Some(to) = self.plan.resources.must_place(&of.placed.resource) {
             for (request, _) in &of.was {
                 let left = self.plan.resources.withdraw(to, request.id).is_some();

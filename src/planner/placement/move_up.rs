@@ -5,7 +5,6 @@
 
 use scheduler::{Move, Time};
 
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::numbers::SlotOf;
 use crate::planner::plan::Plan;
@@ -81,9 +80,8 @@ impl Plan {
 impl Decider<'_> {
     /// One slice: some waiting agreements move up into free time.
     pub(in crate::planner) fn improve(&mut self) {
-        let now = second_of(self.now);
         let most = self.settings.improving.moves_per_hour;
-        let moves = self.plan.move_some_up(now, most);
+        let moves = self.plan.move_some_up(self.second(), most);
         self.moved(&moves, "into time that became free");
     }
 }

@@ -36,17 +36,16 @@ impl Decider<'_> {
         &mut self,
         need: &Need<'_>,
         preemption: Option<&Preemption>,
-        now: Time,
     ) -> Result<Placement, Reason> {
         let Some(preemption) = preemption else {
-            return self.admit(need, now);
+            return self.admit(need);
         };
-        if let Some(admitted) = self.admit_in_pieces(need, preemption, now) {
+        if let Some(admitted) = self.admit_in_pieces(need, preemption) {
             return Ok(admitted);
         }
-        self.admit(need, now).or_else(|reason| {
+        self.admit(need).or_else(|reason| {
             let among = (reason == Reason::NoCapacityInWindow)
-                .then(|| self.admit_pieces_among(need, preemption, now))
+                .then(|| self.admit_pieces_among(need, preemption))
                 .flatten();
             among.ok_or(reason)
         })
@@ -54,7 +53,7 @@ impl Decider<'_> {
 
     /// Accepts a request in pieces, on the resource where its last piece completes first; none where it would not
     /// complete earlier than in one piece, or cannot pay.
-    fn admit_in_pieces(&mut self, need: &Need<'_>, preemption: &Preemption, now: Time) -> Option<Placement> {
+    fn admit_in_pieces(&mut self, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
         let window = need.window;
         let mut end = window.end + 1;
         if let Ok((_, _, slot)) = self.best(need) {
@@ -74,28 +73,23 @@ impl Decider<'_> {
         }
         let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
         let load = self.load(at, window);
-        self.put((at, load), need, pieces, now)
+        self.put((at, load), need, pieces)
     }
 
     /// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
     /// agreements in its way are taken out, first one of them and then more. Its pieces are put where they complete first.
     /// Then the others are put where they were, or where there is room. Nothing has changed where one of them has no place.
-    fn admit_pieces_among(
-        &mut self,
-        need: &Need<'_>,
-        preemption: &Preemption,
-        now: Time,
-    ) -> Option<Placement> {
+    fn admit_pieces_among(&mut self, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
         let least = *need.shapes.last()?;
         for at in self.resources_for_pieces(need).into_iter().take(CROWDED_MAX) {
             let request = self.request_on(at, need, least)?;
             let load = self.load(at, need.window);
-            let mut movable = self.plan.resources.in_the_way(at, now, &request);
+            let mut movable = self.plan.resources.in_the_way(at, self.second(), &request);
             movable.retain(|number| self.may_move(at, *number));
             let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
             for count in counts {
                 let some = &movable[..count.min(movable.len())];
-                let admitted = self.put_pieces_among((at, load), need, preemption, some, now);
+                let admitted = self.put_pieces_among((at, load), need, preemption, some);
                 if admitted.is_some() {
                     return admitted;
                 }
@@ -118,7 +112,6 @@ impl Decider<'_> {
         need: &Need<'_>,
         preemption: &Preemption,
         movable: &[u64],
-        now: Time,
     ) -> Option<Placement> {
         self.attempt(|this| {
             let resources = &mut this.plan.resources;
@@ -130,15 +123,16 @@ impl Decider<'_> {
             lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
             let pieces = this.pieces_on(at, need, preemption, need.window);
             let pieces = pieces.filter(Slots::is_split)?;
-            let admitted = this.put((at, load), need, pieces, now)?;
-            let moved = this.put_again(at, &lifted, now)?;
+            let admitted = this.put((at, load), need, pieces)?;
+            let moved = this.put_again(at, &lifted)?;
             Some(Placement { moved, ..admitted })
         })
     }
 
     /// Puts the removed agreements where they were, or where there is room for them. Returns the moved ones, or none where one
     /// has no place.
-    fn put_again(&mut self, at: usize, lifted: &[(Request, Time)], now: Time) -> Option<Vec<Move>> {
+    fn put_again(&mut self, at: usize, lifted: &[(Request, Time)]) -> Option<Vec<Move>> {
+        let now = self.second();
         let mut moved = Vec::new();
         for (request, from) in lifted {
             let tree = self.plan.resources.get(at)?.schedule.tree();

@@ -2,11 +2,10 @@
 //! agreement are held already: the cluster has to hold the further nodes of its successor, and the agreement stays as it is
 //! until then.
 
-use scheduler::{Reason, Time};
+use scheduler::Reason;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, NegotiationOffer, Slot, Slots, kept};
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost};
 use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
@@ -34,11 +33,12 @@ impl Decider<'_> {
             self.withdraw(offer, Reason::NoCapacityInWindow, why);
             return Err(Error::Lost(Lost::NotReserved));
         }
-        let now = second_of(self.now);
         // One that lapses before its nodes can be held is accepted as it stands.
-        let lapses = offer.expires.is_some_and(|at| at <= now + 2 * BEGINS_AFTER);
+        let lapses = offer
+            .expires
+            .is_some_and(|at| at <= self.second() + 2 * BEGINS_AFTER);
         let replaced = replaced.filter(|of| of.resource == agreement.resource);
-        if lapses || !self.needs_nodes(agreement, replaced, now) {
+        if lapses || !self.needs_nodes(agreement, replaced) {
             return Ok(false);
         }
         if self.plan.reserving.is_full() {
@@ -55,12 +55,12 @@ impl Decider<'_> {
     }
 
     /// Whether nodes have to be reserved for an agreement soon that the one that it replaces there does not have.
-    fn needs_nodes(&self, agreement: &Agreement, replaced: Option<&Agreement>, now: Time) -> bool {
+    fn needs_nodes(&self, agreement: &Agreement, replaced: Option<&Agreement>) -> bool {
+        let now = self.second();
         let Some(near) = self.plan.reserving.near_until(&agreement.resource, now) else {
             return false;
         };
-        let place = self.plan.resources.place(&agreement.resource);
-        let at = place.and_then(|at| self.plan.resources.get(at));
+        let at = self.plan.resources.named(&agreement.resource);
         let base = replaced.map_or_else(Vec::new, |old| {
             let slots = old.slots.iter().enumerate();
             let held = slots.filter(|(index, slot)| {

@@ -16,7 +16,6 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::Agreement;
-use crate::clock::second_of;
 use crate::planner::decide::begins_too_late;
 use crate::planner::decider::Command;
 use crate::planner::decider::Decider;
@@ -70,9 +69,8 @@ impl Decider<'_> {
 
     /// Notes for which commands a resource holds the nodes.
     pub(super) fn note_reserved(&mut self, resource: &str) {
-        let now = second_of(self.now);
-        let at = self.plan.resources.place(resource);
-        let Some(of) = at.and_then(|at| self.plan.resources.get(at)) else {
+        let now = self.second();
+        let Some(of) = self.plan.resources.named(resource) else {
             return;
         };
         let near = self.plan.reserving.near_until(resource, now);
@@ -114,7 +112,7 @@ impl Decider<'_> {
     pub(super) fn reserved_or(
         &mut self,
         proposal: &Proposal,
-        refused: impl FnOnce(&mut Self, &Need<'_>, Reason, Time) -> Refusal,
+        refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         if let Some(reserved) = self.plan.reserving.take(proposal.id) {
             let number = self.plan.next_number();
@@ -134,14 +132,15 @@ impl Decider<'_> {
             }
             (Err(refusal), _) => return Err(refusal),
         };
-        if !self.plan.reserving.is_needed(&agreement, second_of(self.now)) {
+        if !self.plan.reserving.is_needed(&agreement, self.second()) {
             return Ok(Some((agreement, admitted, number)));
         }
         if self.plan.reserving.is_full() {
             self.make_room(&admitted);
             for request in requests_of(&agreement, number) {
-                let now = second_of(self.now);
-                self.plan.resources.vacate(admitted.resource, now, request.id);
+                self.plan
+                    .resources
+                    .vacate(admitted.resource, self.second(), request.id);
             }
             let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
             return Err(bare(Reason::NoCapacityInWindow, many));
@@ -152,10 +151,9 @@ impl Decider<'_> {
 
     /// Puts an agreement where its slots were kept until now.
     pub(super) fn put_reserved(&mut self, agreement: &Agreement, number: u64, at: usize) {
-        let now = second_of(self.now);
         let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
         for (request, start) in requests_of(agreement, number).into_iter().zip(starts) {
-            self.plan.resources.put_back(at, now, &request, start);
+            self.plan.resources.put_back(at, self.second(), &request, start);
         }
     }
 
@@ -167,7 +165,7 @@ impl Decider<'_> {
         number: u64,
         tried: Option<Tried>,
     ) {
-        let now = second_of(self.now);
+        let now = self.second();
         let moved = self.make_room(&admitted);
         let moves = std::mem::take(&mut admitted.moved);
         admitted.transferred.clear();
@@ -238,7 +236,7 @@ impl Decider<'_> {
 
     /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
     pub(super) fn come_back(&mut self, id: Uuid) {
-        let now = second_of(self.now);
+        let now = self.second();
         self.plan.reserving.verdict = None;
         let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
             return;
@@ -281,7 +279,7 @@ impl Decider<'_> {
     /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
     /// them, or none where a place is taken or one of them may move no more.
     fn move_back(&mut self, at: usize, moves: &[Move]) {
-        let now = second_of(self.now);
+        let now = self.second();
         let back = self.attempt(|this| {
             let mut back = Vec::new();
             for of in moves {

@@ -9,7 +9,7 @@ use tracing::info;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind, ServiceState};
-use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
+use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::decider::Decider;
 use crate::planner::plan::{Plan, is_undecided};
 use crate::planner::resources::nodes::{KeptNodes, NodeState, Planned};
@@ -38,8 +38,7 @@ impl Decider<'_> {
     /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
     /// holds them for it, or else since it does; none before.
     pub(in crate::planner) fn handed_over(&self, agreement: &Agreement) -> Option<Micros> {
-        let at = self.plan.resources.place(&agreement.resource)?;
-        let of = self.plan.resources.get(at)?;
+        let of = self.plan.resources.named(&agreement.resource)?;
         if of.resource.kind != CLUSTER {
             return Some(self.now);
         }
@@ -51,7 +50,7 @@ impl Decider<'_> {
     /// Gives agreements that have begun the nodes that their cluster holds for them, where they were given others: their work
     /// goes with those, and is lost with those.
     fn bind_as_held(&mut self, resource: &str) {
-        let now = second_of(self.now);
+        let now = self.second();
         let others = self.plan.held_elsewhere(resource, now);
         for (agreement, _) in &others {
             self.plan.take_nodes(agreement, now);
@@ -62,9 +61,7 @@ impl Decider<'_> {
             });
         }
         for (agreement, nodes) in others {
-            let mut named = self.settings.resources.iter();
-            let named = named.find(|of| of.name == resource);
-            let named = named.map_or_else(String::new, |of| of.names_of(&nodes));
+            let named = self.names_of(resource, &nodes);
             let detail = format!("on nodes {named} of {resource}, which holds these for it");
             info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
             self.plan.give_nodes(&agreement, &nodes);
@@ -97,10 +94,7 @@ impl Plan {
         let waiting: Vec<Uuid> = self.reserving.on(resource).map(|of| of.id).collect();
         agreements.extend(self.reserving.on(resource).map(|of| (of.clone(), Vec::new())));
         agreements.sort_by_key(|(of, _)| (of.placement().start, of.id));
-        let of = self
-            .resources
-            .place(resource)
-            .and_then(|at| self.resources.get(at));
+        let of = self.resources.named(resource);
         Planned {
             agreements,
             waiting,
@@ -148,8 +142,7 @@ impl Plan {
     /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
     /// is left out where these nodes would be another's, or are known to be gone.
     fn held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
-        let place = self.resources.place(resource);
-        let Some(of) = place.and_then(|at| self.resources.get(at)) else {
+        let Some(of) = self.resources.named(resource) else {
             return Vec::new();
         };
         let elsewhere = |agreement: &Agreement| {

@@ -1,8 +1,6 @@
-//! When resources are looked at again: for nodes that are out of use, and for agreements that may be able to start earlier.
+//! The resources that are looked at for agreements that may be able to start earlier.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use scheduler::Time;
+use std::collections::BTreeMap;
 
 /// Looking at a resource costs at most this for each agreement that waits on it, until something changes there again. Else, in an order that changes
 /// with time, the same agreements would be looked at again every second.
@@ -41,26 +39,5 @@ impl ToLookAt {
 
     pub(in crate::planner) fn is_empty(&self) -> bool {
         self.work.is_empty()
-    }
-}
-
-/// When resources are to be looked at again.
-#[derive(Default)]
-pub(in crate::planner) struct Looks {
-    pub(in crate::planner) when: BTreeMap<usize, Time>,
-    pub(in crate::planner) by_time: BTreeSet<(Time, usize)>,
-}
-
-impl Looks {
-    /// Sets when a resource is looked at, or that it is not.
-    pub(in crate::planner) fn set(&mut self, at: usize, when: Option<Time>) {
-        let before = match when {
-            Some(when) => self.when.insert(at, when),
-            None => self.when.remove(&at),
-        };
-        if let Some(before) = before {
-            self.by_time.remove(&(before, at));
-        }
-        self.by_time.extend(when.map(|when| (when, at)));
     }
 }

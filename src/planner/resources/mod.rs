@@ -25,13 +25,14 @@ use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Sche
 
 use crate::agreement::{Filter, Shape};
 use crate::planner::impossible::Impossible;
-use crate::planner::resources::looks::{Looks, ToLookAt};
+use crate::planner::resources::looks::ToLookAt;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{Nodes, ReportedState, Reporter};
 use crate::planner::resources::resource::{Resource, Scaling};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
 use crate::planner::settings::Settings;
+use crate::planner::timetable::Timetable;
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
@@ -47,7 +48,7 @@ pub(super) struct Resources {
     /// and whether every change of their plans makes it so.
     idle: bool,
     /// When to look again at the resources with nodes that are not in their normal state.
-    looks: Looks,
+    looks: Timetable<usize>,
     /// The closed resources.
     closed: BTreeSet<usize>,
     /// The largest and the fastest there are.
@@ -99,7 +100,7 @@ impl Resources {
             .map(|(index, of)| (of.resource.name.clone(), index))
             .collect();
         let troubled = plans.iter().enumerate().filter(|(_, of)| !of.nodes.is_plain());
-        let mut looks = Looks::default();
+        let mut looks = Timetable::default();
         for (at, _) in troubled {
             looks.set(at, Some(now));
         }
@@ -522,14 +523,14 @@ impl Resources {
 
     /// The resources with nodes to look at by `now`.
     pub(super) fn to_look_at(&self, now: Time) -> Vec<usize> {
-        let due = self.looks.by_time.iter().take_while(|(when, _)| *when <= now);
-        let due: BTreeSet<usize> = due.map(|(_, at)| *at).collect();
-        due.into_iter().collect()
+        let mut due = self.looks.due_by(now);
+        due.sort_unstable();
+        due
     }
 
     /// The next instant at which that is not empty.
     pub(super) fn next_look(&self) -> Option<Time> {
-        self.looks.by_time.first().map(|(when, _)| *when)
+        self.looks.next()
     }
 
     /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in

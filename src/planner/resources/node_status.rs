@@ -80,9 +80,10 @@ impl Planner {
 impl Decider<'_> {
     /// Takes the word of an operator about some nodes.
     pub(in crate::planner) fn say_nodes(&mut self, saying: &NodeOverride) -> Result<Repaired, Error> {
-        let at = self.plan.resources.place(&saying.resource);
-        let of = at
-            .and_then(|at| self.plan.resources.get(at))
+        let of = self
+            .plan
+            .resources
+            .named(&saying.resource)
             .ok_or(Error::NotFound)?;
         let capacity = of.resource.capacity;
         if saying.nodes.last().is_none_or(|last| *last >= capacity) {
@@ -111,21 +112,25 @@ impl Decider<'_> {
         self.set_nodes(&saying.resource, Reporter::Operator, &report)
     }
 
+    /// The names of some nodes of a resource, for people.
+    pub(in crate::planner) fn names_of(&self, resource: &str, nodes: &[u32]) -> String {
+        let of = self.plan.resources.named(resource);
+        of.map_or_else(String::new, |of| of.resource.names_of(nodes))
+    }
+
     /// How many nodes of each resource stand how.
     pub(in crate::planner) fn node_counts(&self) -> Vec<NodeCounts> {
         let resources = self.settings.resources.iter();
         let count = |of: &Resource| {
-            let at = self.plan.resources.place(&of.name);
-            let at = at.and_then(|at| self.plan.resources.get(at));
-            at.map_or_else(NodeCounts::default, |of| of.nodes.counts(of.resource.capacity))
+            let of = self.plan.resources.named(&of.name);
+            of.map_or_else(NodeCounts::default, |of| of.nodes.counts(of.resource.capacity))
         };
         resources.map(count).collect()
     }
 
     /// How the nodes of a resource stand.
     pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>, Error> {
-        let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
-        let of = self.plan.resources.get(at).ok_or(Error::NotFound)?;
+        let of = self.plan.resources.named(resource).ok_or(Error::NotFound)?;
         let said = |node| {
             [Reporter::Executor, Reporter::Operator]
                 .into_iter()

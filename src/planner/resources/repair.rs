@@ -6,11 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::{Interval, Time};
+use scheduler::Interval;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind, ServiceState};
-use crate::clock::second_of;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::planner::lifecycle::retry::Why;
@@ -35,7 +34,7 @@ impl Decider<'_> {
         report: &NodeReport,
     ) -> Result<Repaired, Error> {
         let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
-        let now = second_of(self.now);
+        let now = self.second();
         let settle = self.settings.failures.settle;
         let hear = |of: &mut ResourcePlan| {
             of.nodes
@@ -61,7 +60,7 @@ impl Decider<'_> {
                 },
             });
         }
-        let repaired = self.repair(at, now);
+        let repaired = self.repair(at);
         if by == Reporter::Executor {
             self.note_reported(resource);
         }
@@ -70,14 +69,14 @@ impl Decider<'_> {
 
     /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
     pub(in crate::planner) fn look_after_nodes(&mut self) {
-        let now = second_of(self.now);
-        for at in self.plan.resources.to_look_at(now) {
-            self.repair(at, now);
+        for at in self.plan.resources.to_look_at(self.second()) {
+            self.repair(at);
         }
     }
 
     /// Fits the plan of a resource to its nodes.
-    fn repair(&mut self, at: usize, now: Time) -> Repaired {
+    fn repair(&mut self, at: usize) -> Repaired {
+        let now = self.second();
         let mut repaired = Repaired::default();
         let lost: Vec<Uuid> = self.plan.on_lost_nodes(at, now);
         let mut again = Vec::new();
@@ -146,7 +145,7 @@ impl Decider<'_> {
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
             let Some((placed, moves)) = found else {
                 let why = format!("nodes of {} are out of use", agreement.resource);
-                self.has_no_place(agreement, index, &why, now);
+                self.has_no_place(agreement, index, &why);
                 repaired.broken += 1;
                 continue;
             };
@@ -183,15 +182,9 @@ impl Decider<'_> {
 
     /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
     /// Leaves the agreement at its contract where that slot would have added to it.
-    pub(in crate::planner) fn has_no_place(
-        &mut self,
-        agreement: Agreement,
-        index: usize,
-        why: &str,
-        now: Time,
-    ) {
+    pub(in crate::planner) fn has_no_place(&mut self, agreement: Agreement, index: usize, why: &str) {
         if agreement.adds_to_contract(index) {
-            self.give_up_rest(&agreement, why, now);
+            self.give_up_rest(&agreement, why);
             return;
         }
         let mut lost = format!("{why}, and there is no other place in its window");
@@ -200,13 +193,14 @@ impl Decider<'_> {
             lost += &format!(" for {}", piece.trim_end());
         }
         if agreement.slots_begun() == 0 {
-            lost = self.broken(&agreement, &lost, now);
+            lost = self.broken(&agreement, &lost);
         }
         self.lose_because(agreement, EventKind::Broken, lost);
     }
 
     /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
-    fn broken(&mut self, agreement: &Agreement, lost: &str, now: Time) -> String {
+    fn broken(&mut self, agreement: &Agreement, lost: &str) -> String {
+        let now = self.second();
         let window = Interval::new(agreement.ready.max(now), agreement.deadline);
         let need = Need {
             submitted: now,
@@ -215,7 +209,7 @@ impl Decider<'_> {
         };
         let requests = self.requests(&need);
         let slots: Vec<String> = self
-            .alternatives(&need, &requests, now)
+            .alternatives(&need, &requests)
             .iter()
             .map(|alternative| by(alternative.slot.start - agreement.placement().start))
             .collect();

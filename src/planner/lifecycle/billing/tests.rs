@@ -47,7 +47,7 @@ proptest! {
         let (change, _) = domain.decide(now, |decider| {
             let same = decider.cheaper_by(&mine, price);
             let next = Money { micros: price.micros - same, ..price };
-            (next, decider.change_fee(&mine, next).unwrap())
+            (next, decider.change_fee(&mine, Some(next)).unwrap())
         });
         let (next, fee) = change;
         prop_assert!(next.micros + fee.micros >= price.micros, "a change to the same: {next} and {fee}, not {price}");

@@ -11,12 +11,12 @@ use crate::planner::requests::request_of_stretch;
 impl Decider<'_> {
     /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
     /// whether there is one.
-    pub(super) fn save(&mut self, agreement: &Agreement, grace: Seconds, now: Time) -> bool {
+    pub(super) fn save(&mut self, agreement: &Agreement, grace: Seconds) -> bool {
         let Some(at) = self.plan.resources.must_place(&agreement.resource) else {
             return false;
         };
         let number = self.plan.next_number();
-        let Some((slot, moves)) = self.place_rest(at, agreement, number, grace, now) else {
+        let Some((slot, moves)) = self.place_rest(at, agreement, number, grace) else {
             return false;
         };
         let mut saved = agreement.clone();
@@ -47,8 +47,8 @@ impl Decider<'_> {
         agreement: &Agreement,
         number: u64,
         grace: Seconds,
-        now: Time,
     ) -> Option<(Interval, Vec<Move>)> {
+        let now = self.second();
         let (end, nodes) = (agreement.slot().end, agreement.slot_nodes());
         let longest = self.settings.overruns.left(agreement);
         let step = self.settings.overruns.step(agreement);
@@ -59,7 +59,7 @@ impl Decider<'_> {
         };
         let inside = Interval::new(end, agreement.deadline);
         for length in lengths().filter(|length| *length <= inside.duration()) {
-            let free = self.put_rest(at, agreement, number, (length, inside), now);
+            let free = self.put_rest(at, agreement, number, (length, inside));
             if let Some(slot) = free {
                 return Some((slot, Vec::new()));
             }
@@ -74,7 +74,7 @@ impl Decider<'_> {
             }
         }
         let beyond = Interval::new(end, now + self.settings.horizon);
-        let slot = lengths().find_map(|length| self.put_rest(at, agreement, number, (length, beyond), now));
+        let slot = lengths().find_map(|length| self.put_rest(at, agreement, number, (length, beyond)));
         Some((slot?, Vec::new()))
     }
 
@@ -86,7 +86,6 @@ impl Decider<'_> {
         agreement: &Agreement,
         number: u64,
         (length, window): (Seconds, Interval),
-        now: Time,
     ) -> Option<Interval> {
         let tree = self.plan.resources.get(at)?.schedule.tree();
         let nodes = agreement.slot_nodes();
@@ -95,7 +94,7 @@ impl Decider<'_> {
         }
         let slot = Interval::of(tree.earliest_fit(nodes, length, window)?, length);
         let request = request_of_stretch(agreement, number, (slot, nodes));
-        let put = self.plan.resources.put(at, now, &request, slot.start);
+        let put = self.plan.resources.put(at, self.second(), &request, slot.start);
         put.then_some(slot)
     }
 
@@ -113,7 +112,8 @@ impl Decider<'_> {
 
     /// Ends an agreement with the saved work, or lets its running work end with its slot: there is no place any more for the
     /// rest.
-    pub(in crate::planner) fn give_up_rest(&mut self, agreement: &Agreement, why: &str, now: Time) {
+    pub(in crate::planner) fn give_up_rest(&mut self, agreement: &Agreement, why: &str) {
+        let now = self.second();
         let detail =
             format!("{why}, and there is no other place for the rest of its work, which is not over");
         let mut events = vec![self.event(EventKind::Overrun, detail)];
