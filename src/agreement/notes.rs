@@ -59,6 +59,23 @@ worded! {
 }
 
 impl Note {
+    /// One about a subject, which may be of a negotiation, and of a party only where that follows from the negotiation.
+    pub fn new(
+        at: Micros,
+        kind: NoteKind,
+        (subject, negotiation): (Uuid, Option<Uuid>),
+        detail: String,
+    ) -> Self {
+        Self {
+            at,
+            kind,
+            subject,
+            negotiation,
+            party: None,
+            detail,
+        }
+    }
+
     /// That a negotiation was opened.
     pub fn of_opening(instance: &NegotiationInstance) -> Self {
         let id = instance.id;
@@ -80,25 +97,15 @@ impl Note {
             ),
         };
         Self {
-            at: instance.created,
-            kind,
-            subject: instance.id,
-            negotiation: Some(instance.id),
             party: Some(instance.party.clone()),
-            detail,
+            ..Self::new(instance.created, kind, (id, Some(id)), detail)
         }
     }
 
     /// That a negotiation was ended before its time.
     pub fn of_ending(negotiation: Uuid, at: Micros) -> Self {
-        Self {
-            at,
-            kind: NoteKind::Withdrawn,
-            subject: negotiation,
-            negotiation: Some(negotiation),
-            party: None,
-            detail: format!("ended {negotiation}"),
-        }
+        let detail = format!("ended {negotiation}");
+        Self::new(at, NoteKind::Withdrawn, (negotiation, Some(negotiation)), detail)
     }
 
     /// That an offer was made.
@@ -144,14 +151,7 @@ impl Note {
     }
 
     fn of(offer: &NegotiationOffer, at: Micros, kind: NoteKind, detail: String) -> Self {
-        Self {
-            at,
-            kind,
-            subject: offer.id,
-            negotiation: Some(offer.negotiation),
-            party: None,
-            detail,
-        }
+        Self::new(at, kind, (offer.id, Some(offer.negotiation)), detail)
     }
 }
 

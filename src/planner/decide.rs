@@ -83,7 +83,7 @@ impl Decider<'_> {
         self.plan.resources.cut_short = false;
         need.window = self.after_reserving(&need);
         let mut admitted = self.admit_cut_or_whole(&need, cut);
-        if admitted.is_err() && need.window != window && !self.plan.reserving.has_refused() {
+        if admitted.is_err() && need.window != window && self.plan.reserving.not_before.is_none() {
             // Better a begin that is late than none.
             need.window = window;
             admitted = self.admit_cut_or_whole(&need, cut);
@@ -435,7 +435,7 @@ impl Decider<'_> {
         self.plan.resources.must_be_settled(agreement.id);
         agreement.version += 1;
         let gives_back = agreement.is_between_slots() || agreement.state.is_final();
-        let release = gives_back && self.plan.is_bound(agreement.id);
+        let release = gives_back && self.plan.bound.contains_key(&agreement.id);
         // An offer in its place relies on the agreement still waiting, or still running.
         let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
         self.suggest_if_lost(&agreement);

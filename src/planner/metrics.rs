@@ -199,15 +199,15 @@ pub(super) struct Census {
 impl Decider<'_> {
     /// Counts the contents of the plan. O(r) for r resources.
     pub(super) fn census(&self) -> Census {
-        let live = self.plan.live();
+        let live = &self.plan.live;
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
         let runs = |agreement: &&Agreement| agreement.job.is_some();
         let mut census = Census {
             agreements: states.map(|state| (state.word(), live.count(state))).collect(),
             jobs: live.processing().filter(runs).count() as u64,
             negotiations: self.plan.table.len() as u64,
-            offers: self.plan.table.standing() as u64,
-            held: self.plan.table.standing_held() as u64,
+            offers: self.plan.table.standing.len() as u64,
+            held: self.plan.table.standing_held as u64,
             resources: Vec::new(),
         };
         for of in self.plan.resources.plans() {

@@ -187,11 +187,6 @@ impl Plan {
         self.live.get(&id)
     }
 
-    /// Every live agreement.
-    pub(super) fn live(&self) -> &Live {
-        &self.live
-    }
-
     /// The agreements with concrete nodes.
     pub(super) fn begun(&self) -> impl Iterator<Item = &Agreement> {
         self.bound.keys().filter_map(|id| self.live.get(id))
@@ -357,11 +352,9 @@ impl Plan {
     /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
     /// reports.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
-        self.resources.recall_closed(&before.resources);
-        self.reserving.recall(&before.reserving);
-        for (at, of) in before.resources.plans().enumerate() {
-            self.resources.recall_reports(at, of, now);
-        }
+        self.resources.recall_reports(&before.resources, now);
+        // Commands that waited are not decided.
+        self.reserving.within.clone_from(&before.reserving.within);
     }
 
     /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
@@ -459,11 +452,6 @@ impl Plan {
     pub(super) fn forget_slot(&mut self, agreement: Uuid) {
         self.bound.remove(&agreement);
         self.look_again(agreement, None);
-    }
-
-    /// Whether an agreement has been given nodes.
-    pub(super) fn is_bound(&self, agreement: Uuid) -> bool {
-        self.bound.contains_key(&agreement)
     }
 }
 

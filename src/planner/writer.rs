@@ -122,7 +122,7 @@ impl Writer {
                 _ = watch.tick() => {
                     // A command may have waited for its cluster for too long.
                     self.keep_lease(&stop).await
-                        && (!self.plan.reserving.is_waited_for() || self.decide(Vec::new(), &stop).await)
+                        && (self.plan.reserving.waiting.is_empty() || self.decide(Vec::new(), &stop).await)
                 }
                 stored = Storing::end(&mut self.storing) => self.stored(stored, &stop).await,
                 () = std::future::ready(()), if !self.again.is_empty() && self.decided.commands < BATCH_MAX => {

@@ -29,13 +29,10 @@ impl Decider<'_> {
             std::cmp::Ordering::Equal => "; further ones of this party in this minute are not noted",
             std::cmp::Ordering::Greater => return,
         };
+        let detail = format!("{refusal}{more}");
         self.batch.push(Change::Note(Note {
-            at: self.now,
-            kind: NoteKind::Refused,
-            subject,
-            negotiation: None,
             party: Some(party.to_owned()),
-            detail: format!("{refusal}{more}"),
+            ..Note::new(self.now, NoteKind::Refused, (subject, None), detail)
         }));
     }
 }

@@ -100,11 +100,7 @@ impl Planner {
 impl Decider<'_> {
     /// Stores an offer that waits for its decision.
     pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted, Error> {
-        let Pending {
-            proposal,
-            acceptance,
-            offer,
-        } = pending;
+        let proposal = pending.proposal;
         self.is_new(proposal.idempotency.as_ref())?;
         // It is on the first resource until it is decided.
         self.settings.resources.first().ok_or(Error::Unavailable)?;
@@ -131,8 +127,8 @@ impl Decider<'_> {
         });
         self.batch.push(Change::AwaitDecision {
             agreement: agreement.id,
-            acceptance,
-            offer,
+            acceptance: pending.acceptance,
+            offer: pending.offer,
         });
         let pending = Accepted::alone(agreement);
         self.remember(proposal.idempotency, &pending);

@@ -127,7 +127,7 @@ impl Decider<'_> {
         let plan = &self.plan;
         let own = plan.stopping.get(&of).or_else(|| plan.get(of));
         let own = own.filter(|agreement| agreement.execution_id() == of);
-        let all = || plan.stopping.values().chain(plan.live().iter());
+        let all = || plan.stopping.values().chain(plan.live.iter());
         let agreement = own
             .or_else(|| all().find(|agreement| agreement.origin == Some(of)))
             .ok_or(Error::NotFound)?;

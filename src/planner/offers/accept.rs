@@ -76,8 +76,8 @@ impl Decider<'_> {
         if self.waits_to_accept(&offer, &agreement, &admitted, replaced.as_ref())? {
             return Ok(Step::Wait(acceptance));
         }
-        if let Some(slots) = self.reserved_for(agreement.id) {
-            agreement.slots = slots;
+        if let Some(reserved) = self.plan.reserving.take(agreement.id) {
+            agreement.slots = reserved.admitted.slots;
         }
         let mut old = self.lift_replaced(&instance)?;
         if let Some(old) = old.as_ref().filter(|_| begun) {

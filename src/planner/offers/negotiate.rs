@@ -112,19 +112,15 @@ impl Decider<'_> {
         &mut self,
         initiation: Initiation,
     ) -> Result<NegotiationInstance, Error> {
-        let Initiation {
-            negotiation: instance,
-            document,
-            idempotency,
-        } = initiation;
-        self.is_new(idempotency.as_ref())?;
+        let instance = initiation.negotiation;
+        self.is_new(initiation.idempotency.as_ref())?;
         self.may_open(&instance)?;
         self.plan.table.open(instance.clone(), []);
         self.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),
-            document,
+            document: initiation.document,
         });
-        self.remember(idempotency, &instance);
+        self.remember(initiation.idempotency, &instance);
         Ok(instance)
     }
 
@@ -160,18 +156,13 @@ impl Decider<'_> {
         &mut self,
         end: NegotiationEnd,
     ) -> Result<NegotiationInstance, Error> {
-        let NegotiationEnd {
-            id,
-            party,
-            idempotency,
-        } = end;
-        self.is_new(idempotency.as_ref())?;
-        let talks = self.plan.table.get(id).ok_or(Error::NotFound)?;
-        if party.is_some_and(|party| party != talks.instance.party) {
+        self.is_new(end.idempotency.as_ref())?;
+        let talks = self.plan.table.get(end.id).ok_or(Error::NotFound)?;
+        if end.party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }
-        let ended = self.end_talks(id)?;
-        self.remember(idempotency, &ended);
+        let ended = self.end_talks(end.id)?;
+        self.remember(end.idempotency, &ended);
         Ok(ended)
     }
 

@@ -32,13 +32,13 @@ pub(in crate::planner) struct OpenNegotiations {
     /// The negotiations about the replacement of an agreement, by that agreement.
     about: BTreeSet<(Uuid, Uuid)>,
     /// How many of them propose to move an agreement.
-    moves: usize,
+    pub(super) moves: usize,
     /// In which of them each offer lies.
     offers: BTreeMap<Uuid, Uuid>,
     /// The service's offers that lead on, by the instants at which they expire, and whether each is held.
-    standing: BTreeMap<(Time, Uuid), bool>,
+    pub(in crate::planner) standing: BTreeMap<(Time, Uuid), bool>,
     /// How many of these are held.
-    standing_held: usize,
+    pub(in crate::planner) standing_held: usize,
     pub(in crate::planner) holds: Holds,
     /// How many numbers have been given to holds.
     held: u64,
@@ -207,16 +207,6 @@ impl OpenNegotiations {
         Some(talks)
     }
 
-    /// How many offers the service has made that lead on and have not expired.
-    pub(in crate::planner) fn standing(&self) -> usize {
-        self.standing.len()
-    }
-
-    /// How many of these are held.
-    pub(in crate::planner) fn standing_held(&self) -> usize {
-        self.standing_held
-    }
-
     /// Leaves the offers that have expired by `now` out of these counts.
     pub(in crate::planner) fn expire(&mut self, now: Time) {
         while let Some(first) = self.standing.first_entry()
@@ -253,11 +243,6 @@ impl OpenNegotiations {
             .about
             .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));
         ids.filter_map(|(_, id)| self.open.get(id))
-    }
-
-    /// How many moves of agreements the provider proposes.
-    pub(in crate::planner) fn moves_proposed(&self) -> usize {
-        self.moves
     }
 
     /// The offers to replace an agreement that are held.

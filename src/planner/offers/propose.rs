@@ -58,7 +58,7 @@ impl Plan {
     fn may_propose_a_move(&self, most: usize) -> bool {
         let a_move = |of: &&Suggestion| of.reason == ProposalReason::BetterFit;
         let waiting = self.suggested.iter().filter(a_move);
-        most > 0 && self.table.moves_proposed() + waiting.count() < most
+        most > 0 && self.table.moves + waiting.count() < most
     }
 }
 
@@ -217,11 +217,7 @@ impl Decider<'_> {
 
     /// Opens a negotiation of the provider's own making.
     pub(in crate::planner) fn propose(&mut self, proposed: Proposed) -> Result<Vec<NegotiationOffer>, Error> {
-        let Proposed {
-            negotiation: instance,
-            document,
-            offers,
-        } = proposed;
+        let instance = proposed.negotiation;
         let about = instance.agreement.ok_or(Error::NotFound)?;
         let again = match instance.proposed {
             Some(ProposalReason::BetterFit) => {
@@ -244,9 +240,9 @@ impl Decider<'_> {
         self.plan.table.open(instance.clone(), []);
         self.batch.push(Change::CreateNegotiation {
             negotiation: instance,
-            document,
+            document: proposed.document,
         });
-        let answered = self.put_on_the_table(offers);
+        let answered = self.put_on_the_table(proposed.offers);
         match answered {
             Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => Ok(answered),
             _ => {

@@ -14,12 +14,8 @@ const SIDE_MAX: usize = 32;
 /// The sizes of a side for which others are asked to move, the nearest: that may take milliseconds.
 const MOVING_MAX: usize = 2;
 
-/// A size that was not asked for.
-struct Other {
-    shape: Shape,
-    kind: OfferKind,
-    deviation: f64,
-}
+/// A size that was not asked for, in which way it differs, and how far.
+type Other = (Shape, (OfferKind, f64));
 
 impl Decider<'_> {
     /// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
@@ -31,9 +27,9 @@ impl Decider<'_> {
         };
         let mut found = Vec::new();
         for side in sides(&search.ask.proposal.shapes, others, search.phi_max) {
-            for (place, other) in side.iter().enumerate() {
+            for (place, (shape, how)) in side.into_iter().enumerate() {
                 let mut proposal = search.ask.proposal.clone();
-                proposal.shapes = vec![other.shape];
+                proposal.shapes = vec![shape];
                 let Ok((proposal, window)) = self.limited(search, proposal) else {
                     continue;
                 };
@@ -44,7 +40,7 @@ impl Decider<'_> {
                     Err(_) => None,
                 };
                 let candidate = place.and_then(|(at, slot)| {
-                    let (stretch, how) = ((slot, other.shape.nodes), (other.kind, other.deviation));
+                    let stretch = (slot, shape.nodes);
                     self.told_candidate(search, CandidatePlacement::new(at, stretch, window, how))
                 });
                 found.extend(candidate);
@@ -82,20 +78,16 @@ fn sides(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Vec<Other>; 2] {
         };
         let length = ratio((shape.duration - longest).max(0), longest)
             .max(ratio((shortest - shape.duration).max(0), shortest));
-        Some(Other {
-            shape: *shape,
-            kind,
-            deviation: size.max(length),
-        })
+        Some((*shape, (kind, size.max(length))))
     };
     [OfferKind::Fewer, OfferKind::More].map(|kind| {
         let of = others.iter().filter_map(of);
         let mut side: Vec<Other> = of
-            .filter(|other| other.kind == kind && other.deviation <= phi_max)
+            .filter(|(_, (of, deviation))| *of == kind && *deviation <= phi_max)
             .collect();
-        side.sort_by(|one, other| {
-            let nearer = one.deviation.total_cmp(&other.deviation);
-            nearer.then(one.shape.nodes.cmp(&other.shape.nodes))
+        side.sort_by(|(shape, (_, deviation)), (other, (_, further))| {
+            let nearer = deviation.total_cmp(further);
+            nearer.then(shape.nodes.cmp(&other.nodes))
         });
         let step = side.len().div_ceil(SIDE_MAX).max(1);
         side.into_iter().step_by(step).collect()

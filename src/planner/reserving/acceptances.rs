@@ -3,9 +3,8 @@
 //! until then.
 
 use scheduler::Reason;
-use uuid::Uuid;
 
-use crate::agreement::{Agreement, NegotiationOffer, Slot, Slots, kept};
+use crate::agreement::{Agreement, NegotiationOffer, Slot, kept};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost};
 use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
@@ -74,10 +73,5 @@ impl Decider<'_> {
         let to_come: Vec<_> = to_come.map(Slot::stretch).collect();
         let needed = kept(&to_come, &base);
         needed.iter().any(|(slot, _)| slot.start <= near)
-    }
-
-    /// The slots that were reserved for the acceptance of an offer.
-    pub(in crate::planner) fn reserved_for(&mut self, id: Uuid) -> Option<Slots> {
-        self.plan.reserving.take(id).map(|of| of.admitted.slots)
     }
 }

@@ -83,7 +83,7 @@ impl Plan {
     /// The plan's data for a resource.
     pub(in crate::planner) fn planned_on(&self, resource: &str) -> Planned {
         let here = self
-            .live()
+            .live
             .iter()
             .filter(|agreement| agreement.resource == resource && !is_undecided(agreement));
         let with_nodes = |agreement: &Agreement| {

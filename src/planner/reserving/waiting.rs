@@ -95,11 +95,6 @@ pub(in crate::planner) struct Reserving {
 }
 
 impl Reserving {
-    /// Takes over the reports of executors from before the plan was rebuilt. Commands that waited are not decided.
-    pub(in crate::planner) fn recall(&mut self, before: &Self) {
-        self.within.clone_from(&before.within);
-    }
-
     /// The agreements on a resource that commands wait for.
     pub(in crate::planner) fn on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
         let all = self.waiting.values().map(|of| &of.agreement);
@@ -147,11 +142,6 @@ impl Reserving {
             .sum()
     }
 
-    /// Whether slots were refused for the present command.
-    pub(in crate::planner) fn has_refused(&self) -> bool {
-        self.not_before.is_some()
-    }
-
     /// Whether the commands that wait have changed since this was last asked.
     pub(in crate::planner) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.has_changed)
@@ -159,11 +149,6 @@ impl Reserving {
 
     pub(in crate::planner) fn is_full(&self) -> bool {
         self.waiting.len() >= WAITING_MAX
-    }
-
-    /// Whether a command waits.
-    pub(in crate::planner) fn is_waited_for(&self) -> bool {
-        !self.waiting.is_empty()
     }
 
     /// Forgets the commands that were taken to be decided again and are not; the numbers of their slots, by resource.

@@ -168,11 +168,6 @@ impl Resources {
         self.closed.remove(&at);
     }
 
-    /// Takes over which resources were closed before the plan was rebuilt.
-    pub(super) fn recall_closed(&mut self, before: &Self) {
-        self.closed.clone_from(&before.closed);
-    }
-
     /// The names of the closed resources.
     pub(super) fn closed(&self) -> impl Iterator<Item = &str> {
         let closed = self.closed.iter().filter_map(|at| self.get(*at));
@@ -512,13 +507,16 @@ impl Resources {
         self.looks.set(at, Some(now));
     }
 
-    /// Takes over the reports about a resource's nodes from before the plan was rebuilt.
-    pub(super) fn recall_reports(&mut self, at: usize, before: &ResourcePlan, now: Time) {
-        self.bindings(at, |of| {
-            of.nodes.recall_busy(&before.nodes);
-            of.kept.clone_from(&before.kept);
-        });
-        self.looks.set(at, Some(now));
+    /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
+    pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
+        self.closed.clone_from(&before.closed);
+        for (at, before) in before.plans().enumerate() {
+            self.bindings(at, |of| {
+                of.nodes.busy.clone_from(&before.nodes.busy);
+                of.kept.clone_from(&before.kept);
+            });
+            self.looks.set(at, Some(now));
+        }
     }
 
     /// The resources with nodes to look at by `now`.

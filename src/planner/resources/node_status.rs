@@ -96,18 +96,11 @@ impl Decider<'_> {
             .reason
             .as_deref()
             .map_or_else(String::new, |reason| format!(", {reason}"));
+        let state = saying.state.word();
+        let detail = format!("{} of {}: {state}{why}", saying.words, saying.resource);
         self.batch.push(Change::Note(Note {
-            at: self.now,
-            kind: NoteKind::NodesSaid,
-            subject: saying.id,
-            negotiation: None,
             party: Some(saying.party.clone()),
-            detail: format!(
-                "{} of {}: {}{why}",
-                saying.words,
-                saying.resource,
-                saying.state.word()
-            ),
+            ..Note::new(self.now, NoteKind::NodesSaid, (saying.id, None), detail)
         }));
         self.set_nodes(&saying.resource, Reporter::Operator, &report)
     }

@@ -175,7 +175,7 @@ pub(in crate::planner) struct Nodes {
     recovering: BTreeMap<u32, Time>,
     /// When each has failed lately.
     failed: BTreeMap<u32, VecDeque<Time>>,
-    busy: Vec<BusyTime>,
+    pub(super) busy: Vec<BusyTime>,
     /// Planned times without a number of nodes, the ones with the highest numbers.
     maintenance: Vec<(Interval, u32)>,
     /// The nodes out of use in the plan.
@@ -250,11 +250,6 @@ impl Nodes {
             report.reasons.extend(reason.map(|reason| (node, reason)));
         }
         report
-    }
-
-    /// Takes over which nodes are others', and when.
-    pub(in crate::planner) fn recall_busy(&mut self, before: &Self) {
-        self.busy.clone_from(&before.busy);
     }
 
     /// Whether any node is down.

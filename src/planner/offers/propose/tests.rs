@@ -169,7 +169,7 @@ proptest! {
 fn placements(domain: &Domain) -> Vec<(uuid::Uuid, Interval)> {
     let mut all: Vec<_> = domain
         .plan
-        .live()
+        .live
         .iter()
         .map(|of| (of.id, of.placement()))
         .collect();
