@@ -1,6 +1,6 @@
 //! The course of agreements when nodes go away and come back.
 
-use scheduler::Seconds;
+use scheduler::{Seconds, Time};
 
 use super::super::failures::Failures;
 use super::super::nodes::NodeState;
