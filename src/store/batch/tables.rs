@@ -12,14 +12,10 @@ use super::trail::Trail;
 use crate::agreement::{Agreement, Event, NegotiationOffer, Note};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
-use crate::store::engine::{Connection, Error, Value, is_contention};
+use crate::store::engine::{Connection, Error, Record, Stored, Value, is_contention};
 use crate::store::records::agreements;
-use crate::store::records::call_backs;
-use crate::store::records::executions;
-use crate::store::records::idempotency;
 use crate::store::records::ledger;
 use crate::store::records::negotiations;
-use crate::store::records::nodes;
 use crate::store::records::nodes::NodeRow;
 use crate::store::records::notes;
 
@@ -101,7 +97,7 @@ impl<'a> Tables<'a> {
         }
         for (before, now) in std::mem::take(&mut tables.changed).into_values() {
             tables.push(&bulk::UPDATE_AGREEMENTS, [before.into()]);
-            tables.push(&bulk::UPDATE_AGREEMENTS, agreements::row(now));
+            tables.push(&bulk::UPDATE_AGREEMENTS, now.values());
         }
         for offer in std::mem::take(&mut tables.changed_offers).into_values() {
             tables.push(&bulk::UPDATE_OFFERS, negotiations::changed_offer_row(offer));
@@ -110,13 +106,13 @@ impl<'a> Tables<'a> {
             let key = [resource.into(), node.into(), reporter.into()];
             tables.push(&bulk::FORGET_NODE_STATES, key);
             if let Some(of) = of {
-                tables.push(&bulk::INSERT_NODE_STATES, nodes::row(of));
+                tables.push(&bulk::INSERT_NODE_STATES, of.values());
             }
         }
         Ok(tables)
     }
 
-    fn push<const N: usize>(&mut self, statement: &'static Bulk, row: [Value<'a>; N]) {
+    fn push(&mut self, statement: &'static Bulk, row: impl IntoIterator<Item = Value<'a>>) {
         let at = ALL_BULK.iter().position(|of| std::ptr::eq(*of, statement));
         // All statements stand there.
         self.rows[at.expect("the statement has its place")].extend(row);
@@ -142,9 +138,10 @@ impl<'a> Tables<'a> {
                 document,
                 events,
             } => {
-                self.push(&bulk::INSERT_AGREEMENTS, agreements::row(agreement));
-                let document = agreements::document_row(agreement.id, document);
-                self.push(&bulk::INSERT_DOCUMENTS, document);
+                self.push(&bulk::INSERT_AGREEMENTS, agreement.values());
+                let mut row = vec![agreement.id.into()];
+                document.write(&mut row);
+                self.push(&bulk::INSERT_DOCUMENTS, row);
                 self.events(agreement, events);
             }
             Change::UpdateAgreement { agreement, events } => {
@@ -206,16 +203,16 @@ impl<'a> Tables<'a> {
             Change::DecideAgreement(agreement) => {
                 self.push(&bulk::DECIDED, [(*agreement).into()]);
             }
-            Change::QueueCallBack(call) => self.push(&bulk::INSERT_CALL_BACKS, call_backs::row(call)),
+            Change::QueueCallBack(call) => self.push(&bulk::INSERT_CALL_BACKS, call.values()),
             Change::RecordExecution(execution) => {
-                self.push(&bulk::INSERT_EXECUTIONS, executions::row(execution));
+                self.push(&bulk::INSERT_EXECUTIONS, execution.values());
             }
             Change::RememberRequest(done) => {
                 if !self.keys.insert((&done.party, &done.key)) {
                     let what = format!("the idempotency key {:?} is there twice", done.key);
                     return Err(Error::Conflict(what));
                 }
-                self.push(&bulk::REMEMBER_REQUESTS, idempotency::row(done));
+                self.push(&bulk::REMEMBER_REQUESTS, done.values());
             }
             Change::SetNode(of) => {
                 self.nodes.insert((&of.resource, of.node, &of.reporter), Some(of));
@@ -231,10 +228,8 @@ impl<'a> Tables<'a> {
                 negotiation,
                 document,
             } => {
-                self.push(
-                    &bulk::INSERT_NEGOTIATIONS,
-                    negotiations::row(negotiation, document),
-                );
+                let row = negotiation.values().into_iter().chain([document.into()]);
+                self.push(&bulk::INSERT_NEGOTIATIONS, row);
                 self.note(&Note::of_opening(negotiation));
             }
             Change::EndNegotiation { negotiation, at } => {
@@ -242,7 +237,8 @@ impl<'a> Tables<'a> {
                 self.note(&Note::of_ending(*negotiation, *at));
             }
             Change::CreateOffer { offer, document } => {
-                self.push(&bulk::INSERT_OFFERS, negotiations::offer_row(offer, document));
+                let row = offer.values().into_iter().chain([document.into()]);
+                self.push(&bulk::INSERT_OFFERS, row);
                 self.note(&Note::of_new_offer(offer));
             }
             Change::Supersede { old, new } => {

@@ -158,17 +158,17 @@ macro_rules! bulk {
 
 bulk! {
     // Agreements.
-    INSERT_AGREEMENTS (id Id, party Text, name Text, template Text, resource Text, nodes Integer, duration_s Integer,
-        ready_s Integer, deadline_s Integer, planned_start_s Integer, planned_end_s Integer, job Text, guarantees Text,
-        state Text, service Text, started_us Integer, ended_us Integer, outcome Text, exit_status Integer,
-        created_us Integer, version Integer, fixed Integer, price_micros Integer, price_currency Text, leeway Text,
-        origin Id, pieces Text) = [agreements];
+    INSERT_AGREEMENTS (id Id, party Text, name Text, template Text, resource Text, duration_s Integer, ready_s Integer,
+        deadline_s Integer, nodes Integer, planned_start_s Integer, planned_end_s Integer, pieces Text, fixed Integer,
+        price_micros Integer, price_currency Text, leeway Text, job Text, guarantees Text, state Text, service Text,
+        started_us Integer, ended_us Integer, outcome Text, exit_status Integer, created_us Integer, version Integer,
+        origin Id) = [agreements];
     INSERT_DOCUMENTS (agreement Id, document Text, template Id) = [agreement_documents];
     UPDATE_AGREEMENTS each "agreements that are stored with the version before" (before Integer, id Id, party Text,
-        name Text, template Text, resource Text, nodes Integer, duration_s Integer, ready_s Integer, deadline_s Integer,
-        planned_start_s Integer, planned_end_s Integer, job Text, guarantees Text, state Text, service Text,
-        started_us Integer, ended_us Integer, outcome Text, exit_status Integer, created_us Integer, version Integer,
-        fixed Integer, price_micros Integer, price_currency Text, leeway Text, origin Id, pieces Text)
+        name Text, template Text, resource Text, duration_s Integer, ready_s Integer, deadline_s Integer, nodes Integer,
+        planned_start_s Integer, planned_end_s Integer, pieces Text, fixed Integer, price_micros Integer,
+        price_currency Text, leeway Text, job Text, guarantees Text, state Text, service Text, started_us Integer,
+        ended_us Integer, outcome Text, exit_status Integer, created_us Integer, version Integer, origin Id)
         = "UPDATE agreements SET resource = r.resource, nodes = r.nodes, duration_s = r.duration_s, ready_s = r.ready_s, deadline_s = r.deadline_s, \
         planned_start_s = r.planned_start_s, planned_end_s = r.planned_end_s, job = r.job, \
         guarantees = r.guarantees, state = r.state, service = r.service, started_us = r.started_us, \
@@ -185,7 +185,7 @@ bulk! {
 
     // Negotiations.
     INSERT_NEGOTIATIONS (id Id, party Text, agreement Id, created_us Integer, expires_s Integer, ended_us Integer,
-        document Text, proposed Text) = [negotiations];
+        proposed Text, document Text) = [negotiations];
     END_NEGOTIATIONS each "negotiations that have not ended" (id Id, ended_us Integer)
         = "UPDATE negotiations SET ended_us = r.ended_us FROM r \
         WHERE negotiations.id = r.id AND negotiations.ended_us IS NULL";

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use scheduler::Time;
 use sqlx::pool::PoolConnection;
-use sqlx::{Arguments, Encode, Executor, Postgres, SqlSafeStr, Sqlite, Type};
+use sqlx::query::Query;
+use sqlx::{Arguments, Encode, Executor, IntoArguments, Postgres, SqlSafeStr, Sqlite, Type};
 use uuid::Uuid;
 
 use super::error::Error;
@@ -49,10 +50,7 @@ impl Pool {
 
     /// Closes every connection once it is returned.
     pub(in crate::store) async fn close(&self) {
-        match self {
-            Self::Sqlite(pool) => pool.close().await,
-            Self::Postgres(pool) => pool.close().await,
-        }
+        either!(self, pool => pool.close().await);
     }
 }
 
@@ -70,16 +68,10 @@ impl Connection {
         sql: &'static str,
         values: &[Value<'_>],
     ) -> sqlx::Result<u64> {
-        Ok(match self {
-            Self::Sqlite(connection) => {
-                let query = sqlx::query_with(sql, arguments::<Sqlite>(values)?);
-                query.execute(&mut **connection).await?.rows_affected()
-            }
-            Self::Postgres(connection) => {
-                let query = sqlx::query_with(sql, arguments::<Postgres>(values)?);
-                query.execute(&mut **connection).await?.rows_affected()
-            }
-        })
+        Ok(either!(self, connection => {
+            let query = query(sql, values)?;
+            query.execute(&mut **connection).await?.rows_affected()
+        }))
     }
 
     /// Reads the rows of one statement. A row of the driver takes many times the memory of the value made from it (each column
@@ -93,13 +85,13 @@ impl Connection {
         let mut made = Vec::new();
         match self {
             Self::Sqlite(connection) => {
-                let mut rows = sqlx::query_with(sql, arguments::<Sqlite>(values)?).fetch(&mut **connection);
+                let mut rows = query(sql, values)?.fetch(&mut **connection);
                 while let Some(row) = in_time(rows.try_next()).await? {
                     made.push(one(&Columns::Sqlite(&row))?);
                 }
             }
             Self::Postgres(connection) => {
-                let mut rows = sqlx::query_with(sql, arguments::<Postgres>(values)?).fetch(&mut **connection);
+                let mut rows = query(sql, values)?.fetch(&mut **connection);
                 while let Some(row) = in_time(rows.try_next()).await? {
                     made.push(one(&Columns::Postgres(&row))?);
                 }
@@ -125,26 +117,17 @@ impl Connection {
 
     /// Runs a text of several statements without arguments.
     pub(in crate::store) async fn script(&mut self, sql: &'static str) -> sqlx::Result<()> {
-        match self {
-            Self::Sqlite(connection) => sqlx::raw_sql(sql).execute(&mut **connection).await.map(drop),
-            Self::Postgres(connection) => sqlx::raw_sql(sql).execute(&mut **connection).await.map(drop),
-        }
+        either!(self, connection => sqlx::raw_sql(sql).execute(&mut **connection).await.map(drop))
     }
 
     /// Does not give the connection back to its pool when it is dropped.
     pub(in crate::store) fn close_on_drop(&mut self) {
-        match self {
-            Self::Sqlite(connection) => connection.close_on_drop(),
-            Self::Postgres(connection) => connection.close_on_drop(),
-        }
+        either!(self, connection => connection.close_on_drop());
     }
 
     /// Has the engine check a statement without running it.
     pub(in crate::store) async fn prepare(&mut self, sql: &'static str) -> sqlx::Result<()> {
-        match self {
-            Self::Sqlite(connection) => connection.prepare(sql.into_sql_str()).await.map(drop),
-            Self::Postgres(connection) => connection.prepare(sql.into_sql_str()).await.map(drop),
-        }
+        either!(self, connection => connection.prepare(sql.into_sql_str()).await.map(drop))
     }
 }
 
@@ -171,81 +154,38 @@ pub(in crate::store) enum Value<'a> {
     Id(Option<Uuid>),
 }
 
-impl From<i64> for Value<'_> {
-    fn from(value: i64) -> Self {
-        Self::Integer(Some(value))
-    }
+/// Declares the types that values are made from.
+macro_rules! values {
+    ($($type:ty: |$from:ident| $kind:ident($value:expr);)+) => {
+        $(impl<'a> From<$type> for Value<'a> {
+            fn from($from: $type) -> Self {
+                Self::$kind($value)
+            }
+        })+
+    };
 }
 
-impl From<Option<i64>> for Value<'_> {
-    fn from(value: Option<i64>) -> Self {
-        Self::Integer(value)
-    }
+values! {
+    i64: |integer| Integer(Some(integer));
+    Option<i64>: |integer| Integer(integer);
+    u32: |count| Integer(Some(count.into()));
+    Time: |time| Integer(Some(time.seconds()));
+    &'a str: |text| Text(Some(text.into()));
+    &'a String: |text| Text(Some(text.into()));
+    &'a Option<String>: |text| Text(text.as_deref().map(Cow::Borrowed));
+    String: |text| Text(Some(text.into()));
+    Option<String>: |text| Text(text.map(Cow::Owned));
+    Uuid: |id| Id(Some(id));
+    Option<Uuid>: |id| Id(id);
 }
 
-impl From<u32> for Value<'_> {
-    fn from(value: u32) -> Self {
-        Self::Integer(Some(value.into()))
-    }
-}
-
-impl From<Time> for Value<'_> {
-    fn from(value: Time) -> Self {
-        Self::Integer(Some(value.seconds()))
-    }
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(value: &'a str) -> Self {
-        Self::Text(Some(value.into()))
-    }
-}
-
-impl<'a> From<Option<&'a str>> for Value<'a> {
-    fn from(value: Option<&'a str>) -> Self {
-        Self::Text(value.map(Cow::Borrowed))
-    }
-}
-
-impl<'a> From<&'a String> for Value<'a> {
-    fn from(value: &'a String) -> Self {
-        Self::Text(Some(value.into()))
-    }
-}
-
-impl<'a> From<&'a Option<String>> for Value<'a> {
-    fn from(value: &'a Option<String>) -> Self {
-        value.as_deref().into()
-    }
-}
-
-impl From<String> for Value<'_> {
-    fn from(value: String) -> Self {
-        Self::Text(Some(value.into()))
-    }
-}
-
-impl From<Option<String>> for Value<'_> {
-    fn from(value: Option<String>) -> Self {
-        Self::Text(value.map(Cow::Owned))
-    }
-}
-
-impl From<Uuid> for Value<'_> {
-    fn from(value: Uuid) -> Self {
-        Self::Id(Some(value))
-    }
-}
-
-impl From<Option<Uuid>> for Value<'_> {
-    fn from(value: Option<Uuid>) -> Self {
-        Self::Id(value)
-    }
-}
-
-/// Values as the arguments of a statement.
-fn arguments<D: sqlx::Database>(values: &[Value<'_>]) -> sqlx::Result<D::Arguments>
+/// A statement with its arguments.
+fn query<D: sqlx::Database>(
+    sql: &'static str,
+    values: &[Value<'_>],
+) -> sqlx::Result<Query<'static, D, D::Arguments>>
 where
+    D::Arguments: IntoArguments<D>,
     Option<i64>: for<'q> Encode<'q, D> + Type<D>,
     Option<Uuid>: for<'q> Encode<'q, D> + Type<D>,
     for<'q> Option<&'q str>: Encode<'q, D> + Type<D>,
@@ -259,5 +199,5 @@ where
         }
         .map_err(sqlx::Error::Encode)?;
     }
-    Ok(arguments)
+    Ok(sqlx::query_with(sql, arguments))
 }

@@ -1,5 +1,15 @@
 //! The two engines: their connections, and the statements in the dialect that both take.
 
+/// Does the same with what either engine has.
+macro_rules! either {
+    ($of:expr, $one:ident => $does:expr) => {
+        match $of {
+            Self::Sqlite($one) => $does,
+            Self::Postgres($one) => $does,
+        }
+    };
+}
+
 pub(super) mod bulk;
 pub(super) mod connect;
 pub(super) mod connection;
@@ -7,8 +17,10 @@ pub(super) mod error;
 pub(super) mod migrations;
 pub(super) mod rows;
 pub(super) mod statements;
+pub(super) mod stored;
 pub(super) mod transaction;
 
 pub(super) use connection::{Connection, Engine, Value, silence};
 pub(super) use error::{Error, is_contention, is_undone};
-pub(super) use rows::{Columns, hex, to_json};
+pub(super) use rows::{Columns, from_json, hex, to_json};
+pub(super) use stored::{Record, Stored, record};

@@ -327,8 +327,8 @@ statements! {
     CALL_BACK_FAILED = "UPDATE call_backs SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
 
     // Keys and sessions.
-    INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us, revoked_us) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys ORDER BY id";
     KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys \
         WHERE digest = $1";

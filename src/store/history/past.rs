@@ -8,8 +8,7 @@ use scheduler::{Seconds, Time};
 use crate::agreement::Execution;
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, statements};
-use crate::store::records::executions;
+use crate::store::engine::{Columns, Error, Record, record, statements};
 
 const HOUR: Seconds = 3_600;
 
@@ -116,20 +115,8 @@ impl Store {
     /// # Errors
     /// [`Error::Conflict`] where there is no such resource, [`Error::Unavailable`].
     pub async fn record_sample(&self, sample: &Sample) -> Result<(), Error> {
-        let Condition {
-            free_cpu,
-            bandwidth_in,
-            bandwidth_out,
-            nodes_up,
-        } = sample.condition;
-        let values = [
-            (&sample.resource).into(),
-            sample.at.into(),
-            free_cpu.into(),
-            bandwidth_in.into(),
-            bandwidth_out.into(),
-            nodes_up.into(),
-        ];
+        let mut values = vec![(&sample.resource).into(), sample.at.into()];
+        values.extend(sample.condition.values());
         self.write(statements::INSERT_SAMPLE, &values).await?;
         Ok(())
     }
@@ -169,22 +156,19 @@ impl Store {
 
 pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution, Error> {
     Ok(PastExecution {
-        execution: executions::read(row)?,
+        execution: Execution::of(row)?,
         party: row.text("party")?,
         agreed: row.integer("created_us")?,
     })
 }
+
+record! { Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up }
 
 fn hour(row: &Columns<'_>) -> Result<ResourceHour, Error> {
     Ok(ResourceHour {
         resource: row.text("resource")?,
         start: Time(row.integer("hour_s")?),
         samples: row.integer("samples")?,
-        condition: Condition {
-            free_cpu: row.maybe_integer("free_cpu_millionths")?,
-            bandwidth_in: row.maybe_integer("bandwidth_in")?,
-            bandwidth_out: row.maybe_integer("bandwidth_out")?,
-            nodes_up: row.maybe_integer("nodes_up")?,
-        },
+        condition: Condition::of(row)?,
     })
 }

@@ -12,7 +12,7 @@ use super::past::past;
 use super::past::{Learned, PastExecution};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Value, statements};
+use crate::store::engine::{Error, Record, Value, record, statements};
 
 const HOUR: Seconds = 3_600;
 
@@ -126,7 +126,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn kept_execution_hours(&self) -> Result<Vec<ExecutionHour>, Error> {
-        self.read(statements::KEPT_EXECUTION_HOURS, &[], hour).await
+        self.read(statements::KEPT_EXECUTION_HOURS, &[], ExecutionHour::of)
+            .await
     }
 
     /// The sums of pruned executions, by application, version, resource, outcome and hour.
@@ -134,21 +135,12 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn execution_hours(&self) -> Result<Vec<ExecutionHour>, Error> {
-        self.read(statements::EXECUTION_HOURS, &[], hour).await
+        self.read(statements::EXECUTION_HOURS, &[], ExecutionHour::of)
+            .await
     }
 }
 
-fn hour(row: &Columns<'_>) -> Result<ExecutionHour, Error> {
-    Ok(ExecutionHour {
-        application: row.text("application")?,
-        version: row.text("version")?,
-        resource: row.text("resource")?,
-        outcome: row.text("outcome")?,
-        start: Time(row.integer("hour_s")?),
-        runs: row.integer("runs")?,
-        queue_time: row.integer("queue_time_us")?,
-        run_time: row.integer("run_time_us")?,
-        input_bytes: row.integer("input_bytes")?,
-        output_bytes: row.integer("output_bytes")?,
-    })
+record! {
+    ExecutionHour: application, version, resource, outcome, start "hour_s", runs, queue_time "queue_time_us",
+    run_time "run_time_us", input_bytes, output_bytes
 }

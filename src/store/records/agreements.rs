@@ -1,14 +1,13 @@
 //! Agreements, their documents and their timelines.
 
+use scheduler::Interval;
 use uuid::Uuid;
 
-use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, RunOutcome, ServiceState, Slots, Wording,
-};
+use crate::agreement::{Agreement, Event, RunOutcome, Slots, Wording};
 use crate::clock::Micros;
 use crate::store::batch::trail::{Line, Trail};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Value, statements, to_json};
+use crate::store::engine::{Columns, Error, Record, Stored, Value, from_json, record, statements, to_json};
 
 impl Store {
     /// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
@@ -50,8 +49,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn agreement_document(&self, id: Uuid) -> Result<Option<Wording>, Error> {
-        self.read_one(statements::DOCUMENT, &[id.into()], read_wording)
-            .await
+        let wording = |row: &Columns<'_>| Wording::read(row, &["document", "template"]);
+        self.read_one(statements::DOCUMENT, &[id.into()], wording).await
     }
 
     /// Keeps versions of templates, each with its id, so that an offer can be kept as the values that it fills in. The same
@@ -132,128 +131,62 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn events(&self, agreement: Uuid) -> Result<Vec<Event>, Error> {
-        self.read(statements::EVENTS, &[agreement.into()], read_event)
+        self.read(statements::EVENTS, &[agreement.into()], Event::of)
             .await
     }
 }
 
-fn read_event(row: &Columns<'_>) -> Result<Event, Error> {
-    Ok(Event {
-        at: row.integer("at_us")?,
-        kind: row.word("kind", EventKind::from_word)?,
-        detail: row.text("detail")?,
-    })
+record! { Event: at "at_us", kind, detail }
+record! {
+    Agreement: id, party, name, template, resource, duration "duration_s", ready "ready_s", deadline "deadline_s",
+    slots "nodes" "planned_start_s" "planned_end_s" "pieces", fixed, price "price_micros" "price_currency", leeway, job,
+    guarantees, state, service, started "started_us", ended "ended_us", outcome, created "created_us", version, origin
 }
 
 /// Reads a row of [`statements::AGREEMENT`] and its like.
 pub(in crate::store) fn read(row: &Columns<'_>) -> Result<Agreement, Error> {
     let id = row.id("id")?;
-    read_of(id, row).map_err(|error| match error {
+    Agreement::of(row).map_err(|error| match error {
         Error::Corrupt(what) => Error::Corrupt(format!("agreement {id}: {what}")),
         other => other,
     })
 }
 
-fn read_of(id: Uuid, row: &Columns<'_>) -> Result<Agreement, Error> {
-    let window = row.interval("ready_s", "deadline_s")?;
-    Ok(Agreement {
-        id,
-        party: row.text("party")?,
-        name: row.maybe_text("name")?,
-        template: row.text("template")?,
-        resource: row.text("resource")?,
-        duration: row.integer("duration_s")?,
-        ready: window.start,
-        deadline: window.end,
-        slots: read_slots(row)?,
-        fixed: row.integer("fixed")? != 0,
-        price: row.maybe_money("price_micros", "price_currency")?,
-        leeway: row.json("leeway")?,
-        job: row.maybe_json("job")?,
-        guarantees: row.json("guarantees")?,
-        state: row.word("state", AgreementState::from_word)?,
-        service: row.word("service", ServiceState::from_word)?,
-        started: row.maybe_integer("started_us")?,
-        ended: row.maybe_integer("ended_us")?,
-        outcome: row.maybe_outcome()?,
-        created: row.integer("created_us")?,
-        version: row.integer("version")?,
-        origin: row.maybe_id("origin")?,
-    })
-}
+/// The greatest number of nodes, the first start, the last end, and the slots as JSON. Where there is only one, the columns of
+/// the row may describe it by themselves.
+impl Stored for Slots {
+    const NOTHING: &'static [Value<'static>] = &[
+        Value::Integer(None),
+        Value::Integer(None),
+        Value::Integer(None),
+        Value::Text(None),
+    ];
 
-/// The slots of a row. Where there is only one, the columns of the row describe it.
-fn read_slots(row: &Columns<'_>) -> Result<Slots, Error> {
-    let (placement, nodes) = (
-        row.interval("planned_start_s", "planned_end_s")?,
-        row.count("nodes")?,
-    );
-    if let Some(slots) = Slots::of(row.json("pieces")?) {
-        if (slots.placement(), slots.nodes()) != (placement, nodes) {
-            let what = format!("its pieces are not those of {nodes} nodes from end to end of {placement}");
-            return Err(Error::Corrupt(what));
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+        let nodes = row.count(columns[0])?;
+        let placement = Interval::read(row, &columns[1..3])?;
+        if let Some(slots) = Slots::of(from_json(row, columns[3])?) {
+            if (slots.placement(), slots.nodes()) != (placement, nodes) {
+                let what =
+                    format!("its pieces are not those of {nodes} nodes from end to end of {placement}");
+                return Err(Error::Corrupt(what));
+            }
+            return Ok(slots);
         }
-        return Ok(slots);
+        let mut slots = Slots::one((placement, nodes));
+        slots[0].started = row.maybe_integer("started_us")?;
+        // An agreement that is over without an outcome never had its slot.
+        slots[0].ended = row
+            .get::<Option<RunOutcome>>("outcome")?
+            .and(row.maybe_integer("ended_us")?);
+        Ok(slots)
     }
-    let mut slots = Slots::one((placement, nodes));
-    slots[0].started = row.maybe_integer("started_us")?;
-    // An agreement that is over without an outcome never had its slot.
-    slots[0].ended = row.maybe_outcome()?.and(row.maybe_integer("ended_us")?);
-    Ok(slots)
-}
 
-/// Reads the columns `document` and `template`: the second is null where the first is a document.
-pub(in crate::store) fn read_wording(row: &Columns<'_>) -> Result<Wording, Error> {
-    let text = row.text("document")?;
-    Ok(match row.maybe_id("template")? {
-        None => Wording::Document(text),
-        Some(template) => Wording::Request {
-            template,
-            request: text,
-        },
-    })
-}
-
-/// The columns of [`crate::store::engine::bulk::INSERT_DOCUMENTS`].
-pub(in crate::store) fn document_row(agreement: Uuid, wording: &Wording) -> [Value<'_>; 3] {
-    let (text, template) = match wording {
-        Wording::Document(text) => (text, None),
-        Wording::Request { template, request } => (request, Some(*template)),
-    };
-    [agreement.into(), text.into(), template.into()]
-}
-
-/// The columns of [`crate::store::engine::bulk::INSERT_AGREEMENTS`], and of [`crate::store::engine::bulk::UPDATE_AGREEMENTS`] after the first.
-pub(in crate::store) fn row(agreement: &Agreement) -> [Value<'_>; 27] {
-    [
-        agreement.id.into(),
-        (&agreement.party).into(),
-        (&agreement.name).into(),
-        (&agreement.template).into(),
-        (&agreement.resource).into(),
-        agreement.nodes().into(),
-        agreement.duration.into(),
-        agreement.ready.into(),
-        agreement.deadline.into(),
-        agreement.placement().start.into(),
-        agreement.placement().end.into(),
-        agreement.job.as_ref().map(to_json).into(),
-        to_json(&agreement.guarantees).into(),
-        agreement.state.word().into(),
-        agreement.service.word().into(),
-        agreement.started.into(),
-        agreement.ended.into(),
-        agreement.outcome.map(RunOutcome::word).into(),
-        agreement.outcome.and_then(RunOutcome::exit).map(i64::from).into(),
-        agreement.created.into(),
-        agreement.version.into(),
-        i64::from(agreement.fixed).into(),
-        agreement.price.map(|price| price.micros).into(),
-        agreement.price.as_ref().map(|price| price.currency.code()).into(),
-        to_json(&agreement.leeway).into(),
-        agreement.origin.into(),
-        to_json(&agreement.slots.pieces()).into(),
-    ]
+    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let Interval { start, end } = self.placement();
+        let pieces = to_json(&self.pieces());
+        values.extend([self.nodes().into(), start.into(), end.into(), pieces.into()]);
+    }
 }
 
 /// The columns of [`crate::store::engine::bulk::INSERT_EVENTS`]: a line of an agreement's timeline, with the states that it has after the change, which

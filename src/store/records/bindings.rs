@@ -4,7 +4,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, statements};
+use crate::store::engine::{Error, Record, record, statements};
 
 /// A node that an agreement has for a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,9 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>, Error> {
-        let found = self.read(statements::LIVE_BINDINGS, &[now.into()], read).await?;
+        let found = self
+            .read(statements::LIVE_BINDINGS, &[now.into()], Binding::of)
+            .await?;
         Ok(in_order(found))
     }
 }
@@ -41,11 +43,4 @@ pub(in crate::store) fn in_order(mut bindings: Vec<Binding>) -> Vec<Binding> {
     bindings
 }
 
-pub(in crate::store) fn read(row: &Columns<'_>) -> Result<Binding, Error> {
-    Ok(Binding {
-        resource: row.text("resource")?,
-        node: row.count("node")?,
-        interval: row.interval("start_s", "end_s")?,
-        agreement: row.id("agreement")?,
-    })
-}
+record! { Binding: resource, node, interval "start_s" "end_s", agreement }

@@ -2,11 +2,10 @@
 
 use uuid::Uuid;
 
-use super::agreements::read_wording;
 use crate::agreement::Wording;
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Value, statements};
+use crate::store::engine::{Error, Record, record, statements};
 
 /// An agreement that is not decided yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,12 +47,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn undecided(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>, Error> {
-        self.read(
-            statements::UNDECIDED,
-            &[after.into(), limit.into()],
-            read_undecided,
-        )
-        .await
+        let values = [after.into(), limit.into()];
+        self.read(statements::UNDECIDED, &values, Undecided::of).await
     }
 
     /// At most `limit` calls that are due by `now`, the longest due first, and at most `of_each` about the agreements of one
@@ -68,8 +63,7 @@ impl Store {
         of_each: u32,
     ) -> Result<Vec<CallBack>, Error> {
         let values = &[now.into(), limit.into(), of_each.into()];
-        self.read(statements::CALL_BACKS_DUE, values, read_call_back)
-            .await
+        self.read(statements::CALL_BACKS_DUE, values, CallBack::of).await
     }
 
     /// How many calls are still to be made.
@@ -101,37 +95,5 @@ impl Store {
     }
 }
 
-fn read_undecided(row: &Columns<'_>) -> Result<Undecided, Error> {
-    Ok(Undecided {
-        agreement: row.id("agreement")?,
-        party: row.text("party")?,
-        document: read_wording(row)?,
-        acceptance: row.maybe_text("acceptance")?,
-        offer: row.maybe_id("offer")?,
-    })
-}
-
-fn read_call_back(row: &Columns<'_>) -> Result<CallBack, Error> {
-    Ok(CallBack {
-        id: row.id("id")?,
-        agreement: row.id("agreement")?,
-        address: row.text("address")?,
-        body: row.text("body")?,
-        attempts: row.count("attempts")?,
-        due: row.integer("due_us")?,
-        created: row.integer("created_us")?,
-    })
-}
-
-/// The columns of [`crate::store::engine::bulk::INSERT_CALL_BACKS`].
-pub(in crate::store) fn row(call: &CallBack) -> [Value<'_>; 7] {
-    [
-        call.id.into(),
-        call.agreement.into(),
-        (&call.address).into(),
-        (&call.body).into(),
-        call.attempts.into(),
-        call.due.into(),
-        call.created.into(),
-    ]
-}
+record! { Undecided: agreement, party, document "document" "template", acceptance, offer }
+record! { CallBack: id, agreement, address, body, attempts, due "due_us", created "created_us" }

@@ -2,7 +2,7 @@
 
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Value, statements};
+use crate::store::engine::{Error, Record, record, statements};
 
 /// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
 pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
@@ -29,7 +29,8 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn idempotent(&self, party: &str, key: &str) -> Result<Option<Idempotent>, Error> {
         let values = [party.into(), key.into()];
-        self.read_one(statements::IDEMPOTENT, &values, read).await
+        self.read_one(statements::IDEMPOTENT, &values, Idempotent::of)
+            .await
     }
 
     /// Forgets the keys that are older than [`IDEMPOTENCY_KEPT`] at `now`, and answers how many there were.
@@ -42,26 +43,7 @@ impl Store {
     }
 }
 
-fn read(row: &Columns<'_>) -> Result<Idempotent, Error> {
-    Ok(Idempotent {
-        party: row.text("party")?,
-        key: row.text("key")?,
-        request_hash: row.text("request_hash")?,
-        answer: row.text("answer")?,
-        created: row.integer("created_us")?,
-    })
-}
-
-/// The columns of [`crate::store::engine::bulk::REMEMBER_REQUESTS`].
-pub(in crate::store) fn row(done: &Idempotent) -> [Value<'_>; 5] {
-    [
-        (&done.party).into(),
-        (&done.key).into(),
-        (&done.request_hash).into(),
-        (&done.answer).into(),
-        done.created.into(),
-    ]
-}
+record! { Idempotent: party, key, request_hash, answer, created "created_us" }
 
 // As it stands in that statement.
 const _: () = assert!(IDEMPOTENCY_KEPT == 86_400_000_000);

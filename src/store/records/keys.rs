@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::agreement::{Note, NoteKind};
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, statements};
+use crate::store::engine::{Columns, Error, Record, record, statements};
 
 /// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,15 +43,6 @@ impl Store {
     /// # Errors
     /// [`Error::Conflict`] where its id or digest is taken, [`Error::Unavailable`].
     pub async fn add_key(&self, key: &KeyRow) -> Result<(), Error> {
-        let values = [
-            key.id.into(),
-            (&key.digest).into(),
-            (&key.party).into(),
-            (&key.role).into(),
-            (&key.label).into(),
-            key.created.into(),
-            key.expires.into(),
-        ];
         let label = key
             .label
             .as_deref()
@@ -64,7 +55,8 @@ impl Store {
             party: Some(key.party.clone()),
             detail: format!("as {}{label}", key.role),
         };
-        self.write_noted(statements::INSERT_KEY, &values, &note).await?;
+        self.write_noted(statements::INSERT_KEY, &key.values(), &note)
+            .await?;
         Ok(())
     }
 
@@ -73,7 +65,7 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn keys(&self) -> Result<Vec<KeyRow>, Error> {
-        self.read(statements::KEYS, &[], read).await
+        self.read(statements::KEYS, &[], KeyRow::of).await
     }
 
     /// The key with this digest, whether or not it is still worth anything.
@@ -81,7 +73,7 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>, Error> {
-        self.read_one(statements::KEY_BY_DIGEST, &[digest.into()], read)
+        self.read_one(statements::KEY_BY_DIGEST, &[digest.into()], KeyRow::of)
             .await
     }
 
@@ -151,22 +143,13 @@ impl Store {
     }
 }
 
-fn read(row: &Columns<'_>) -> Result<KeyRow, Error> {
-    Ok(KeyRow {
-        id: row.id("id")?,
-        digest: row.text("digest")?,
-        party: row.text("party")?,
-        role: row.text("role")?,
-        label: row.maybe_text("label")?,
-        created: row.integer("created_us")?,
-        expires: row.maybe_integer("expires_us")?,
-        revoked: row.maybe_integer("revoked_us")?,
-    })
+record! {
+    KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us"
 }
 
 fn read_session(row: &Columns<'_>) -> Result<SessionRow, Error> {
     Ok(SessionRow {
-        key: read(row)?,
+        key: KeyRow::of(row)?,
         expires: row.integer("session_expires_us")?,
     })
 }

@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::agreement::{Account, Balance, Currency, Entry, Money, Posting, PostingKind};
+use crate::agreement::{Account, Balance, Entry, Posting};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Value, statements};
+use crate::store::engine::{Error, Record, Value, record, statements};
 
 impl Store {
     /// The amounts of an account, by currency, and at most `limit` of its entries, newest first, older than the posting `after`;
@@ -24,37 +24,16 @@ impl Store {
         let word = word.as_deref();
         let mut snapshot = self.snapshot().await?;
         let balances = [statements::BALANCES, statements::BALANCES_OF];
-        let balances = snapshot.read_of(word, &[], balances, read_balance).await?;
+        let balances = snapshot.read_of(word, &[], balances, Balance::of).await?;
         let entries = [statements::ENTRIES_NEWEST, statements::ENTRIES_NEWEST_OF];
-        let entries = snapshot.read_of(word, &page, entries, read).await?;
+        let entries = snapshot.read_of(word, &page, entries, Entry::of).await?;
         snapshot.rollback().await?;
         Ok((balances, entries))
     }
 }
 
-fn currency(row: &Columns<'_>) -> Result<Currency, Error> {
-    row.word("currency", Currency::parse)
-}
-
-fn read_balance(row: &Columns<'_>) -> Result<Balance, Error> {
-    Ok(Balance {
-        account: row.word("account", Account::from_word)?,
-        amount: Money::new(row.integer("sum_micros")?, currency(row)?),
-    })
-}
-
-/// Reads a row of [`statements::ENTRIES_NEWEST`] and its like.
-pub(in crate::store) fn read(row: &Columns<'_>) -> Result<Entry, Error> {
-    Ok(Entry {
-        posting: row.id("posting")?,
-        at: row.integer("at_us")?,
-        account: row.word("account", Account::from_word)?,
-        amount: Money::new(row.integer("amount_micros")?, currency(row)?),
-        agreement: row.id("agreement")?,
-        kind: row.word("kind", PostingKind::from_word)?,
-        detail: row.text("detail")?,
-    })
-}
+record! { Balance: account, amount "sum_micros" "currency" }
+record! { Entry: posting, at "at_us", account, amount "amount_micros" "currency", agreement, kind, detail }
 
 /// The columns of [`crate::store::engine::bulk::INSERT_ENTRIES`] for both sides of a posting.
 pub(in crate::store) fn rows(posting: &Posting) -> [[Value<'_>; 8]; 2] {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, ProposalReason};
+use crate::agreement::{NegotiationInstance, NegotiationOffer, ProposalReason};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Value, statements, to_json};
+use crate::store::engine::{Columns, Error, Record, Value, record, statements};
 
 impl Store {
     /// The negotiations that go on at `now`, and the negotiations that are over while something is still held in them. Each comes
@@ -20,12 +20,16 @@ impl Store {
         now: Time,
     ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>, Error> {
         let mut negotiations = self
-            .read(statements::OPEN_NEGOTIATIONS, &[now.into()], read)
+            .read(
+                statements::OPEN_NEGOTIATIONS,
+                &[now.into()],
+                NegotiationInstance::of,
+            )
             .await?;
         negotiations.sort_unstable_by_key(|negotiation| negotiation.id);
         let mut offers: BTreeMap<Uuid, Vec<NegotiationOffer>> = BTreeMap::new();
         let all = self
-            .read(statements::OFFERS_OF_OPEN, &[now.into()], read_offer)
+            .read(statements::OFFERS_OF_OPEN, &[now.into()], NegotiationOffer::of)
             .await?;
         for offer in all {
             offers.entry(offer.negotiation).or_default().push(offer);
@@ -52,7 +56,7 @@ impl Store {
             party,
             &page,
             [statements::NEGOTIATIONS_GOING, statements::NEGOTIATIONS_GOING_OF],
-            read,
+            NegotiationInstance::of,
         )
         .await
     }
@@ -62,7 +66,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn negotiation(&self, id: Uuid) -> Result<Option<NegotiationInstance>, Error> {
-        self.read_one(statements::NEGOTIATION, &[id.into()], read).await
+        self.read_one(statements::NEGOTIATION, &[id.into()], NegotiationInstance::of)
+            .await
     }
 
     /// The document that asked for a negotiation, as it came.
@@ -129,7 +134,7 @@ impl Store {
                 statements::NEGOTIATIONS_NEWEST,
                 statements::NEGOTIATIONS_NEWEST_OF,
             ],
-            read,
+            NegotiationInstance::of,
         )
         .await
     }
@@ -163,7 +168,8 @@ impl Store {
         now: Time,
     ) -> Result<Vec<NegotiationInstance>, Error> {
         let values = [agreement.into(), now.into()];
-        self.read(statements::PROPOSALS_ABOUT, &values, read).await
+        self.read(statements::PROPOSALS_ABOUT, &values, NegotiationInstance::of)
+            .await
     }
 }
 
@@ -198,77 +204,16 @@ impl Store {
     }
 }
 
-/// Reads a row of [`statements::NEGOTIATION`] and its like.
-pub(in crate::store) fn read(row: &Columns<'_>) -> Result<NegotiationInstance, Error> {
-    Ok(NegotiationInstance {
-        id: row.id("id")?,
-        party: row.text("party")?,
-        agreement: row.maybe_id("agreement")?,
-        created: row.integer("created_us")?,
-        expires: Time(row.integer("expires_s")?),
-        ended: row.maybe_integer("ended_us")?,
-        proposed: match row.maybe_text("proposed")? {
-            Some(_) => Some(row.word("proposed", ProposalReason::from_word)?),
-            None => None,
-        },
-    })
+record! {
+    NegotiationInstance: id, party, agreement, created "created_us", expires "expires_s", ended "ended_us", proposed
 }
-
-/// Reads a row of [`statements::OFFER`] and its like.
-pub(in crate::store) fn read_offer(row: &Columns<'_>) -> Result<NegotiationOffer, Error> {
-    Ok(NegotiationOffer {
-        id: row.id("id")?,
-        negotiation: row.id("negotiation")?,
-        name: row.text("name")?,
-        parent: row.maybe_id("parent")?,
-        creator: row.word("creator", OfferCreator::from_word)?,
-        state: row.word("state", OfferState::from_word)?,
-        created: row.integer("created_us")?,
-        expires: row.maybe_integer("expires_s")?.map(Time),
-        terms: row.maybe_json("terms")?,
-        refusal: row.maybe_text("refusal")?,
-        held: row.maybe_integer("held_us")?,
-        released: row.maybe_integer("released_us")?,
-        agreement: row.maybe_id("agreement")?,
-    })
+record! {
+    NegotiationOffer: id, negotiation, name, parent, creator, state, created "created_us", expires "expires_s", terms,
+    refusal, held "held_us", released "released_us", agreement
 }
 
 fn read_with_document(row: &Columns<'_>) -> Result<(NegotiationOffer, String), Error> {
-    Ok((read_offer(row)?, row.text("document")?))
-}
-
-/// The columns of [`crate::store::engine::bulk::INSERT_NEGOTIATIONS`].
-pub(in crate::store) fn row<'a>(negotiation: &'a NegotiationInstance, document: &'a str) -> [Value<'a>; 8] {
-    [
-        negotiation.id.into(),
-        (&negotiation.party).into(),
-        negotiation.agreement.into(),
-        negotiation.created.into(),
-        negotiation.expires.into(),
-        negotiation.ended.into(),
-        document.into(),
-        negotiation.proposed.map(ProposalReason::word).into(),
-    ]
-}
-
-/// The columns of [`crate::store::engine::bulk::INSERT_OFFERS`].
-pub(in crate::store) fn offer_row<'a>(offer: &'a NegotiationOffer, document: &'a str) -> [Value<'a>; 14] {
-    [
-        offer.id.into(),
-        offer.negotiation.into(),
-        (&offer.name).into(),
-        offer.parent.into(),
-        offer.creator.word().into(),
-        offer.state.word().into(),
-        offer.created.into(),
-        offer.expires.map(Time::seconds).into(),
-        offer.terms.as_ref().map(to_json).into(),
-        (&offer.refusal).into(),
-        offer.held.into(),
-        offer.released.into(),
-        offer.agreement.into(),
-        document.into(),
-    ]
+    Ok((NegotiationOffer::of(row)?, row.text("document")?))
 }
 
 /// The columns of [`crate::store::engine::bulk::UPDATE_OFFERS`].

@@ -2,7 +2,7 @@
 
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Value, statements};
+use crate::store::engine::{Error, Record, record, statements};
 
 /// A node that is not up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,29 +27,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn node_states(&self) -> Result<Vec<NodeRow>, Error> {
-        self.read(statements::NODE_STATES, &[], read).await
+        self.read(statements::NODE_STATES, &[], NodeRow::of).await
     }
 }
 
-fn read(row: &Columns<'_>) -> Result<NodeRow, Error> {
-    Ok(NodeRow {
-        resource: row.text("resource")?,
-        node: row.count("node")?,
-        reporter: row.text("reporter")?,
-        state: row.text("state")?,
-        since: row.integer("since_us")?,
-        reason: row.maybe_text("reason")?,
-    })
-}
-
-/// The columns of [`crate::store::engine::bulk::INSERT_NODE_STATES`].
-pub(in crate::store) fn row(of: &NodeRow) -> [Value<'_>; 6] {
-    [
-        (&of.resource).into(),
-        of.node.into(),
-        (&of.reporter).into(),
-        (&of.state).into(),
-        of.since.into(),
-        (&of.reason).into(),
-    ]
-}
+record! { NodeRow: resource, node, reporter, state, since "since_us", reason }

@@ -4,7 +4,7 @@ use super::agreements;
 use crate::agreement::Agreement;
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Connection, Error, statements};
+use crate::store::engine::{Connection, Error, Record, record, statements};
 use crate::store::verify::{Capacity, Load, overbooked};
 
 /// A set of identical nodes.
@@ -29,11 +29,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         check_promises(&mut transaction, resources).await?;
         for resource in resources {
-            let values = [
-                (&resource.name).into(),
-                (&resource.kind).into(),
-                resource.capacity.into(),
-            ];
+            let values = resource.values();
             transaction.execute(statements::PUT_RESOURCE, &values).await?;
             let values = [(&resource.name).into(), now.into()];
             transaction.execute(statements::RECORD_CAPACITY, &values).await?;
@@ -46,22 +42,18 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn resources(&self) -> Result<Vec<ResourceRow>, Error> {
-        self.read(statements::RESOURCES, &[], read).await
+        self.read(statements::RESOURCES, &[], ResourceRow::of).await
     }
 }
 
-fn read(row: &Columns<'_>) -> Result<ResourceRow, Error> {
-    Ok(ResourceRow {
-        name: row.text("name")?,
-        kind: row.text("kind")?,
-        capacity: row.count("capacity")?,
-    })
-}
+record! { ResourceRow: name, kind, capacity }
 
 /// Refuses capacities that are less than the nodes promised on them. Stored, they would turn a mistake in a configuration into a
 /// violated invariant, and a lasting one.
 async fn check_promises(connection: &mut Connection, resources: &[ResourceRow]) -> Result<(), Error> {
-    let before = connection.read(statements::RESOURCES, &[], read).await?;
+    let before = connection
+        .read(statements::RESOURCES, &[], ResourceRow::of)
+        .await?;
     let shrunk = |row: &&ResourceRow| {
         before
             .iter()

@@ -35,11 +35,10 @@ use crate::agreement::{Agreement, AgreementState, Entry, ServiceState};
 use crate::clock::Micros;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Connection, Error, statements};
+use crate::store::engine::{Columns, Connection, Error, Record, statements};
 use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
-use crate::store::records::ledger;
 use life::Life;
 pub(super) use sweep::{Capacity, Load, overbooked};
 
@@ -128,7 +127,7 @@ impl Store {
         offers::check(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
         let values = [now.into()];
         let bindings = connection
-            .read(statements::LIVE_BINDINGS, &values, bindings::read)
+            .read(statements::LIVE_BINDINGS, &values, Binding::of)
             .await?;
         for pair in bindings::in_order(bindings).windows(2) {
             let [one, other] = pair else { continue };
@@ -395,14 +394,14 @@ impl Page {
         }
         let between = [after.into(), last.into()];
         let entries = connection.read(entries_between, &between, |row| {
-            Ok((row.id("agreement")?, ledger::read(row)))
+            Ok((row.id("agreement")?, Entry::of(row)))
         });
         for (id, entry) in entries.await? {
             if let Some(entry) = page.readable(id, entry)? {
                 page.entries.entry(id).or_default().push(entry);
             }
         }
-        let bindings = connection.read(bindings_between, &between, bindings::read);
+        let bindings = connection.read(bindings_between, &between, Binding::of);
         for binding in bindings.await? {
             page.bindings.entry(binding.agreement).or_default().push(binding);
         }

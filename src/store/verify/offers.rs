@@ -10,8 +10,7 @@ use super::Invariant::{self, I4, I5};
 use super::{Check, Finding, Load, PAGE};
 use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, kept};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::store::engine::{Columns, Connection, Error};
-use crate::store::records::negotiations;
+use crate::store::engine::{Columns, Connection, Error, Record, from_json};
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
 struct Row {
@@ -130,7 +129,7 @@ fn read(row: &Columns<'_>) -> Result<Row, Error> {
     let accepted = row.maybe_text("accepting_party")?;
     let replaced = row.maybe_text("replaced_resource")?;
     Ok(Row {
-        offer: negotiations::read_offer(row)?,
+        offer: NegotiationOffer::of(row)?,
         party: row.text("party")?,
         ended: row.maybe_integer("ended_us")?,
         accepted: match accepted {
@@ -141,7 +140,7 @@ fn read(row: &Columns<'_>) -> Result<Row, Error> {
             Some(resource) => {
                 let start = Time(row.integer("replaced_start_s")?);
                 let whole = Interval::new(start, Time(row.integer("replaced_end_s")?));
-                let slots = Slots::of(row.json("replaced_pieces")?);
+                let slots = Slots::of(from_json(row, "replaced_pieces")?);
                 let one = Slots::one((whole, row.count("replaced_nodes")?));
                 Some((resource, slots.unwrap_or(one).stretches()))
             }
