@@ -12,57 +12,39 @@ use super::transaction::Transaction;
 /// Makes other processes that migrate a Postgres wait until the transaction ends; on SQLite its beginning does so.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7018974217)";
 
-/// The steps that every database takes once: their names and texts, in order of their versions, which count from 1.
-const MIGRATIONS: &[(&str, &str)] = &[
-    ("first", include_str!("../../../migrations/0001_first.sql")),
-    ("prices", include_str!("../../../migrations/0002_prices.sql")),
-    (
-        "negotiations",
-        include_str!("../../../migrations/0003_negotiations.sql"),
-    ),
-    ("answers", include_str!("../../../migrations/0004_answers.sql")),
-    ("leeway", include_str!("../../../migrations/0005_leeway.sql")),
-    (
-        "resource-history",
-        include_str!("../../../migrations/0006_resource_history.sql"),
-    ),
-    ("ledger", include_str!("../../../migrations/0007_ledger.sql")),
-    ("pending", include_str!("../../../migrations/0008_pending.sql")),
-    (
-        "node states",
-        include_str!("../../../migrations/0009_node_states.sql"),
-    ),
-    ("trail", include_str!("../../../migrations/0010_trail.sql")),
-    (
-        "successions",
-        include_str!("../../../migrations/0011_successions.sql"),
-    ),
-    (
-        "node reasons",
-        include_str!("../../../migrations/0012_node_reasons.sql"),
-    ),
-    ("notes", include_str!("../../../migrations/0013_notes.sql")),
-    ("origins", include_str!("../../../migrations/0014_origins.sql")),
-    ("pieces", include_str!("../../../migrations/0015_pieces.sql")),
-    (
-        "pending offers",
-        include_str!("../../../migrations/0016_pending_offers.sql"),
-    ),
-    ("pruning", include_str!("../../../migrations/0017_pruning.sql")),
-    ("refusals", include_str!("../../../migrations/0018_refusals.sql")),
-    ("lost", include_str!("../../../migrations/0019_lost.sql")),
-    (
-        "proposals",
-        include_str!("../../../migrations/0020_proposals.sql"),
-    ),
-    (
-        "checkpoint",
-        include_str!("../../../migrations/0021_checkpoint.sql"),
-    ),
-    ("archive", include_str!("../../../migrations/0022_archive.sql")),
-    ("requests", include_str!("../../../migrations/0023_requests.sql")),
-];
+/// The texts of migrations, each with its name.
+macro_rules! migrations {
+    ($($name:literal in $file:literal,)+) => {
+        &[$(($name, include_str!(concat!("../../../migrations/", $file, ".sql")))),+]
+    };
+}
 
+/// The steps that every database takes once: their names and texts, in order of their versions, which count from 1.
+const MIGRATIONS: &[(&str, &str)] = migrations! {
+    "first" in "0001_first",
+    "prices" in "0002_prices",
+    "negotiations" in "0003_negotiations",
+    "answers" in "0004_answers",
+    "leeway" in "0005_leeway",
+    "resource-history" in "0006_resource_history",
+    "ledger" in "0007_ledger",
+    "pending" in "0008_pending",
+    "node states" in "0009_node_states",
+    "trail" in "0010_trail",
+    "successions" in "0011_successions",
+    "node reasons" in "0012_node_reasons",
+    "notes" in "0013_notes",
+    "origins" in "0014_origins",
+    "pieces" in "0015_pieces",
+    "pending offers" in "0016_pending_offers",
+    "pruning" in "0017_pruning",
+    "refusals" in "0018_refusals",
+    "lost" in "0019_lost",
+    "proposals" in "0020_proposals",
+    "checkpoint" in "0021_checkpoint",
+    "archive" in "0022_archive",
+    "requests" in "0023_requests",
+};
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
 
