@@ -1,9 +1,8 @@
 //! `[execution]` of the configuration: the limits of jobs on this machine, and how long their files are kept.
 
 use scheduler::Seconds;
-use serde::Deserialize;
 
-use super::ranges::within;
+use super::ranges::table;
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::execution::job::limits;
 
@@ -12,41 +11,23 @@ const KEEP_DAYS_MAX: u32 = 3_650;
 /// Mebibytes beyond this are a slip of the pen.
 const MIB_MAX: u64 = 1 << 30;
 
-/// The table as written.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(in crate::cli) struct Execution {
-    /// The limits of a job where neither its application nor its resource sets any.
-    limits: LimitKeys,
-    /// Mebibytes that the folders of one party's jobs may have together.
-    party_folders_mib: u64,
-    /// Days after its end for which the folder of a job is kept.
-    keep_folders_days: u32,
-}
-
-impl Default for Execution {
-    fn default() -> Self {
-        Self {
-            limits: LimitKeys::default(),
-            party_folders_mib: 65_536,
-            keep_folders_days: 30,
-        }
+table! {
+    "execution"
+    /// The table as written.
+    pub(in crate::cli) struct Execution {
+        /// The limits of a job where neither its application nor its resource sets any.
+        limits: LimitKeys = LimitKeys::default();
+        /// Mebibytes that the folders of one party's jobs may have together.
+        party_folders_mib: u64 = 65_536, 1..=MIB_MAX;
+        /// Days after its end for which the folder of a job is kept.
+        keep_folders_days: u32 = 30, 1..=KEEP_DAYS_MAX;
     }
 }
 
 impl Execution {
     /// Checks it. Returns the wrong key and the expected value, if there is one.
     pub(in crate::cli) fn check(&self) -> Result<(), String> {
-        for (key, value, max) in [
-            ("party_folders_mib", self.party_folders_mib, MIB_MAX),
-            (
-                "keep_folders_days",
-                u64::from(self.keep_folders_days),
-                u64::from(KEEP_DAYS_MAX),
-            ),
-        ] {
-            within(&format!("execution.{key}"), value, 1..=max)?;
-        }
+        self.check_ranges()?;
         JobLimits::try_from(self.limits)
             .map(drop)
             .map_err(|why| format!("execution.{why}"))

@@ -24,7 +24,7 @@ use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
 use crate::cli::config::pricing::PriceList;
-use crate::cli::config::ranges::within;
+use crate::cli::config::ranges::{table, within};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::tls::Tls;
 use crate::execution::job::limits::Allowance;
@@ -82,37 +82,24 @@ struct Template {
     on_loss: OnLoss,
 }
 
-/// How negotiations are bounded.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Negotiating {
-    /// Hours that a negotiation lasts where its initiator does not say, and at most.
-    lasts_hours: u32,
-    /// Negotiations that one party may have going on at a time.
-    open_max: u32,
-    /// Offers of one negotiation.
-    offers_max: u32,
-    /// Seconds for which a counter offer stands and its nodes are held.
-    hold_seconds: u32,
-    /// The number of answers with held offers that one party may have at a time.
-    holds_max: u32,
-    /// Moves that would let others in and that the provider proposes at a time; 0 for none.
-    proposals_max: u32,
-    /// The discount for such a move, in percent.
-    proposal_discount_percent: u32,
-}
-
-impl Default for Negotiating {
-    fn default() -> Self {
-        Self {
-            lasts_hours: 24,
-            open_max: 100,
-            offers_max: 1_000,
-            hold_seconds: 300,
-            holds_max: 5,
-            proposals_max: 0,
-            proposal_discount_percent: 10,
-        }
+table! {
+    "negotiation"
+    /// How negotiations are bounded.
+    struct Negotiating {
+        /// Hours that a negotiation lasts where its initiator does not say, and at most.
+        lasts_hours: u32 = 24, 1..=8_760;
+        /// Negotiations that one party may have going on at a time.
+        open_max: u32 = 100, 1..=100_000;
+        /// Offers of one negotiation.
+        offers_max: u32 = 1_000, 1..=100_000;
+        /// Seconds for which a counter offer stands and its nodes are held.
+        hold_seconds: u32 = 300, 1..=86_400;
+        /// The number of answers with held offers that one party may have at a time.
+        holds_max: u32 = 5, 1..=1_000;
+        /// Moves that would let others in and that the provider proposes at a time; 0 for none.
+        proposals_max: u32 = 0, 0..=1_000;
+        /// The discount for such a move, in percent.
+        proposal_discount_percent: u32 = 10, 0..=100;
     }
 }
 
@@ -152,25 +139,6 @@ impl Quotas {
 }
 
 impl Negotiating {
-    fn check(&self) -> Result<(), String> {
-        for (key, value, max) in [
-            ("lasts_hours", self.lasts_hours, 8_760),
-            ("open_max", self.open_max, 100_000),
-            ("offers_max", self.offers_max, 100_000),
-            ("hold_seconds", self.hold_seconds, 86_400),
-            ("holds_max", self.holds_max, 1_000),
-        ] {
-            within(&format!("negotiation.{key}"), value, 1..=max)?;
-        }
-        for (key, value, max) in [
-            ("proposals_max", self.proposals_max, 1_000),
-            ("proposal_discount_percent", self.proposal_discount_percent, 100),
-        ] {
-            within(&format!("negotiation.{key}"), value, 0..=max)?;
-        }
-        Ok(())
-    }
-
     fn proposals(&self) -> planner::Proposals {
         planner::Proposals {
             moves_max: self.proposals_max as usize,
@@ -197,66 +165,28 @@ struct CallBacks {
     private_addresses: bool,
 }
 
-/// The limits on input from the network. Each has a default that suits a service on the open network.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Limits {
-    /// Connections served at the same time; where it does not say, as many as are usual and the system allows.
-    pub connections: Option<usize>,
-    /// Connections of one address; where it does not say, a part of all.
-    pub connections_per_address: Option<usize>,
-    /// Requests worked on at the same time; more are answered 503.
-    pub requests: usize,
-    /// Requests of one party; more are answered 429.
-    pub party_requests: usize,
-    /// Seconds that a client may take for the head of a request.
-    pub header_seconds: u64,
-    /// Seconds that a client may take for the body of a request.
-    pub body_seconds: u64,
-    /// Seconds that a client may let a part of an answer wait.
-    pub write_seconds: u64,
-    /// Seconds that running requests have to end after a signal to stop.
-    pub shutdown_seconds: u64,
-    /// Mebibytes that the files which a party uploads may have together.
-    pub party_files_mib: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: None,
-            connections_per_address: None,
-            requests: 512,
-            party_requests: 128,
-            header_seconds: 10,
-            body_seconds: 20,
-            write_seconds: 30,
-            shutdown_seconds: 10,
-            party_files_mib: 1_024,
-        }
-    }
-}
-
-impl Limits {
-    fn check(&self) -> Result<(), String> {
-        for (key, value, max) in [
-            ("connections", self.connections.unwrap_or(1) as u64, 1_000_000),
-            (
-                "connections_per_address",
-                self.connections_per_address.unwrap_or(1) as u64,
-                1_000_000,
-            ),
-            ("requests", self.requests as u64, 100_000),
-            ("party_requests", self.party_requests as u64, 100_000),
-            ("header_seconds", self.header_seconds, 3_600),
-            ("body_seconds", self.body_seconds, 3_600),
-            ("write_seconds", self.write_seconds, 3_600),
-            ("shutdown_seconds", self.shutdown_seconds, 3_600),
-            ("party_files_mib", self.party_files_mib, 1 << 30),
-        ] {
-            within(&format!("limits.{key}"), value, 1..=max)?;
-        }
-        Ok(())
+table! {
+    "limits"
+    /// The limits on input from the network. Each has a default that suits a service on the open network.
+    pub(super) struct Limits {
+        /// Connections served at the same time; where it does not say, as many as are usual and the system allows.
+        pub connections: Option<usize> = None, 1..=1_000_000;
+        /// Connections of one address; where it does not say, a part of all.
+        pub connections_per_address: Option<usize> = None, 1..=1_000_000;
+        /// Requests worked on at the same time; more are answered 503.
+        pub requests: usize = 512, 1..=100_000;
+        /// Requests of one party; more are answered 429.
+        pub party_requests: usize = 128, 1..=100_000;
+        /// Seconds that a client may take for the head of a request.
+        pub header_seconds: u64 = 10, 1..=3_600;
+        /// Seconds that a client may take for the body of a request.
+        pub body_seconds: u64 = 20, 1..=3_600;
+        /// Seconds that a client may let a part of an answer wait.
+        pub write_seconds: u64 = 30, 1..=3_600;
+        /// Seconds that running requests have to end after a signal to stop.
+        pub shutdown_seconds: u64 = 10, 1..=3_600;
+        /// Mebibytes that the files which a party uploads may have together.
+        pub party_files_mib: u64 = 1_024, 1..=1 << 30;
     }
 }
 
@@ -280,9 +210,7 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), String> {
-        if let Some(days) = self.horizon_days {
-            within("horizon_days", days, 1..=HORIZON_DAYS_MAX)?;
-        }
+        within("horizon_days", self.horizon_days, 1..=HORIZON_DAYS_MAX)?;
         if let Some(address) = &self.public_address
             && !(address.starts_with("http://") || address.starts_with("https://"))
         {
@@ -291,11 +219,11 @@ impl Config {
             ));
         }
         self.scheduling.check()?;
-        self.negotiation.check()?;
+        self.negotiation.check_ranges()?;
         self.quotas.check()?;
-        self.limits.check()?;
+        self.limits.check_ranges()?;
         self.execution.check()?;
-        self.history.check()?;
+        self.history.check_ranges()?;
         resources::check(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
             if template
@@ -305,13 +233,9 @@ impl Config {
                 return Err(format!("template[{index}].slot_percent: expected 1 to 99"));
             }
             let key = format!("template[{index}].overrun_percent");
-            within(
-                &key,
-                template.overrun_percent.unwrap_or(0),
-                0..=OVERRUN_PERCENT_MAX,
-            )?;
+            within(&key, template.overrun_percent, 0..=OVERRUN_PERCENT_MAX)?;
         }
-        self.failures.check()?;
+        self.failures.check_ranges()?;
         self.pricing()?;
         Catalogue::new(self.applications.clone())
             .map(drop)

@@ -1,20 +1,53 @@
-//! The ranges that numbers of the configuration have.
+//! The tables of numbers in the configuration, and the ranges of these.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Checks the number of a key.
+/// Declares a table of the configuration: its name there, and for each key its type, the value where it is not written, and the
+/// range of a number. `check_ranges` returns the wrong key and the expected value, if there is one.
+macro_rules! table {
+    ($table:literal $(#[$about:meta])* $visible:vis struct $name:ident {
+        $($(#[$key_about:meta])* $key_visible:vis $key:ident: $type:ty = $value:expr $(, $range:expr)?;)+
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        $visible struct $name {
+            $($(#[$key_about])* $key_visible $key: $type,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $value,)+ }
+            }
+        }
+
+        impl $name {
+            pub(in crate::cli::config) fn check_ranges(&self) -> Result<(), String> {
+                $($($crate::cli::config::ranges::within(
+                    concat!($table, ".", stringify!($key)), self.$key, $range
+                )?;)?)+
+                Ok(())
+            }
+        }
+    };
+}
+pub(super) use table;
+
+/// Checks the number of a key, if there is one.
 ///
 /// # Errors
 /// With the key and the expected value.
 pub(super) fn within<N: Copy + PartialOrd + Display>(
     key: &str,
-    value: N,
+    value: impl Into<Option<N>>,
     range: RangeInclusive<N>,
 ) -> Result<(), String> {
-    if range.contains(&value) {
-        return Ok(());
+    match value.into() {
+        Some(value) if !range.contains(&value) => {
+            let (least, most) = range.into_inner();
+            Err(format!("{key}: expected {least} to {most}, found {value}"))
+        }
+        _ => Ok(()),
     }
-    let (least, most) = range.into_inner();
-    Err(format!("{key}: expected {least} to {most}, found {value}"))
 }

@@ -7,7 +7,7 @@ use scheduler::{Interval, Rate, Time};
 use serde::Deserialize;
 use wsag::time::DateTime;
 
-use super::ranges::within;
+use super::ranges::{table, within};
 use super::slurm::Slurm;
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::execution::job::limits::Allowance;
@@ -78,14 +78,15 @@ impl Maintenance {
     }
 }
 
-/// How failures of nodes are taken, as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(in crate::cli) struct Failures {
-    repair_hours: u32,
-    settle_seconds: u32,
-    /// The treatment of the guarantees when an operator takes back the time of an agreement.
-    taken_back: TakenBack,
+table! {
+    "failures"
+    /// How failures of nodes are taken, as written.
+    pub(in crate::cli) struct Failures {
+        repair_hours: u32 = 24, 1..=REPAIR_HOURS_MAX;
+        settle_seconds: u32 = 300, 0..=SETTLE_SECONDS_MAX;
+        /// The treatment of the guarantees when an operator takes back the time of an agreement.
+        taken_back: TakenBack = TakenBack::Violated;
+    }
 }
 
 /// How guarantees are judged where an operator takes the time of an agreement back.
@@ -103,26 +104,7 @@ const REPAIR_HOURS_MAX: u32 = 8_760;
 /// A node that has been up for a day is up.
 const SETTLE_SECONDS_MAX: u32 = 86_400;
 
-impl Default for Failures {
-    fn default() -> Self {
-        Self {
-            repair_hours: 24,
-            settle_seconds: 300,
-            taken_back: TakenBack::Violated,
-        }
-    }
-}
-
 impl Failures {
-    pub(in crate::cli) fn check(&self) -> Result<(), String> {
-        within("failures.repair_hours", self.repair_hours, 1..=REPAIR_HOURS_MAX)?;
-        within(
-            "failures.settle_seconds",
-            self.settle_seconds,
-            0..=SETTLE_SECONDS_MAX,
-        )
-    }
-
     pub(in crate::cli) fn planner(&self) -> planner::Failures {
         planner::Failures {
             repair: i64::from(self.repair_hours) * 3_600,
@@ -150,12 +132,8 @@ impl Resource {
             ("slurm", Some(slurm)) => slurm.check().map_err(|why| format!("slurm.{why}"))?,
             (kind, _) => return Err(format!("kind: expected \"local\" or \"slurm\", found {kind:?}")),
         }
-        if let Some(nodes) = self.nodes {
-            within("nodes", nodes, 1..=CAPACITY_MAX)?;
-        }
-        if let Some(rate) = self.rate {
-            within("rate", rate, RATES)?;
-        }
+        within("nodes", self.nodes, 1..=CAPACITY_MAX)?;
+        within("rate", self.rate, RATES)?;
         if let Some(architecture) = &self.cpu_architecture
             && !(1..=ARCHITECTURE_LENGTH_MAX).contains(&architecture.len())
         {

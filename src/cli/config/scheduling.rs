@@ -5,7 +5,7 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
-use super::ranges::within;
+use super::ranges::table;
 use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
@@ -17,38 +17,39 @@ pub(super) const OVERRUN_PERCENT_MAX: u32 = 100;
 /// Times told in steps of more than a day say nothing.
 const COARSEN_SECONDS_MAX: u32 = 86_400;
 
-/// How offers are placed.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(in crate::cli) struct Scheduling {
-    /// The criterion for the better of two resources for an offer.
-    #[serde(with = "ObjectiveName")]
-    pub(in crate::cli) objective: Objective,
-    /// The order in which waiting agreements are placed when others come.
-    #[serde(with = "OrderName")]
-    pub(in crate::cli) order: Order,
-    /// How much work one decision may do on one resource.
-    pub(in crate::cli) decision_work: u64,
-    /// After which percentage of its wait an agreement moves no more; none for never.
-    pub(in crate::cli) fix_after_percent: Option<u32>,
-    /// How far outside the window alternatives may lie, in percent of the duration.
-    pub(in crate::cli) alternatives_percent: u32,
-    /// Whether a refusal tells the smallest changes that would have been accepted.
-    pub(in crate::cli) relaxations: bool,
-    /// Whether it is told when nodes are free.
-    pub(in crate::cli) availability: bool,
-    /// Refusals show times in steps of this number of seconds.
-    pub(in crate::cli) coarsen_seconds: u32,
-    /// Whether idle moments are used to give waiting agreements earlier places.
-    improve: bool,
-    /// The least gain of a move that no command waits for: this number of seconds,
-    improve_seconds_min: u32,
-    /// and this percentage of the wait.
-    improve_percent_min: u32,
-    /// How often one agreement is moved by these in an hour at most.
-    improve_moves_per_hour: u32,
-    /// By how much slots are made longer for work that is not over, in percent of their duration.
-    pub(in crate::cli) overrun_percent: u32,
+table! {
+    "scheduling"
+    /// How offers are placed.
+    pub(in crate::cli) struct Scheduling {
+        /// The criterion for the better of two resources for an offer.
+        #[serde(with = "ObjectiveName")]
+        pub(in crate::cli) objective: Objective = Objective::EarliestCompletion;
+        /// The order in which waiting agreements are placed when others come.
+        #[serde(with = "OrderName")]
+        pub(in crate::cli) order: Order = Order::Mdf;
+        /// How much work one decision may do on one resource.
+        pub(in crate::cli) decision_work: u64 = scheduler::admission::BUDGET, DECISION_WORK;
+        /// After which percentage of its wait an agreement moves no more; none for never.
+        pub(in crate::cli) fix_after_percent: Option<u32> = None;
+        /// How far outside the window alternatives may lie, in percent of the duration.
+        pub(in crate::cli) alternatives_percent: u32 = 100, 0..=ALTERNATIVES_PERCENT_MAX;
+        /// Whether a refusal tells the smallest changes that would have been accepted.
+        pub(in crate::cli) relaxations: bool = true;
+        /// Whether it is told when nodes are free.
+        pub(in crate::cli) availability: bool = true;
+        /// Refusals show times in steps of this number of seconds.
+        pub(in crate::cli) coarsen_seconds: u32 = 1, 1..=COARSEN_SECONDS_MAX;
+        /// Whether idle moments are used to give waiting agreements earlier places.
+        improve: bool = true;
+        /// The least gain of a move that no command waits for: this number of seconds,
+        improve_seconds_min: u32 = 60, 1..=86_400;
+        /// and this percentage of the wait.
+        improve_percent_min: u32 = 1, 0..=100;
+        /// How often one agreement is moved by these in an hour at most.
+        improve_moves_per_hour: u32 = 4, 1..=3_600;
+        /// By how much slots are made longer for work that is not over, in percent of their duration.
+        pub(in crate::cli) overrun_percent: u32 = 0, 0..=OVERRUN_PERCENT_MAX;
+    }
 }
 
 /// The orders that a provider can choose.
@@ -72,26 +73,6 @@ enum ObjectiveName {
     LatestStart,
 }
 
-impl Default for Scheduling {
-    fn default() -> Self {
-        Self {
-            objective: Objective::EarliestCompletion,
-            order: Order::Mdf,
-            decision_work: scheduler::admission::BUDGET,
-            fix_after_percent: None,
-            alternatives_percent: 100,
-            relaxations: true,
-            availability: true,
-            coarsen_seconds: 1,
-            improve: true,
-            improve_seconds_min: 60,
-            improve_percent_min: 1,
-            improve_moves_per_hour: 4,
-            overrun_percent: 0,
-        }
-    }
-}
-
 impl Scheduling {
     pub(in crate::cli) fn check(&self) -> Result<(), String> {
         if let Some(percent) = self.fix_after_percent
@@ -101,22 +82,7 @@ impl Scheduling {
                 "scheduling.fix_after_percent: expected 0 to 100, or none for never, found {percent}"
             ));
         }
-        within("scheduling.decision_work", self.decision_work, DECISION_WORK)?;
-        for (key, value, range) in [
-            (
-                "alternatives_percent",
-                self.alternatives_percent,
-                0..=ALTERNATIVES_PERCENT_MAX,
-            ),
-            ("coarsen_seconds", self.coarsen_seconds, 1..=COARSEN_SECONDS_MAX),
-            ("improve_seconds_min", self.improve_seconds_min, 1..=86_400),
-            ("improve_percent_min", self.improve_percent_min, 0..=100),
-            ("improve_moves_per_hour", self.improve_moves_per_hour, 1..=3_600),
-            ("overrun_percent", self.overrun_percent, 0..=OVERRUN_PERCENT_MAX),
-        ] {
-            within(&format!("scheduling.{key}"), value, range)?;
-        }
-        Ok(())
+        self.check_ranges()
     }
 
     pub(in crate::cli) fn improving(&self) -> planner::Improving {

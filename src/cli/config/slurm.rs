@@ -17,15 +17,15 @@ const CALL_SECONDS_MAX: u64 = 300;
 /// Seconds that a node is left alone after others' use: Slurm kills up to half a minute late.
 const TURNAROUND_SECONDS: u32 = 30;
 /// More than an hour between two uses of a node is a slip of the pen.
-const TURNAROUND_SECONDS_MAX: u64 = 3_600;
+const TURNAROUND_SECONDS_MAX: u32 = 3_600;
 /// Nodes that are reserved more than a month early are hardly anything that is shared.
-const LEAD_MINUTES_MAX: u64 = 31 * 24 * 60;
+const LEAD_MINUTES_MAX: u32 = 31 * 24 * 60;
 /// Changes of reservations in a minute: two a second on the average.
 const CHANGES_A_MINUTE: u32 = 120;
 /// Fewer could not keep up with a few agreements, and more are no bound.
-const CHANGES_A_MINUTE_RANGE: RangeInclusive<u64> = 10..=6_000;
+const CHANGES_A_MINUTE_RANGE: RangeInclusive<u32> = 10..=6_000;
 /// A wait of more than a day for a job is as good as a wait without an end.
-const RECLAIM_MINUTES_MAX: u64 = 1_440;
+const RECLAIM_MINUTES_MAX: u32 = 1_440;
 /// Characters in the name of a user, account or partition.
 const NAME_LENGTH_MAX: usize = 64;
 
@@ -157,34 +157,15 @@ impl Slurm {
                 ));
             }
         }
-        let numbers = [
-            ("call_seconds", self.call_seconds, 1..=CALL_SECONDS_MAX),
-            (
-                "turnaround_seconds",
-                self.turnaround_seconds.map(u64::from),
-                0..=TURNAROUND_SECONDS_MAX,
-            ),
-            (
-                "lead_minutes",
-                self.lead_minutes.map(u64::from),
-                1..=LEAD_MINUTES_MAX,
-            ),
-            (
-                "changes_a_minute",
-                self.changes_a_minute.map(u64::from),
-                CHANGES_A_MINUTE_RANGE,
-            ),
-            (
-                "reclaim_minutes",
-                self.reclaim_minutes.map(u64::from),
-                1..=RECLAIM_MINUTES_MAX,
-            ),
-        ];
-        for (key, number, range) in numbers {
-            if let Some(number) = number {
-                within(key, number, range)?;
-            }
-        }
+        within("call_seconds", self.call_seconds, 1..=CALL_SECONDS_MAX)?;
+        within(
+            "turnaround_seconds",
+            self.turnaround_seconds,
+            0..=TURNAROUND_SECONDS_MAX,
+        )?;
+        within("lead_minutes", self.lead_minutes, 1..=LEAD_MINUTES_MAX)?;
+        within("changes_a_minute", self.changes_a_minute, CHANGES_A_MINUTE_RANGE)?;
+        within("reclaim_minutes", self.reclaim_minutes, 1..=RECLAIM_MINUTES_MAX)?;
         self.check_policies()
     }
 
