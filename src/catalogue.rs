@@ -371,14 +371,10 @@ impl TryFrom<ApplicationKeys> for Application {
                 "application `{name}`: {key}: expected {expected}"
             )))
         };
-        if !is_short_text(&name) {
-            return wrong("name", "1 to 100 printable characters that do not begin with `-`");
-        }
-        if version.as_deref().is_some_and(|version| !is_short_text(version)) {
-            return wrong(
-                "version",
-                "1 to 100 printable characters that do not begin with `-`",
-            );
+        for (key, text) in [("name", Some(&name)), ("version", version.as_ref())] {
+            if text.is_some_and(|text| !is_short_text(text)) {
+                return wrong(key, SHORT_TEXT);
+            }
         }
         if !program.is_absolute() {
             return wrong("program", "an absolute path");
@@ -404,6 +400,9 @@ impl TryFrom<ApplicationKeys> for Application {
         })
     }
 }
+
+/// In words, a text that [`is_short_text`].
+const SHORT_TEXT: &str = "1 to 100 printable characters that do not begin with `-`";
 
 fn is_short_text(text: &str) -> bool {
     is_plain_text(text) && text.chars().count() <= 100
@@ -469,10 +468,7 @@ impl TryFrom<ArgumentKeys> for ArgumentSpec {
             CatalogueError(format!("argument `{}`: {key}: expected {expected}", keys.name))
         };
         if !is_short_text(&keys.name) {
-            return Err(wrong(
-                "name",
-                "1 to 100 printable characters that do not begin with `-`",
-            ));
+            return Err(wrong("name", SHORT_TEXT));
         }
         let of_no_other_type = [
             (

@@ -162,14 +162,14 @@ impl Clock {
         let Steps { last, behind, .. } = self.steps();
         let step = last?;
         let recent = self.since_boot() - step.since_boot < TOLD_FOR;
-        (recent || behind.is_some()).then(|| words_of(step, behind))
+        (recent || behind.is_some()).then(|| words_of_step(step, behind))
     }
 
     /// Looks again and again, and logs each step, until `stop`.
     pub async fn notice_steps(self, stop: CancellationToken) {
         loop {
             if let Some(step) = self.look() {
-                warn!("{}", words_of(step, self.steps().behind));
+                warn!("{}", words_of_step(step, self.steps().behind));
             }
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -198,12 +198,15 @@ pub fn second_after(micros: Micros) -> Time {
     Time(-(-micros).div_euclid(MICROS_PER_SECOND))
 }
 
+/// A second as people read it; its number, where it is beyond the end of the calendar.
+pub fn words_of(time: Time) -> String {
+    jiff::Timestamp::from_second(time.seconds())
+        .map_or_else(|_| time.to_string(), |instant| instant.to_string())
+}
+
 /// A step and its consequences, in words for operators.
-fn words_of(step: Step, behind: Option<Micros>) -> String {
-    let instant = |at: Micros| {
-        jiff::Timestamp::from_second(at.div_euclid(MICROS_PER_SECOND))
-            .map_or_else(|_| at.to_string(), |instant| instant.to_string())
-    };
+fn words_of_step(step: Step, behind: Option<Micros>) -> String {
+    let instant = |at: Micros| words_of(second_of(at));
     let direction = if step.by < 0 { "back" } else { "forward" };
     let seconds = (step.by.abs() + MICROS_PER_SECOND / 2) / MICROS_PER_SECOND;
     let what = format!(

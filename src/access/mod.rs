@@ -184,20 +184,14 @@ impl Access {
             return Ok(None);
         };
         let digest = secret.digest();
-        let found = match self.known.get(&digest) {
-            Ok(row) => Some(row.key),
-            Err(asked) => {
-                let found = self.store.key_by_digest(&digest).await?;
-                if let Some(key) = found.clone() {
-                    let expires = Micros::MAX;
-                    self.known.keep(asked, digest, SessionRow { key, expires });
-                }
-                found
-            }
+        let read = async {
+            let expires = Micros::MAX;
+            let key = self.store.key_by_digest(&digest).await?;
+            Ok(key.map(|key| SessionRow { key, expires }))
         };
-        match found.filter(|key| secret.has_digest(&key.digest)) {
-            Some(key) => self.caller(key),
-            None => Ok(None),
+        match self.look_up(&digest, read).await? {
+            Some(row) if secret.has_digest(&row.key.digest) => self.caller(row.key),
+            _ => Ok(None),
         }
     }
 
@@ -275,20 +269,12 @@ impl Access {
             return Ok(None);
         };
         let digest = cookie.digest();
-        let row = match self.known.get(&digest) {
-            Ok(row) => row,
-            Err(asked) => {
-                let Some(row) = self.store.session(&digest).await? else {
-                    return Ok(None);
-                };
-                self.known.keep(asked, digest, row.clone());
-                row
+        match self.look_up(&digest, self.store.session(&digest)).await? {
+            Some(row) if row.expires > self.clock.micros() => {
+                Ok(self.caller(row.key)?.map(|caller| (caller, csrf(&cookie))))
             }
-        };
-        if row.expires <= self.clock.micros() {
-            return Ok(None);
+            _ => Ok(None),
         }
-        Ok(self.caller(row.key)?.map(|caller| (caller, csrf(&cookie))))
     }
 
     /// Ends a session, if it is one.
@@ -301,6 +287,23 @@ impl Access {
             self.known.changed();
         }
         Ok(())
+    }
+
+    /// The row of a digest: the one that is known, or the one that is read then.
+    async fn look_up(
+        &self,
+        digest: &str,
+        read: impl Future<Output = Result<Option<SessionRow>, store::Error>>,
+    ) -> Result<Option<SessionRow>, store::Error> {
+        let asked = match self.known.get(digest) {
+            Ok(row) => return Ok(Some(row)),
+            Err(asked) => asked,
+        };
+        let found = read.await?;
+        if let Some(row) = &found {
+            self.known.keep(asked, digest.to_owned(), row.clone());
+        }
+        Ok(found)
     }
 
     /// The caller of a key, if the key is valid now.

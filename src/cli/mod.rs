@@ -20,6 +20,8 @@ use clap::{Args, Parser, Subcommand};
 use scheduler::Time;
 use wsag::time::DateTime;
 
+use crate::store::Store;
+
 const EXAMPLES: &str = "\
 Examples:
   bespeak serve                                start on 127.0.0.1:8080 with a store in ./bespeak-data
@@ -135,6 +137,11 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// Opens the store that is there.
+    async fn open(&self) -> Result<Store, Failure> {
+        Ok(Store::open_existing(&self.database_url()).await?)
+    }
+
     /// The database to open.
     pub fn database_url(&self) -> String {
         self.database_url
@@ -195,9 +202,6 @@ pub fn run() -> ExitCode {
     let command = match Cli::parse().command {
         Command::Supervise { job } => return crate::execution::job::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::job::launch::run(&job),
-        Command::Advise(options) => return exit(operator::advise::run(&options)),
-        Command::Bench(options) => return exit(bench::run(options)),
-        Command::Cluster(options) => return exit(operator::cluster::run(options)),
         command => command,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -222,20 +226,19 @@ pub fn run() -> ExitCode {
             Command::Terminate(options) => client::terminate::run(options).await,
             Command::Output(options) => client::output::run(options).await,
             Command::Files(options) => client::files::run(options).await,
+            Command::Bench(options) => Box::pin(bench::run(options)).await,
+            Command::Advise(options) => operator::advise::run(&options),
             Command::Predict(options) => client::predict::run(options).await,
             Command::Calibrate(options) => operator::calibrate::run(options).await,
             Command::Executions(options) => client::executions::run(options).await,
             Command::Ledger(options) => operator::ledger::run(options).await,
             Command::Resources(options) => operator::nodes::resources(options).await,
             Command::Nodes(options) => operator::nodes::run(options).await,
+            Command::Cluster(options) => operator::cluster::run(options),
             Command::Trail(options) => operator::trail::run(options).await,
             Command::Key(options) => operator::key::run(options).await,
             Command::Verify(options) => operator::verify::run(options).await,
-            Command::Supervise { .. }
-            | Command::Launch { .. }
-            | Command::Advise(_)
-            | Command::Bench(_)
-            | Command::Cluster(_) => Ok(()),
+            Command::Supervise { .. } | Command::Launch { .. } => Ok(()),
         }
     });
     // A call of an executor that hangs has a thread of its own, and is not waited for.

@@ -36,17 +36,9 @@ fn client() -> Result<reqwest::Client, Failure> {
         .map_err(|why| Failure::Unavailable(why.to_string()))
 }
 
-pub(super) fn run(options: Options) -> Result<(), Failure> {
+pub(super) async fn run(options: Options) -> Result<(), Failure> {
     match options.what {
-        What::Service(options) => block_on(service::service(options)),
-        What::Commits(options) => block_on(service::commits(options)),
+        What::Service(options) => service::service(options).await,
+        What::Commits(options) => service::commits(options).await,
     }
-}
-
-fn block_on(measured: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|why| Failure::Unavailable(format!("cannot start: {why}")))?
-        .block_on(measured)
 }

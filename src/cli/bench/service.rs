@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scheduler::measure::{Bar, verdict};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -123,35 +124,22 @@ impl Asker {
     }
 
     /// Opens negotiations in which nothing is asked.
-    async fn open(self: &Arc<Self>, clients: u32, many: u32) -> Result<(), Failure> {
+    async fn open(&self, clients: u32, many: u32) -> Result<(), Failure> {
         let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
-        let left = Arc::new(AtomicU64::new(many.into()));
-        let mut tasks = JoinSet::new();
-        for _ in 0..clients {
-            let (asker, left) = (Arc::clone(self), Arc::clone(&left));
-            tasks.spawn(async move {
-                let one_less = |left: u64| left.checked_sub(1);
-                while left
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
-                    .is_ok()
-                {
-                    let request = asker.http.post(format!("{}/negotiations", asker.server));
-                    let request = request
-                        .bearer_auth(&asker.key)
-                        .header("content-type", "application/xml");
-                    let answer = request.body(OPENING).send().await.map_err(unavailable)?;
-                    if !answer.status().is_success() {
-                        let text = answer.text().await.map_err(unavailable)?;
-                        return Err(Failure::Refused(format!("/negotiations: {text}")));
-                    }
-                }
-                Ok::<_, Failure>(())
-            });
-        }
-        while let Some(done) = tasks.join_next().await {
-            done.map_err(|why| Failure::Unavailable(why.to_string()))??;
-        }
-        Ok(())
+        let open = |_| async move {
+            let request = self.http.post(format!("{}/negotiations", self.server));
+            let request = request
+                .bearer_auth(&self.key)
+                .header("content-type", "application/xml");
+            let answer = request.body(OPENING).send().await.map_err(unavailable)?;
+            if answer.status().is_success() {
+                return Ok(());
+            }
+            let text = answer.text().await.map_err(unavailable)?;
+            Err(Failure::Refused(format!("/negotiations: {text}")))
+        };
+        let opened = stream::iter(0..many).map(open);
+        opened.buffer_unordered(clients as usize).try_collect().await
     }
 
     /// A request for an hour of a node on one of many days.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::print_json;
 use crate::cli::{Failure, StoreOptions, headings, instant, print_rows, row};
-use crate::store::{ExecutionHour, Store};
+use crate::store::ExecutionHour;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,7 +53,7 @@ struct Line {
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let store = Store::open_existing(&options.store.database_url()).await?;
+    let store = options.store.open().await?;
     let mut lines = BTreeMap::new();
     // Executions that are pruned in between are counted in neither way rather than twice.
     let summed = store.execution_hours().await?;

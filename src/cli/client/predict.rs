@@ -91,7 +91,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
             "--before: an instant after --after is expected".to_owned(),
         ));
     }
-    let store = Store::open_existing(&options.store.database_url()).await?;
+    let store = options.store.open().await?;
     let plan = plan(&store, &options.resource).await?;
     let Some(start) = plan.earliest_fit(options.nodes, 1, window) else {
         return Err(Failure::Refused(format!(

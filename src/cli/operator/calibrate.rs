@@ -10,7 +10,6 @@ use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
 use crate::negotiation::ReliabilityView;
 use crate::prediction::learn;
-use crate::store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +49,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 
 async fn of_store(options: &Options) -> Result<Table, Failure> {
     let settings = Config::load(options.store.config.as_deref())?.planner();
-    let store = Store::open_existing(&options.store.database_url()).await?;
+    let store = options.store.open().await?;
     let knowledge = learn(&store, settings.rates(), Clock::system().now()).await?;
     let kept = knowledge.reliability();
     if kept.outcomes() == 0 {

@@ -3,7 +3,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::access::{Access, Error, KeyInfo, Role};
@@ -11,7 +11,6 @@ use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{self, Failure, StoreOptions, duration, headings, print_rows, row};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use crate::store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,8 +109,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 
 async fn open(common: &Common, clock: &Clock) -> Result<Access, Failure> {
     Config::load(common.store.config.as_deref())?;
-    let store = Store::open_existing(&common.store.database_url()).await?;
-    Ok(Access::new(store, clock.clone()))
+    Ok(Access::new(common.store.open().await?, clock.clone()))
 }
 
 async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
@@ -148,23 +146,19 @@ async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
 
 fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
     if as_json {
-        let all: Vec<Value> = keys
-            .iter()
-            .map(|key| {
-                json!({
-                    "id": key.id,
-                    "party": key.party,
-                    "role": key.role.word(),
-                    "label": key.label,
-                    "state": state(key, now),
-                    "created": instant(key.created),
-                    "expires": key.expires.map(instant),
-                    "revoked": key.revoked.map(instant),
-                })
+        let one = |key: &KeyInfo| {
+            json!({
+                "id": key.id,
+                "party": key.party,
+                "role": key.role.word(),
+                "label": key.label,
+                "state": state(key, now),
+                "created": instant(key.created),
+                "expires": key.expires.map(instant),
+                "revoked": key.revoked.map(instant),
             })
-            .collect();
-        print_json(&Value::Array(all));
-        return;
+        };
+        return print_json(&keys.iter().map(one).collect());
     }
     let mut rows = vec![headings("ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LABEL")];
     rows.extend(keys.iter().map(|key| {

@@ -5,7 +5,6 @@ use clap::Args;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions};
-use crate::store::Store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +35,7 @@ pub(in crate::cli) struct Options {
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     Config::load(options.store.config.as_deref())?;
-    let store = Store::open_existing(&options.store.database_url()).await?;
+    let store = options.store.open().await?;
     let findings = store.verify().await?;
     if options.json {
         print_json(&serde_json::json!({ "findings": findings }));

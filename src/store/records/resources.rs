@@ -5,7 +5,7 @@ use crate::agreement::Agreement;
 use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::{Connection, Error, Record, record, statements};
-use crate::store::verify::{Capacity, Load, overbooked};
+use crate::store::verify::{Capacity, overbooked};
 
 /// A set of identical nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,6 @@ async fn check_promises(connection: &mut Connection, resources: &[ResourceRow]) 
             .iter()
             .filter(|agreement| agreement.resource == resource.name)
             .flat_map(Agreement::loads)
-            .map(|(interval, nodes)| Load { interval, nodes })
             .collect();
         let capacity = Capacity {
             since: 0,

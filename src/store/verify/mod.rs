@@ -31,8 +31,8 @@ use scheduler::{Interval, Time};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, Entry, ServiceState};
-use crate::clock::Micros;
+use crate::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
+use crate::clock;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Connection, Error, Record, statements};
@@ -40,7 +40,7 @@ use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
 use life::Life;
-pub(super) use sweep::{Capacity, Load, overbooked};
+pub(super) use sweep::{Capacity, overbooked};
 
 /// Agreements read at a time: a service that starts keeps the memory of one page for its allocator.
 const PAGE: u32 = 1_000;
@@ -76,6 +76,16 @@ pub struct Finding {
     pub subject: String,
     /// The fault, in words.
     pub what: String,
+}
+
+impl Finding {
+    fn new(invariant: Invariant, subject: String, what: String) -> Self {
+        Self {
+            invariant,
+            subject,
+            what,
+        }
+    }
 }
 
 impl fmt::Display for Finding {
@@ -203,7 +213,7 @@ impl Store {
 #[derive(Default)]
 struct Check {
     capacities: BTreeMap<String, Vec<Capacity>>,
-    loads: BTreeMap<String, Vec<Load>>,
+    loads: BTreeMap<String, Vec<Stretch>>,
     findings: Vec<Finding>,
 }
 
@@ -220,10 +230,7 @@ impl Check {
         for agreement in agreements {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
-            let mut found = Findings {
-                agreement: agreement.id,
-                all: &mut self.findings,
-            };
+            let mut found = Findings::of(agreement.id, &mut self.findings);
             life::check(&agreement, life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
             pieces::check(&agreement, life.as_ref(), &mut found);
@@ -235,8 +242,7 @@ impl Check {
                 &mut found,
             );
             if agreement.state != AgreementState::Rejected {
-                let loads = agreement.loads().into_iter();
-                let loads = loads.map(|(interval, nodes)| Load { interval, nodes });
+                let loads = agreement.loads();
                 self.loads.entry(agreement.resource).or_default().extend(loads);
             }
         }
@@ -245,12 +251,10 @@ impl Check {
     fn finish(mut self) -> Vec<Finding> {
         for (resource, loads) in &self.loads {
             let capacities = self.capacities.get(resource).map_or(&[][..], Vec::as_slice);
+            let peaks = overbooked(loads, capacities).into_iter();
+            let resource = format!("resource {resource}");
             self.findings
-                .extend(overbooked(loads, capacities).into_iter().map(|peak| Finding {
-                    invariant: Invariant::I1,
-                    subject: format!("resource {resource}"),
-                    what: peak.to_string(),
-                }));
+                .extend(peaks.map(|peak| Finding::new(Invariant::I1, resource.clone(), peak.to_string())));
         }
         self.findings
             .sort_by(|a, b| (a.invariant, &a.subject).cmp(&(b.invariant, &b.subject)));
@@ -265,13 +269,14 @@ struct Findings<'a> {
     all: &'a mut Vec<Finding>,
 }
 
-impl Findings<'_> {
+impl<'a> Findings<'a> {
+    fn of(agreement: Uuid, all: &'a mut Vec<Finding>) -> Self {
+        Self { agreement, all }
+    }
+
     fn push(&mut self, invariant: Invariant, what: String) {
-        self.all.push(Finding {
-            invariant,
-            subject: format!("agreement {}", self.agreement),
-            what,
-        });
+        let subject = format!("agreement {}", self.agreement);
+        self.all.push(Finding::new(invariant, subject, what));
     }
 
     /// Pushes the fault `what` unless the condition holds.
@@ -413,11 +418,7 @@ impl Page {
         match row {
             Ok(row) => Ok(Some(row)),
             Err(Error::Corrupt(what)) => {
-                let mut found = Findings {
-                    agreement: id,
-                    all: &mut self.unreadable,
-                };
-                found.push(Invariant::Readable, what);
+                Findings::of(id, &mut self.unreadable).push(Invariant::Readable, what);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -433,20 +434,14 @@ fn double_binding(row: &Columns<'_>) -> Result<Finding, Error> {
 }
 
 fn two_owners(resource: &str, node: i64, from: Time, (one, other): (Uuid, Uuid)) -> Finding {
-    let from = instant(from);
-    Finding {
-        invariant: Invariant::I1,
-        subject: format!("resource {resource}"),
-        what: format!("node {node} has two owners from {from} on, the agreements {one} and {other}"),
-    }
+    let from = clock::words_of(from);
+    let what = format!("node {node} has two owners from {from} on, the agreements {one} and {other}");
+    Finding::new(Invariant::I1, format!("resource {resource}"), what)
 }
 
 fn unbalanced(row: &Columns<'_>) -> Result<Finding, Error> {
-    Ok(Finding {
-        invariant: Invariant::I9,
-        subject: "ledger".to_owned(),
-        what: format!("posting {} does not balance", row.id("posting")?),
-    })
+    let what = format!("posting {} does not balance", row.id("posting")?);
+    Ok(Finding::new(Invariant::I9, "ledger".to_owned(), what))
 }
 
 /// The capacities of each resource with their starts, in order of time.
@@ -468,13 +463,4 @@ pub(super) async fn capacities(
             .push(Capacity { since, nodes });
     }
     Ok(capacities)
-}
-
-/// A second as people read it.
-fn instant(time: Time) -> String {
-    match jiff::Timestamp::from_second(time.seconds()) {
-        Ok(timestamp) => timestamp.to_string(),
-        // Beyond the end of the calendar.
-        Err(_) => time.to_string(),
-    }
 }

@@ -7,7 +7,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::Invariant::{self, I4, I5};
-use super::{Check, Finding, Load, PAGE};
+use super::{Check, Finding, PAGE};
 use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, kept};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::engine::{Columns, Connection, Error, Record, from_json};
@@ -57,8 +57,7 @@ pub(super) async fn check(
     }
     for ((_, resource), answer) in answers {
         let loads = check.loads.entry(resource).or_default();
-        let kept = kept(&answer.held, &answer.base).into_iter();
-        loads.extend(kept.map(|(interval, nodes)| Load { interval, nodes }));
+        loads.extend(kept(&answer.held, &answer.base));
     }
     Ok(())
 }
@@ -118,11 +117,7 @@ fn check_offer(row: &Row, findings: &mut Vec<Finding>) {
 }
 
 fn finding(offer: Uuid, invariant: Invariant, what: String) -> Finding {
-    Finding {
-        invariant,
-        subject: format!("offer {offer}"),
-        what,
-    }
+    Finding::new(invariant, format!("offer {offer}"), what)
 }
 
 fn read(row: &Columns<'_>) -> Result<Row, Error> {

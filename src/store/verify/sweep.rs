@@ -4,20 +4,13 @@ use std::fmt;
 
 use scheduler::{Interval, Time};
 
-use super::{Micros, instant};
-use crate::clock::{second_after, second_of};
+use crate::agreement::Stretch;
+use crate::clock::{Micros, second_after, second_of, words_of};
 
 /// The capacity of a resource from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct Capacity {
     pub(in crate::store) since: Micros,
-    pub(in crate::store) nodes: u32,
-}
-
-/// Nodes in use for a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) struct Load {
-    pub(in crate::store) interval: Interval,
     pub(in crate::store) nodes: u32,
 }
 
@@ -36,7 +29,7 @@ impl fmt::Display for Peak {
             used,
             capacity,
         } = self;
-        let (start, end) = (instant(*start), instant(*end));
+        let (start, end) = (words_of(*start), words_of(*end));
         write!(
             f,
             "{used} nodes are in use where there are {capacity}, from {start} until {end}"
@@ -46,12 +39,12 @@ impl fmt::Display for Peak {
 
 /// Every time in which the loads exceed the capacities, which come in order of time; the first of these holds for all
 /// time before, too. O(n log n).
-pub(in crate::store) fn overbooked(loads: &[Load], capacities: &[Capacity]) -> Vec<Peak> {
+pub(in crate::store) fn overbooked(loads: &[Stretch], capacities: &[Capacity]) -> Vec<Peak> {
     // (when, change of the nodes in use, change of the capacity)
     let mut changes: Vec<(Time, i64, i64)> = Vec::with_capacity(2 * loads.len() + capacities.len());
-    for load in loads.iter().filter(|load| !load.interval.is_empty()) {
-        changes.push((load.interval.start, load.nodes.into(), 0));
-        changes.push((load.interval.end, -i64::from(load.nodes), 0));
+    for (interval, nodes) in loads.iter().filter(|(interval, _)| !interval.is_empty()) {
+        changes.push((interval.start, (*nodes).into(), 0));
+        changes.push((interval.end, -i64::from(*nodes), 0));
     }
     let mut capacity = capacities.first().map_or(0, |first| first.nodes.into());
     for (before, after) in capacities.iter().zip(capacities.iter().skip(1)) {
@@ -102,11 +95,8 @@ mod tests {
 
     use super::*;
 
-    fn load(start: i64, end: i64, nodes: u32) -> Load {
-        Load {
-            interval: Interval::new(Time(start), Time(end)),
-            nodes,
-        }
+    fn load(start: i64, end: i64, nodes: u32) -> Stretch {
+        (Interval::new(Time(start), Time(end)), nodes)
     }
 
     fn capacity(since: Micros, nodes: u32) -> Capacity {
@@ -161,8 +151,8 @@ mod tests {
             for second in 0..60 {
                 let used: u32 = loads
                     .iter()
-                    .filter(|load| load.interval.meets(Interval::of(Time(second), 1)))
-                    .map(|load| load.nodes)
+                    .filter(|(interval, _)| interval.meets(Interval::of(Time(second), 1)))
+                    .map(|(_, nodes)| *nodes)
                     .sum();
                 // The capacity at the second's first and last microsecond, whichever was more.
                 let there = |micros: i64| {

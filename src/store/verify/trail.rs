@@ -173,10 +173,7 @@ fn live(
     step: Result<Step, Error>,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Error> {
-    let mut found = Findings {
-        agreement,
-        all: findings,
-    };
+    let mut found = Findings::of(agreement, findings);
     match step {
         Ok(step) => match lives.entry(agreement) {
             Entry::Vacant(place) => {
@@ -191,11 +188,7 @@ fn live(
 }
 
 fn finding(what: String) -> Finding {
-    Finding {
-        invariant: Invariant::I10,
-        subject: "audit trail".to_owned(),
-        what,
-    }
+    Finding::new(Invariant::I10, "audit trail".to_owned(), what)
 }
 
 fn stored(row: &Columns<'_>) -> Result<Stored, Error> {
