@@ -39,7 +39,7 @@ impl Store {
         migrations::run(&database.writers).await?;
         Ok(Self {
             database: Arc::new(database),
-            trail: Arc::new(Mutex::new(Trail::empty())),
+            trail: Arc::default(),
         })
     }
 

@@ -98,15 +98,12 @@ impl Store {
             let epoch = sqlx::query_scalar(statements::EPOCH).fetch_optional(connection);
             epoch.await?.ok_or_else(no_row)
         };
-        match tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await {
-            Ok(Ok(epoch)) => lease.confirm(epoch),
-            Ok(Err(why)) => {
+        let answered = tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await;
+        match answered.unwrap_or_else(|_| Err(silence().into())) {
+            Ok(epoch) => lease.confirm(epoch),
+            Err(why) => {
                 *session = None;
                 Err(why)
-            }
-            Err(_) => {
-                *session = None;
-                Err(silence().into())
             }
         }
     }

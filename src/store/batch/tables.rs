@@ -62,6 +62,7 @@ enum Binding {
 }
 
 /// A batch by tables.
+#[derive(Default)]
 pub(in crate::store) struct Tables<'a> {
     /// The end of the trail after it.
     pub(in crate::store) trail: Trail,
@@ -85,11 +86,7 @@ impl<'a> Tables<'a> {
         let mut tables = Self {
             trail: trail.clone(),
             rows: vec![Vec::new(); ALL_BULK.len()],
-            changed: BTreeMap::new(),
-            changed_offers: BTreeMap::new(),
-            nodes: BTreeMap::new(),
-            keys: BTreeSet::new(),
-            bindings: Vec::new(),
+            ..Self::default()
         };
         let now = latest(batch);
         for change in batch {

@@ -9,35 +9,12 @@ use crate::clock::Micros;
 use crate::store::engine::{Columns, Error, hex};
 
 /// The end of the chain so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::store) struct Trail {
     /// Number of the last line; 0 where there is none.
     pub(in crate::store) number: i64,
     /// Its hash; empty where there is none.
     pub(in crate::store) hash: String,
-}
-
-/// A line as it is stored: words as they stand there, so that a line can be checked that cannot be read.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct Line<'a> {
-    pub(in crate::store) agreement: Uuid,
-    pub(in crate::store) at: Micros,
-    pub(in crate::store) kind: &'a str,
-    pub(in crate::store) detail: &'a str,
-    pub(in crate::store) version: i64,
-    pub(in crate::store) state: &'a str,
-    pub(in crate::store) service: &'a str,
-}
-
-/// A line that is no agreement's.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct NoteLine<'a> {
-    pub(in crate::store) subject: Uuid,
-    pub(in crate::store) negotiation: Option<Uuid>,
-    pub(in crate::store) at: Micros,
-    pub(in crate::store) kind: &'a str,
-    pub(in crate::store) party: Option<&'a str>,
-    pub(in crate::store) detail: &'a str,
 }
 
 impl Trail {
@@ -49,32 +26,31 @@ impl Trail {
         })
     }
 
-    /// The beginning of every chain.
-    pub(in crate::store) fn empty() -> Self {
-        Self {
-            number: 0,
-            hash: String::new(),
-        }
-    }
-
-    /// Goes on by one line of an agreement.
-    pub(in crate::store) fn append(&mut self, line: &Line<'_>) {
+    /// Goes on by one line of an agreement: its kind and its detail, and the states of the agreement and of its service, in words as
+    /// they are stored, so that a line can be checked that cannot be read.
+    pub(in crate::store) fn append(&mut self, agreement: Uuid, at: Micros, version: i64, words: [&str; 4]) {
         let mut digest = self.next();
-        digest.update(line.agreement.as_bytes());
-        digest.update(line.at.to_be_bytes());
-        digest.update(line.version.to_be_bytes());
-        self.end(digest, [line.kind, line.detail, line.state, line.service]);
+        digest.update(agreement.as_bytes());
+        digest.update(at.to_be_bytes());
+        digest.update(version.to_be_bytes());
+        self.end(digest, words);
     }
 
-    /// Goes on by one line that is no agreement's: no agreement has the id with which it begins.
-    pub(in crate::store) fn append_note(&mut self, line: &NoteLine<'_>) {
+    /// Goes on by one line that is no agreement's, with its kind and its detail: no agreement has the id with which it begins.
+    pub(in crate::store) fn append_note(
+        &mut self,
+        (subject, negotiation): (Uuid, Option<Uuid>),
+        at: Micros,
+        party: Option<&str>,
+        [kind, detail]: [&str; 2],
+    ) {
         let mut digest = self.next();
         digest.update(Uuid::max().as_bytes());
-        digest.update(line.subject.as_bytes());
-        digest.update(line.negotiation.unwrap_or(Uuid::nil()).as_bytes());
-        digest.update(line.at.to_be_bytes());
-        digest.update([u8::from(line.party.is_some())]);
-        self.end(digest, [line.kind, line.party.unwrap_or_default(), line.detail]);
+        digest.update(subject.as_bytes());
+        digest.update(negotiation.unwrap_or(Uuid::nil()).as_bytes());
+        digest.update(at.to_be_bytes());
+        digest.update([u8::from(party.is_some())]);
+        self.end(digest, [kind, party.unwrap_or_default(), detail]);
     }
 
     fn next(&mut self) -> Sha256 {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Event, RunOutcome, Slots, Wording};
 use crate::clock::Micros;
-use crate::store::batch::trail::{Line, Trail};
+use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Error, Record, Stored, Value, from_json, record, statements, to_json};
 
@@ -196,23 +196,18 @@ pub(in crate::store) fn event_row<'a>(
     agreement: &'a Agreement,
     event: &'a Event,
 ) -> [Value<'a>; 9] {
-    trail.append(&Line {
-        agreement: agreement.id,
-        at: event.at,
-        kind: event.kind.word(),
-        detail: &event.detail,
-        version: agreement.version,
-        state: agreement.state.word(),
-        service: agreement.service.word(),
-    });
+    let (kind, detail) = (event.kind.word(), &*event.detail);
+    let (state, service) = (agreement.state.word(), agreement.service.word());
+    let words = [kind, detail, state, service];
+    trail.append(agreement.id, event.at, agreement.version, words);
     [
         agreement.id.into(),
         event.at.into(),
-        event.kind.word().into(),
-        (&event.detail).into(),
+        kind.into(),
+        detail.into(),
         agreement.version.into(),
-        agreement.state.word().into(),
-        agreement.service.word().into(),
+        state.into(),
+        service.into(),
         trail.number.into(),
         trail.hash.clone().into(),
     ]

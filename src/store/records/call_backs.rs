@@ -80,8 +80,9 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn call_back_done(&self, id: Uuid) -> Result<(), Error> {
-        self.write(statements::CALL_BACK_DONE, &[id.into()]).await?;
-        Ok(())
+        self.write(statements::CALL_BACK_DONE, &[id.into()])
+            .await
+            .map(drop)
     }
 
     /// Notes that a call did not succeed, and when it is to be tried again.
@@ -89,9 +90,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn call_back_failed(&self, id: Uuid, due: Micros) -> Result<(), Error> {
-        self.write(statements::CALL_BACK_FAILED, &[id.into(), due.into()])
-            .await?;
-        Ok(())
+        let values = [id.into(), due.into()];
+        self.write(statements::CALL_BACK_FAILED, &values).await.map(drop)
     }
 }
 

@@ -55,9 +55,9 @@ impl Store {
             party: Some(key.party.clone()),
             detail: format!("as {}{label}", key.role),
         };
-        self.write_noted(statements::INSERT_KEY, &key.values(), &note)
-            .await?;
-        Ok(())
+        let values = key.values();
+        let noted = self.write_noted(statements::INSERT_KEY, &values, &note);
+        noted.await.map(drop)
     }
 
     /// Every key, oldest first: people make them one by one, so that they are never many.

@@ -113,9 +113,7 @@ impl Store {
         self.read(statements::OFFERS_OF, &[negotiation.into()], read_with_document)
             .await
     }
-}
 
-impl Store {
     /// At most `limit` negotiations, newest first, older than `after`; of one party, or for an operator of all.
     ///
     /// # Errors

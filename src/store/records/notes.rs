@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::key_changes::NOTIFY;
 use crate::agreement::Note;
 use crate::clock::Micros;
-use crate::store::batch::trail::{NoteLine, Trail};
+use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::bulk;
 use crate::store::engine::{Columns, Engine, Error, Value, statements};
@@ -101,14 +101,9 @@ pub(in crate::store) fn read(row: &Columns<'_>) -> Result<TrailLine, Error> {
 
 /// The columns of [`crate::store::engine::bulk::INSERT_NOTES`]: a line that the trail goes on by.
 pub(in crate::store) fn row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
-    trail.append_note(&NoteLine {
-        subject: note.subject,
-        negotiation: note.negotiation,
-        at: note.at,
-        kind: note.kind.word(),
-        party: note.party.as_deref(),
-        detail: &note.detail,
-    });
+    let words = [note.kind.word(), &note.detail];
+    let about = (note.subject, note.negotiation);
+    trail.append_note(about, note.at, note.party.as_deref(), words);
     [
         trail.number.into(),
         trail.hash.clone().into(),

@@ -44,8 +44,8 @@ pub(super) struct Life {
     now: Changed,
     accepted: u32,
     closed: u32,
-    /// Whether it has a line about work that was not over at the end of its slot.
-    overran: bool,
+    /// Whether it has a line about work that was not over at the end of its slot. The work may be longer than its contract then.
+    pub(super) overran: bool,
     /// Whether its lines are numbered from 1 on without gaps.
     numbered: bool,
     /// Whether its versions go from 1 on without gaps.
@@ -65,11 +65,6 @@ impl Life {
             numbered: first.seq == 1,
             whole: first.version == 1,
         }
-    }
-
-    /// Whether it has a line about work that was not over at the end of its slot. The work may be longer than its contract then.
-    pub(super) fn overran(&self) -> bool {
-        self.overran
     }
 
     /// Goes on by a line.

@@ -17,7 +17,7 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
         && pairs().all(|(one, next)| one.occupied().end <= next.placement.start);
     found.must(ordered, I6, || "its pieces do not follow each other".to_owned());
     let seconds = agreement.planned_seconds();
-    let may_be_longer = seconds > agreement.duration && life.is_some_and(Life::overran);
+    let may_be_longer = seconds > agreement.duration && life.is_some_and(|life| life.overran);
     found.must(seconds == agreement.duration || may_be_longer, I6, || {
         format!(
             "its pieces take {seconds} seconds together, and {} were agreed",

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::life::{Life, Step};
 use super::{Check, FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE};
 use crate::agreement::{AgreementState, EventKind, ServiceState};
-use crate::store::batch::trail::{Line, NoteLine, Trail};
+use crate::store::batch::trail::Trail;
 use crate::store::engine::{Columns, Connection, Error, Value, statements};
 use crate::store::records::notes::{self, TrailLine};
 
@@ -42,7 +42,7 @@ pub(super) async fn check(
     let mut broken = outside
         .first()
         .map(|agreement| format!("a line of agreement {agreement} is not in it"));
-    let (mut trail, mut read) = (Trail::empty(), 0);
+    let (mut trail, mut read) = (Trail::default(), 0);
     loop {
         let values = [read.into(), PAGE.into()];
         let page = connection.read(statements::TRAIL_LINES, &values, stored).await?;
@@ -121,7 +121,7 @@ pub(super) async fn lives_between(
 /// An end of the chain that the lease's row knows.
 async fn end_of(connection: &mut Connection, which: &'static str) -> Result<Trail, Error> {
     let ends = connection.read(which, &[], Trail::of).await?;
-    Ok(ends.into_iter().next().unwrap_or_else(Trail::empty))
+    Ok(ends.into_iter().next().unwrap_or_default())
 }
 
 fn ends_early(trail: &Trail, end: &Trail) -> String {
@@ -133,25 +133,12 @@ fn ends_early(trail: &Trail, end: &Trail) -> String {
 fn follow(trail: &mut Trail, Stored { line, change }: &Stored) -> Option<String> {
     let subject = line.subject;
     let whose = if let Some(change) = change {
-        trail.append(&Line {
-            agreement: subject,
-            at: line.at,
-            kind: &line.kind,
-            detail: &line.detail,
-            version: change.version,
-            state: &change.state,
-            service: &change.service,
-        });
+        let words = [&*line.kind, &line.detail, &change.state, &change.service];
+        trail.append(subject, line.at, change.version, words);
         "agreement"
     } else {
-        trail.append_note(&NoteLine {
-            subject,
-            negotiation: line.negotiation,
-            at: line.at,
-            kind: &line.kind,
-            party: line.party.as_deref(),
-            detail: &line.detail,
-        });
+        let (about, words) = ((subject, line.negotiation), [&*line.kind, &line.detail]);
+        trail.append_note(about, line.at, line.party.as_deref(), words);
         "what has the id"
     };
     let number = trail.number;
