@@ -7,7 +7,8 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread;
 
-use clap::Args;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
 
 use crate::answer::Answer;
 use crate::fault::Fault;
@@ -55,6 +56,35 @@ pub struct Source {
     /// Which jobs of the workload.
     #[arg(long, value_enum, default_value_t = Filter::F1h)]
     pub filter: Filter,
+}
+
+impl ValueEnum for Filter {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::F60, Self::F1h]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::F60 => "A minute or more",
+            Self::F1h => "An hour or more on two nodes or more",
+        };
+        Some(PossibleValue::new(self.name()).help(help))
+    }
+}
+
+impl ValueEnum for Goal {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Earn => "Money",
+            Self::Use => "Node-hours used",
+            Self::Serve => "Requests accepted",
+        };
+        Some(PossibleValue::new(self.name()).help(help))
+    }
 }
 
 impl Source {

@@ -7,7 +7,6 @@
 
 use std::fmt;
 
-use clap::ValueEnum;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, Run, draws, utilisation_percent};
@@ -51,7 +50,7 @@ pub struct Users {
 }
 
 /// The goals of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// Money.
     Earn,

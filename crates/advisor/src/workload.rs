@@ -1,6 +1,5 @@
 //! Jobs to replay, from a log or a model, and the windows of fifteen days that the papers replay.
 
-use clap::ValueEnum;
 use scheduler::{Interval, Seconds, Time};
 
 use crate::swf::Trace;
@@ -41,14 +40,12 @@ impl Job {
 }
 
 /// Which jobs of a workload are replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     /// Jobs of a minute or more, as the papers print it.
-    #[value(help = "A minute or more")]
     F60,
     /// Jobs of an hour or more on two nodes or more: of simple filters, the one that comes nearest to the papers' job
     /// counts and utilisation. That they used it is a conjecture.
-    #[value(help = "An hour or more on two nodes or more")]
     F1h,
 }
 

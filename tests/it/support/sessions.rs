@@ -71,16 +71,17 @@ async fn obey(
                 .await
                 .expect("it answers");
         }
-        let now: Vec<i32> = sqlx::query_scalar(
-            "SELECT pid FROM pg_stat_activity \
-             WHERE datname = current_database() AND application_name LIKE $1 AND pg_terminate_backend(pid)",
+        // In the list of columns: as a condition it might be asked of the sessions of other databases.
+        let now: Vec<(i32, bool)> = sqlx::query_as(
+            "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name LIKE $1",
         )
         .bind(like)
         .fetch_all(&mut administrator)
         .await
         .expect("a superuser may");
         ended += now.len();
-        told.extend(now);
+        told.extend(now.into_iter().map(|(pid, _)| pid));
     }
     ended
 }

@@ -58,6 +58,7 @@ fn figure(scores: &[Score]) -> Figure {
             let phi = policy.alternatives.map(|alternatives| alternatives.phi_max);
             policy.order == order && policy.fixing.is_none() && phi == threshold
         });
+        // The advice scores every combination.
         found.expect("all combinations are compared").values(Goal::Earn)
     };
     let base = earned(Order::Fifo, None);

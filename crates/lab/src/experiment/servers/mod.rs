@@ -90,6 +90,7 @@ impl Results {
 
     fn of_run(&self, run: Run) -> &Played {
         let found = self.0.iter().find(|played| played.run == run);
+        // Each experiment plays all its algorithms.
         found.expect("runs are compared with runs of the same experiment")
     }
 
