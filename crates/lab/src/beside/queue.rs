@@ -1,7 +1,7 @@
 //! The cluster from event to event.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 use scheduler::Seconds;
 
@@ -21,8 +21,8 @@ enum Event {
 struct Node {
     /// When the limit of the running job ends.
     busy: Option<Seconds>,
-    /// The ends of its slots by their begins; none is over.
-    slots: BTreeMap<Seconds, Seconds>,
+    /// The begins and ends of its slots, in order; none is over.
+    slots: Vec<(Seconds, Seconds)>,
 }
 
 impl Node {
@@ -33,24 +33,27 @@ impl Node {
 
     /// When its next slot begins.
     fn next(&self) -> Seconds {
-        self.slots.keys().next().copied().unwrap_or(Seconds::MAX)
+        self.slots.first().map_or(Seconds::MAX, |(start, _)| *start)
+    }
+
+    /// The place of the first slot that begins at a time or later.
+    fn slot_from(&self, time: Seconds) -> usize {
+        self.slots.partition_point(|(start, _)| *start < time)
     }
 
     /// From when on it is free before a slot, if it is free in all of the slot.
     fn free_before(&self, now: Seconds, promise: &Promise) -> Option<Seconds> {
-        let before = self.slots.range(..promise.start).next_back();
-        let after = self.slots.range(promise.start..).next();
-        let free = [before.map(|(_, end)| *end), self.busy, Some(now)];
-        let free = free.into_iter().flatten().max()?;
-        let is_free = free <= promise.start && after.is_none_or(|(start, _)| promise.end() <= *start);
-        is_free.then_some(free)
+        let (before, after) = self.slots.split_at(self.slot_from(promise.start));
+        let free = before.last().map_or(now, |(_, end)| now.max(*end));
+        let free = free.max(self.busy.unwrap_or(now));
+        let is_free = after.first().is_none_or(|(start, _)| promise.end() <= *start);
+        (free <= promise.start && is_free).then_some(free)
     }
 
     /// The first and the last begin of a job of this limit in each time in which nothing is known to be on the node.
     fn begins(&self, now: Seconds, limit: Seconds) -> impl Iterator<Item = (Seconds, Seconds)> {
         let mut free = self.busy.unwrap_or(now);
-        let slots = self.slots.iter().map(|(start, end)| (*start, *end));
-        let slots = slots.chain([(Seconds::MAX, Seconds::MAX)]);
+        let slots = self.slots.iter().copied().chain([(Seconds::MAX, Seconds::MAX)]);
         slots.filter_map(move |(start, end)| {
             let first = free;
             free = free.max(end);
@@ -203,11 +206,11 @@ impl State<'_> {
 
     /// Takes the reservations of a promise away.
     fn release(&mut self, promise: usize) {
+        let begin = self.promises[promise].start;
         for node in &self.outcome.promises[promise].nodes {
+            let slots = &mut self.nodes[*node as usize].slots;
             // The slots of a node do not meet, so that their begins differ.
-            self.nodes[*node as usize]
-                .slots
-                .remove(&self.promises[promise].start);
+            slots.retain(|(start, _)| *start != begin);
         }
     }
 
@@ -216,6 +219,9 @@ impl State<'_> {
         let promise = &self.promises[index];
         let kept = &mut self.outcome.promises[index];
         let lacking = (promise.nodes as usize).saturating_sub(kept.nodes.len());
+        if lacking == 0 {
+            return;
+        }
         let free = |(number, node): (u32, &Node)| {
             let idle = promise.start - node.free_before(self.now, promise)?;
             let is_best_fit = self.cluster.choice == Choice::BestFit;
@@ -229,9 +235,9 @@ impl State<'_> {
             self.short.push(index);
         }
         for (_, number) in found {
-            self.nodes[number as usize]
-                .slots
-                .insert(promise.start, promise.end());
+            let node = &mut self.nodes[number as usize];
+            node.slots
+                .insert(node.slot_from(promise.start), (promise.start, promise.end()));
             kept.nodes.push(number);
         }
     }
