@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows a term or a message. [`guard`] lets bytes in, [`tree`] makes nodes of them and [`document`] walks these;
 //! [`reader`] takes the children of a node in order and collects [`violation`]s with their paths, [`datatypes`], [`time`] and
-//! [`names`] read simple values. [`writer`] is the way back. [`element`] does both for structs whose fields name elements.
+//! [`names`] read simple values. [`writer`] is the way back. [`mod@element`] does both for structs whose fields name elements.
 
 pub(crate) mod datatypes;
 mod document;
