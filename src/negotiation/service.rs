@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::Seconds;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use wsag::templates::agreement_factory_properties;
 
 use super::error::Error;
-use super::templates::{self, Templates};
+use super::templates::{self, Offering, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
+use super::views::resources::ReloadOrder;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms};
 use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
-use crate::execution::dispatcher::Shared;
+use crate::execution::executors::Executors;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
@@ -54,8 +55,9 @@ impl Scope {
 pub struct Negotiation {
     pub(super) planner: Planner,
     pub(super) store: Store,
-    pub(super) templates: Arc<Templates>,
-    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) templates: Offering,
+    /// The applications that offers may name.
+    catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(super) clock: Clock,
     /// The files that jobs may read.
     pub(super) files: InputFiles,
@@ -67,8 +69,10 @@ pub struct Negotiation {
     pub(crate) call_backs: Policy,
     /// The present faults of resources.
     pub(crate) faults: Faults,
-    /// The clusters by their resources, for their metrics and their refusals.
-    pub(crate) clusters: Arc<[(String, Shared)]>,
+    /// The executors of resources, for the metrics and the refusals of clusters.
+    pub(crate) executors: Executors,
+    /// Where orders to read the configuration again go; none where there is nothing to read.
+    pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
     /// Rung when there is a pending agreement to decide.
     pub(super) undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -99,7 +103,7 @@ impl Negotiation {
         planner: Planner,
         store: Store,
         templates: Templates,
-        catalogue: Arc<Catalogue>,
+        catalogue: watch::Receiver<Arc<Catalogue>>,
         clock: Clock,
         files: InputFiles,
         jobs: JobFolders,
@@ -108,7 +112,7 @@ impl Negotiation {
         Self {
             planner,
             store,
-            templates: Arc::new(templates),
+            templates: Offering::of(templates),
             catalogue,
             clock,
             files,
@@ -116,7 +120,8 @@ impl Negotiation {
             predictions: None,
             call_backs: Policy::default(),
             faults: Faults::default(),
-            clusters: Arc::default(),
+            executors: Executors::of([]),
+            reloading: None,
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
@@ -131,7 +136,8 @@ impl Negotiation {
         job: &Job,
         nodes: u32,
     ) -> Option<Seconds> {
-        let work = work(party, job, self.templates.resource.as_deref(), nodes);
+        let resource = self.templates.resource();
+        let work = work(party, job, resource.as_deref(), nodes);
         let known = self.predictions.as_ref()?.now();
         known.slot(&work, offered.slot_probability)
     }
@@ -184,13 +190,13 @@ impl Negotiation {
     /// Writes the counts of this module and the ones below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
-        execution::metrics::expose(&self.clusters, text);
+        execution::metrics::expose(&self.executors.clusters(), text);
         let mut family = text.family(
             "bespeak_resource_troubles",
             Kind::Gauge,
             "In how many of its doings a resource fails at the moment; /resources says which and why.",
         );
-        for resource in self.planner.resources() {
+        for resource in self.planner.resources().iter().filter(|of| !of.is_retired()) {
             let faults = self.faults.of(&resource.name);
             family.sample(&[("resource", &resource.name)], faults.len());
         }
@@ -205,14 +211,14 @@ impl Negotiation {
         }
     }
 
-    /// The code of the currency that agreements are charged in; `None` where nothing is charged.
-    pub fn currency(&self) -> Option<&str> {
-        self.templates.currency.as_ref().map(Currency::code)
+    /// The currency that agreements are charged in; `None` where nothing is charged.
+    pub fn currency(&self) -> Option<Currency> {
+        self.templates.currency()
     }
 
     /// The applications that offers may name.
-    pub fn catalogue(&self) -> &Catalogue {
-        &self.catalogue
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue.borrow())
     }
 
     /// The clock that decisions go by.
@@ -252,7 +258,7 @@ impl Negotiation {
 impl Negotiation {
     /// The templates that are offered.
     pub fn templates(&self) -> Vec<TemplateView> {
-        self.templates.all().map(|offered| offered.view.clone()).collect()
+        self.templates.now().all().map(|of| of.view.clone()).collect()
     }
 
     /// The nodes and the seconds that the template proposes from which forms make their offers: the first, where it does.
@@ -262,14 +268,13 @@ impl Negotiation {
 
     /// A template and its document.
     pub fn template(&self, id: &str) -> Option<(TemplateView, String)> {
-        self.templates
-            .get(id)
-            .map(|offered| (offered.view.clone(), offered.document.clone()))
+        let offered = self.templates.get(id);
+        offered.map(|of| (of.view.clone(), of.document.clone()))
     }
 
     /// The AgreementFactoryProperties with every template.
     pub fn factory_properties(&self) -> String {
-        agreement_factory_properties(self.templates.all().map(|offered| &offered.template))
+        agreement_factory_properties(self.templates.now().all().map(|of| &of.template))
     }
 }
 

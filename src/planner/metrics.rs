@@ -210,7 +210,7 @@ impl Decider<'_> {
             held: self.plan.table.standing_held as u64,
             resources: Vec::new(),
         };
-        for of in self.plan.resources.plans() {
+        for of in self.plan.resources.in_service() {
             let (name, nodes) = (of.resource.name.clone(), of.resource.capacity);
             census.resources.push((name, nodes, of.nodes.up(nodes)));
         }
@@ -257,7 +257,7 @@ impl Census {
         let mut family = text.family(
             "bespeak_resource_nodes",
             Kind::Gauge,
-            "Nodes that a resource is configured with.",
+            "Nodes that a resource has; retired ones are left out.",
         );
         for (name, nodes, _) in &self.resources {
             family.sample(&[("resource", name)], *nodes);

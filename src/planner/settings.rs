@@ -1,10 +1,10 @@
 //! The settings of the provider.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use scheduler::admission::LeastGain;
 use scheduler::domain::Objective;
-use scheduler::{Fraction, Order, Rate, Seconds};
+use scheduler::{Fraction, Order, Seconds};
 
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::lifecycle::overruns::Overruns;
@@ -14,7 +14,7 @@ use crate::planner::resources::resource::Resource;
 /// The settings of the provider.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The resources, in the order in which ties are broken.
+    /// The resources as configured, in the order in which ties are broken. What is planned on has the store.
     pub resources: Vec<Resource>,
     /// How far ahead the provider plans, in seconds.
     pub horizon: Seconds,
@@ -61,14 +61,6 @@ pub struct Refusals {
 }
 
 impl Settings {
-    /// The rates of the resources, by name.
-    pub fn rates(&self) -> BTreeMap<String, Rate> {
-        self.resources
-            .iter()
-            .map(|of| (of.name.clone(), of.rate))
-            .collect()
-    }
-
     /// Resources planned so far ahead, in order of missing deadline, with placements that may move until they start.
     pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
         Self {

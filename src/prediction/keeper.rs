@@ -42,15 +42,12 @@ impl Predictions {
     }
 }
 
-/// The knowledge that is in the store, where the resources have such rates.
+/// The knowledge that is in the store.
 ///
 /// # Errors
 /// Those of reading it.
-pub async fn learn(
-    store: &Store,
-    rates: BTreeMap<String, Rate>,
-    now: Time,
-) -> Result<Knowledge, store::Error> {
+pub async fn learn(store: &Store, now: Time) -> Result<Knowledge, store::Error> {
+    let rates = store.rates().await?;
     let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
     let past = store.past_executions(LEARNED).await?;
     let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;
@@ -61,12 +58,7 @@ pub async fn learn(
 }
 
 /// Starts the keeper; it ends with `stop`. Until it has learned for the first time nothing is known.
-pub fn keep(
-    store: Store,
-    rates: BTreeMap<String, Rate>,
-    clock: Clock,
-    stop: CancellationToken,
-) -> Predictions {
+pub fn keep(store: Store, clock: Clock, stop: CancellationToken) -> Predictions {
     let (sender, known) = watch::channel(Arc::new(Knowledge::default()));
     tokio::spawn(async move {
         let mut seen = None;
@@ -77,7 +69,7 @@ pub fn keep(
             .is_some()
         {
             pause = LOOK;
-            match look(&store, &rates, &clock, &mut seen).await {
+            match look(&store, &clock, &mut seen).await {
                 Ok(Some((knowledge, took))) => {
                     pause = LOOK.max(took * SHARE);
                     // It goes on without readers until it is told to stop.
@@ -91,12 +83,11 @@ pub fn keep(
     Predictions { known }
 }
 
-/// The end of the last execution, and the time of the samples, that were seen.
-type Seen = Option<(Option<Micros>, i64)>;
+/// The end of the last execution, the time of the samples, and the rates, that were seen.
+type Seen = Option<(Option<Micros>, i64, BTreeMap<String, Rate>)>;
 
 async fn look(
     store: &Store,
-    rates: &BTreeMap<String, Rate>,
     clock: &Clock,
     seen: &mut Seen,
 ) -> Result<Option<(Knowledge, Duration)>, store::Error> {
@@ -104,12 +95,13 @@ async fn look(
     let there = (
         store.last_execution().await?,
         now.seconds().div_euclid(SAMPLES_LOOK),
+        store.rates().await?,
     );
-    if *seen == Some(there) {
+    if seen.as_ref() == Some(&there) {
         return Ok(None);
     }
     let started = Instant::now();
-    let knowledge = learn(store, rates.clone(), now).await?;
+    let knowledge = learn(store, now).await?;
     *seen = Some(there);
     Ok(Some((knowledge, started.elapsed())))
 }

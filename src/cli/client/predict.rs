@@ -117,10 +117,9 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         input_bytes: options.input_bytes,
         output_bytes: options.output_bytes,
     };
-    let explanation =
-        learn(&store, settings.rates(), now)
-            .await?
-            .explain(&work, gap, given, options.probability);
+    let explanation = learn(&store, now)
+        .await?
+        .explain(&work, gap, given, options.probability);
     let slot = explanation
         .slot
         .map_or(explanation.estimate.completion, |slot| slot.seconds);

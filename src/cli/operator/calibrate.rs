@@ -5,7 +5,6 @@ use clap::Args;
 use scheduler::prediction::Reliability;
 
 use crate::cli::client::print_json;
-use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
 use crate::negotiation::ReliabilityView;
@@ -48,9 +47,8 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 }
 
 async fn of_store(options: &Options) -> Result<Table, Failure> {
-    let settings = Config::load(options.store.config.as_deref())?.planner();
     let store = options.store.open().await?;
-    let knowledge = learn(&store, settings.rates(), Clock::system().now()).await?;
+    let knowledge = learn(&store, Clock::system().now()).await?;
     let kept = knowledge.reliability();
     if kept.outcomes() == 0 {
         return Err(Failure::Refused(

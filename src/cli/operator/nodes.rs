@@ -1,4 +1,4 @@
-//! `bespeak resources` and `bespeak nodes`.
+//! `bespeak nodes`.
 
 use clap::Args;
 use serde_json::json;
@@ -33,13 +33,6 @@ pub(in crate::cli) struct Options {
     /// The nodes, by their names or by their numbers from 0, as in n3 or 'n[1-4],big1'.
     #[arg(requires = "set")]
     nodes: Vec<String>,
-    #[command(flatten)]
-    server: Server,
-}
-
-/// Options of `resources`.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ResourcesOptions {
     #[command(flatten)]
     server: Server,
 }
@@ -87,36 +80,6 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     }
     print_rows(rows, &[1]);
     Ok(())
-}
-
-/// `bespeak resources`.
-pub(in crate::cli) async fn resources(options: ResourcesOptions) -> Result<(), Failure> {
-    let answer = options.server.get("/resources").await?;
-    options.server.show(answer, print_resources)
-}
-
-fn print_resources(all: &ResourcesView) {
-    let mut rows = vec![headings("RESOURCE, KIND, NODES, UP, DRAINED, DOWN, TROUBLE")];
-    for of in &all.resources {
-        let troubles: Vec<String> = of
-            .troubles
-            .iter()
-            .map(|trouble| {
-                let (doing, since, message) = (&trouble.doing, &trouble.since, &trouble.message);
-                format!("does not {doing} since {since}: {message}")
-            })
-            .collect();
-        rows.push(row([
-            &of.name,
-            &of.kind,
-            &of.nodes,
-            &of.up,
-            &of.drained,
-            &of.down,
-            &troubles.join("; "),
-        ]));
-    }
-    print_rows(rows, &[2, 3, 4, 5]);
 }
 
 fn heading() -> Vec<String> {

@@ -59,7 +59,7 @@ impl Check<'_> {
                 format!("its value cannot be evaluated: {why}"),
             )
         };
-        let values = values(term, self.negotiation.templates.currency).map_err(unreadable)?;
+        let values = values(term, self.negotiation.templates.currency()).map_err(unreadable)?;
         let condition = term.qualifying_condition.as_ref();
         Ok(Guarantee {
             name: name.clone(),
