@@ -6,6 +6,7 @@ mod error;
 mod idempotency;
 mod negotiations;
 mod request;
+mod resources;
 mod service;
 mod templates;
 mod views;

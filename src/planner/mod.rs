@@ -48,13 +48,13 @@ pub use plan::Plan;
 pub use request::{
     Accepted, CompositorChoice, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination,
 };
-pub use resources::change::{
-    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
-};
 pub use resources::failures::Failures;
 pub use resources::node_status::{NodeOverride, NodeStatus};
 pub use resources::nodes::{
     BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, Planned, ReportedState, Reporter, Unused,
+};
+pub use resources::orders::{
+    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
 pub use resources::resource::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling, is_name, rate,

@@ -17,15 +17,17 @@ use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Run, RunOutcome,
 use bespeak::catalogue::{Application, Catalogue, CatalogueError, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
+use bespeak::execution::executors::Executors;
 use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::{JobFolders, Removal};
 use bespeak::execution::job::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
-use bespeak::store::{ResourceRow, Store};
+use bespeak::store::Store;
 use scheduler::Seconds;
 use tempfile::TempDir;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -63,7 +65,9 @@ impl Service {
         let mut service = Self::start_planner(folder, &names).await;
         let files = InputFiles::new(folder.path(), 0).unwrap();
         let planner = service.planner.clone();
-        let dispatcher = Dispatcher::new(planner, executors, Arc::new(catalogue), files, Clock::system());
+        let (_, catalogue) = watch::channel(Arc::new(catalogue));
+        let executors = Executors::of(executors);
+        let dispatcher = Dispatcher::new(planner, executors, catalogue, files, Clock::system());
         service
             .tasks
             .push(tokio::spawn(dispatcher.run(service.stop.clone())));
@@ -81,13 +85,6 @@ impl Service {
             .await
             .unwrap();
         let lease = store.acquire_lease().await.unwrap();
-        let row = |name: &&str| ResourceRow {
-            name: (*name).into(),
-            kind: "local".into(),
-            capacity: CAPACITY,
-        };
-        let rows: Vec<_> = resources.iter().map(row).collect();
-        store.put_resources(&rows, clock.micros()).await.unwrap();
         let resource = |name: &&str| Resource::new(name, "local", CAPACITY);
         let mut settings = Settings::new(resources.iter().map(resource).collect(), 86_400);
         settings.restarting.insert(RESTARTING.to_owned());

@@ -65,9 +65,9 @@ async fn an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_pla
         "{why}"
     );
     let told = why["bindingConstraint"].as_str().unwrap_or_default();
-    assert!(told.contains("nodes of local are out of use"), "{why}");
+    assert!(told.contains("nodes are out of use"), "{why}");
     let shown = client.get(&format!("/negotiations/{id}")).await;
-    assert!(shown.body.contains("nodes of local are out of use"), "{shown:?}");
+    assert!(shown.body.contains("nodes are out of use"), "{shown:?}");
     server.assert_verified();
     // The kept and the lost offers are the same after a crash, and another node makes no difference to them.
     server.kill9();

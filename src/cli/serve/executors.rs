@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -29,10 +30,11 @@ pub(super) fn executors(
     let local = LocalExecutor::new(data_dir).map_err(|why| Failure::Unavailable(why.to_string()))?;
     let local = Shared::new(local.among(folders.clone())).among(folders.clone());
     let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
+    let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));
     Ok(Executors::made_by(move |resource| {
         match executor(resource, otherwise)? {
             Executor::Local(allowance) => {
-                if rustix::process::geteuid().is_root() {
+                if is_root && !warned.swap(true, Ordering::Relaxed) {
                     warn!("jobs of local resources run as root: let the service run as a user of its own");
                 }
                 Ok(local.clone().allowing(allowance))

@@ -6,89 +6,23 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::domain::Attribute;
-use scheduler::{Rate, Time};
-use serde_json::Value;
+use scheduler::Time;
 use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
-use crate::clock::MICROS_PER_SECOND;
+use crate::clock::{MICROS_PER_SECOND, second_after};
 use crate::planner::batches::Remembered;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::planner::handle::Planner;
 use crate::planner::request::Repaired;
+use crate::planner::resources::orders::{
+    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
+};
 use crate::planner::resources::repair::Cause;
 use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
 use crate::planner::settings::Settings;
 use crate::store::Change;
-
-/// The most resources that are planned on; decisions among this number were measured.
-pub const RESOURCES_MAX: usize = 10_000;
-
-/// How a resource is to be from now on. What is left out stays as it is, and of a new resource it is as usual.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ResourceWish {
-    /// Its executor; of a new one, this machine.
-    pub kind: Option<String>,
-    /// How many nodes it has; of a new one it must be said.
-    pub capacity: Option<u32>,
-    /// How fast its nodes work.
-    pub rate: Option<Rate>,
-    /// All of its attributes.
-    pub attributes: Option<BTreeMap<String, Attribute>>,
-    /// What its executor needs.
-    pub executor: Option<Value>,
-}
-
-/// What is to be done with a resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResourceVerb {
-    /// It is added, or changed.
-    Put(ResourceWish),
-    /// Nothing new is placed on it, and what waits there goes elsewhere. What runs goes on until it ends.
-    Retire,
-    /// It is in service again.
-    Restore,
-}
-
-/// An operator's word about a resource.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceOrder {
-    /// Its own, in the audit trail.
-    pub id: Uuid,
-    /// Who gives it.
-    pub party: String,
-    /// Name of the resource.
-    pub name: String,
-    /// What is to be done.
-    pub verb: ResourceVerb,
-    /// Whether it is only asked what would follow.
-    pub is_dry: bool,
-}
-
-/// What a configuration says, for a planner that runs.
-#[derive(Debug, Clone)]
-pub struct Reconfiguration {
-    /// Its own, in the audit trail.
-    pub id: Uuid,
-    /// Who has it read; none where the service starts, or was sent a signal.
-    pub party: Option<String>,
-    /// The settings, with the resources of the configuration in its order. Of the others the price list, the quotas, the treatment of failures, and
-    /// the rules of templates and applications are taken over.
-    pub settings: Settings,
-    /// Whether it is only asked what would follow.
-    pub is_dry: bool,
-}
-
-/// What became of resources, and of agreements for that.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ResourceChanges {
-    /// The resources that are others than before, as they are now, each with the difference in words.
-    pub resources: Vec<(Resource, String)>,
-    /// What followed for agreements and offers.
-    pub effects: Repaired,
-}
 
 impl Planner {
     /// Does something with a resource, and answers what follows.
@@ -275,8 +209,9 @@ impl Decider<'_> {
             match (self.plan.resources.place(&next.name), before) {
                 (Some(at), Some(before)) => planned.push((at, before, next)),
                 (_, before) => {
-                    if before.is_none_or(|before| before.capacity != next.capacity) {
-                        self.set_capacity(&next, &[]);
+                    let before = before.map_or(0, |before| before.capacity);
+                    if before != next.capacity {
+                        self.set_capacity(&next, before, &[]);
                     }
                     new.push(next);
                 }
@@ -316,23 +251,30 @@ impl Decider<'_> {
             if next.capacity != before.capacity {
                 let plan = self.plan.resources.get(*at);
                 let leaving = plan.map_or_else(Vec::new, |of| of.leaving(now));
-                self.set_capacity(next, &leaving);
+                self.set_capacity(next, before.capacity, &leaving);
             }
         }
         effects
     }
 
-    /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends.
-    fn set_capacity(&mut self, of: &Resource, leaving: &[Time]) {
+    /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
+    /// has its nodes until it is over.
+    fn set_capacity(&mut self, of: &Resource, before: u32, leaving: &[Time]) {
+        let since = if of.capacity < before {
+            second_after(self.now).seconds().saturating_mul(MICROS_PER_SECOND)
+        } else {
+            self.now
+        };
         let mut leaving = leaving.to_vec();
         leaving.sort_unstable();
         let left = |gone: usize| {
             let stay = u32::try_from(leaving.len() - gone).unwrap_or(u32::MAX);
             of.capacity.saturating_add(stay)
         };
-        let mut steps = BTreeMap::from([(self.now, left(0))]);
+        let mut steps = BTreeMap::from([(since, left(0))]);
         for (until, gone) in leaving.iter().zip(1..) {
-            steps.insert(until.seconds().saturating_mul(MICROS_PER_SECOND), left(gone));
+            let until = until.seconds().saturating_mul(MICROS_PER_SECOND);
+            steps.insert(until.max(since), left(gone));
         }
         self.batch.push(Change::SetCapacity {
             resource: of.name.clone(),
@@ -376,3 +318,6 @@ fn difference(before: Option<&Resource>, next: &Resource) -> String {
     words.extend(others.map(|(what, _)| format!("other {what}")));
     words.join(", ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ pub(super) mod failures;
 pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
+pub(super) mod orders;
 pub(super) mod repair;
 pub(super) mod resource;
 pub(super) mod unchecked;

@@ -45,6 +45,14 @@ impl Cause {
             Self::Unlike => format!("{resource} has no longer what was asked for"),
         }
     }
+
+    /// In words for parties, before the name of the resource is told.
+    fn words_before(self, resource: &str) -> String {
+        match self {
+            Self::OutOfUse => "nodes are out of use".to_owned(),
+            other => other.words(resource),
+        }
+    }
 }
 
 /// Slots that have left the plan of a resource and are to have another place.
@@ -55,8 +63,10 @@ struct Homeless {
     known: BTreeMap<u64, Seconds>,
     /// The answers of the ones that are held for offers.
     held: BTreeMap<u64, Uuid>,
-    /// Why, in words for their parties.
-    why: String,
+    /// Why.
+    cause: Cause,
+    /// The name of the resource.
+    resource: String,
 }
 
 impl Decider<'_> {
@@ -163,7 +173,8 @@ impl Decider<'_> {
                 numbers: homeless.into_iter().map(|(number, _)| number).collect(),
                 known,
                 held,
-                why: cause.words(&resource),
+                cause,
+                resource,
             };
             self.place_again(leaving, &mut repaired);
         }
@@ -198,7 +209,8 @@ impl Decider<'_> {
             numbers: known.keys().copied().collect(),
             known,
             held,
-            why: cause.words(&resource),
+            cause,
+            resource,
         };
         self.place_again(leaving, &mut repaired);
         repaired
@@ -211,8 +223,10 @@ impl Decider<'_> {
             mut numbers,
             known,
             held,
-            why,
+            cause,
+            resource,
         } = leaving;
+        let why = cause.words(&resource);
         numbers.sort_by_key(|number| (known.get(number).copied(), *number));
         let mut answers = BTreeSet::new();
         for number in numbers {
@@ -252,7 +266,7 @@ impl Decider<'_> {
         }
         // An agreement counts more than an offer: offers keep the rest.
         for answer in answers {
-            repaired.withdrawn += self.keep_again(answer, &why);
+            repaired.withdrawn += self.keep_again(answer, &cause.words_before(&resource));
         }
     }
 
