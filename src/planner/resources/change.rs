@@ -10,7 +10,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
-use crate::clock::MICROS_PER_SECOND;
+use crate::clock::{MICROS_PER_SECOND, second_after};
 use crate::planner::batches::Remembered;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
@@ -209,8 +209,9 @@ impl Decider<'_> {
             match (self.plan.resources.place(&next.name), before) {
                 (Some(at), Some(before)) => planned.push((at, before, next)),
                 (_, before) => {
-                    if before.is_none_or(|before| before.capacity != next.capacity) {
-                        self.set_capacity(&next, &[]);
+                    let before = before.map_or(0, |before| before.capacity);
+                    if before != next.capacity {
+                        self.set_capacity(&next, before, &[]);
                     }
                     new.push(next);
                 }
@@ -250,23 +251,30 @@ impl Decider<'_> {
             if next.capacity != before.capacity {
                 let plan = self.plan.resources.get(*at);
                 let leaving = plan.map_or_else(Vec::new, |of| of.leaving(now));
-                self.set_capacity(next, &leaving);
+                self.set_capacity(next, before.capacity, &leaving);
             }
         }
         effects
     }
 
-    /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends.
-    fn set_capacity(&mut self, of: &Resource, leaving: &[Time]) {
+    /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
+    /// has its nodes until it is over.
+    fn set_capacity(&mut self, of: &Resource, before: u32, leaving: &[Time]) {
+        let since = if of.capacity < before {
+            second_after(self.now).seconds().saturating_mul(MICROS_PER_SECOND)
+        } else {
+            self.now
+        };
         let mut leaving = leaving.to_vec();
         leaving.sort_unstable();
         let left = |gone: usize| {
             let stay = u32::try_from(leaving.len() - gone).unwrap_or(u32::MAX);
             of.capacity.saturating_add(stay)
         };
-        let mut steps = BTreeMap::from([(self.now, left(0))]);
+        let mut steps = BTreeMap::from([(since, left(0))]);
         for (until, gone) in leaving.iter().zip(1..) {
-            steps.insert(until.seconds().saturating_mul(MICROS_PER_SECOND), left(gone));
+            let until = until.seconds().saturating_mul(MICROS_PER_SECOND);
+            steps.insert(until.max(since), left(gone));
         }
         self.batch.push(Change::SetCapacity {
             resource: of.name.clone(),
