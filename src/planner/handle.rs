@@ -34,6 +34,8 @@ const CENSUS_WAIT: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Planner {
     pub(super) suggested: broadcast::Sender<Suggestion>,
+    /// Those since the start, until there is a listener.
+    pub(super) unheard: Arc<Mutex<Option<broadcast::Receiver<Suggestion>>>>,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) due: watch::Receiver<Option<Time>>,
     pub(super) stored: watch::Receiver<u64>,
@@ -65,7 +67,7 @@ impl Planner {
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
         let (stored_sender, stored) = watch::channel(0);
-        let (suggested, _) = broadcast::channel(WAITING_MAX);
+        let (suggested, unheard) = broadcast::channel(WAITING_MAX);
         let (resources_sender, resources) = watch::channel(plan.resources.list().into());
         let signals = writer::Signals {
             suggested: suggested.clone(),
@@ -87,6 +89,7 @@ impl Planner {
         let task = tokio::spawn(writer.run(stop));
         let planner = Self {
             suggested,
+            unheard: Arc::new(Mutex::new(Some(unheard))),
             commands,
             due,
             stored,

@@ -144,7 +144,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     .await
     .map_err(|why| Failure::Refused(why.to_string()))?;
     tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
-    // Before anything is decided that may suggest something.
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
         .map_err(|why| Failure::Unavailable(why.to_string()))?;

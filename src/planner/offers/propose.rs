@@ -2,6 +2,8 @@
 //! refused request, and other places where its agreement could not be kept. The plan suggests them; the negotiation makes offers
 //! of them, and nothing moves unless the party accepts one.
 
+use std::sync::PoisonError;
+
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 use tokio::sync::broadcast;
 
@@ -31,9 +33,11 @@ const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: i
                                    else is asked for in another one";
 
 impl Planner {
-    /// The suggestions of the provider for proposals to parties. A suggestion without a listener is forgotten.
+    /// The suggestions of the provider for proposals to parties. The first listener hears all since the start, a later one those
+    /// from now on.
     pub fn subscribe_suggestions(&self) -> broadcast::Receiver<Suggestion> {
-        self.suggested.subscribe()
+        let first = self.unheard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.suggested.subscribe())
     }
 
     /// Opens a negotiation of the provider's own with its offers, which are held.
