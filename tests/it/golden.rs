@@ -58,7 +58,7 @@ pub(crate) async fn trail_of(store: &Store) -> String {
         let Some(last) = lines.last() else { return trace };
         after = last.number;
         // That the configuration brings resources is no decision.
-        for line in lines.into_iter().filter(|of| of.kind != "resource-chang") {
+        for line in lines.into_iter().filter(|of| of.kind != "resource-changed") {
             let subject = numbered(&line.subject.to_string(), &mut numbers);
             let detail = numbered(&line.detail, &mut numbers);
             let party = line.party.unwrap_or_default();

@@ -52,7 +52,7 @@ fn seeds() -> u64 {
 #[test]
 fn random_verbs_break_no_invariant_on_sqlite() {
     let mut saved = 0;
-    for seed in 34..=34 {
+    for seed in 1..=seeds() {
         let database = TestDatabase::sqlite();
         saved += run(live(database.url(), seed, None, seed <= GOLDEN));
     }
@@ -211,13 +211,6 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>, is_golden: boo
 /// Asserts that the stored data has no fault.
 async fn check(store: &Store, when: &str) {
     let findings = verify(store).await;
-    if !findings.is_empty() {
-        let trail = trail_of(store).await;
-        let lines: Vec<&str> = trail.lines().collect();
-        eprintln!("{}", lines[lines.len().saturating_sub(60)..].join("\n"));
-        eprintln!("{:#?}", store.resources().await);
-        for row in store.bindings(Time(0)).await.unwrap() { if row.interval.start > Time(1800000300) {eprintln!("{row:?}");} }
-    }
     assert!(findings.is_empty(), "{when}:\n{findings:#?}");
 }
 
