@@ -55,6 +55,7 @@ mod readme;
 mod reference_schedules;
 mod renegotiation;
 mod repeated;
+mod resources;
 mod rules;
 mod running;
 mod saved;

@@ -149,6 +149,16 @@ impl Server {
         self.wait_until_ended()
     }
 
+    /// Writes another configuration file, which the service reads at its next start or when it is told to.
+    pub(crate) fn reconfigure(&self, configuration: &str) {
+        configure(self.folder.path(), configuration);
+    }
+
+    /// Sends SIGHUP, so that the service reads its configuration again.
+    pub(crate) fn hang_up(&self) {
+        kill_process(Pid::from_child(&self.process), Signal::HUP).expect("the service can be signalled");
+    }
+
     /// How the service has ended, which it does before long.
     pub(crate) fn wait_until_ended(&mut self) -> ExitStatus {
         let mut status = None;
