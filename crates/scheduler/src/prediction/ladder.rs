@@ -15,7 +15,7 @@ use super::{Calibration, Reliability, whole_seconds};
 /// The parts beside the run itself that an estimate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ladder {
-    /// None: the past run times, scaled by the rates.
+    /// None: the past run times, scaled by the rates, with the waits for the process.
     History,
     /// The load.
     Load,
@@ -42,15 +42,22 @@ impl Ladder {
         }
     }
 
+    /// The share of a part that is not learned: the wait for the process is a part of every execution time (algorithm 1, line 8),
+    /// and the other parts are left out. `None` where it is learned for each resource.
+    pub fn fixed(self, part: Part) -> Option<f64> {
+        match (self, part) {
+            (Self::All, _)
+            | (Self::Load, Part::Load)
+            | (Self::Trust, Part::Trust)
+            | (Self::Transfers, Part::Transfers | Part::Queue) => None,
+            (_, Part::Queue) => Some(1.0),
+            _ => Some(0.0),
+        }
+    }
+
     /// Whether it counts a part.
     pub fn counts(self, part: Part) -> bool {
-        match self {
-            Self::History => false,
-            Self::Load => part == Part::Load,
-            Self::Trust => part == Part::Trust,
-            Self::Transfers => matches!(part, Part::Transfers | Part::Queue),
-            Self::All => true,
-        }
+        self.fixed(part) != Some(0.0)
     }
 }
 
@@ -72,7 +79,7 @@ pub struct Judged {
     level: f64,
     /// The estimate without the trust, and the outcome.
     error: Outcome,
-    /// For each part, the losses of the estimate with all of it and with none; `None` for a part that is not counted.
+    /// For each part, the losses of the estimate with all of it and with none; `None` for a part whose share is fixed.
     losses: [Option<(f64, f64)>; Part::ALL.len()],
 }
 
@@ -107,10 +114,9 @@ impl<K: Ord + Clone> Learner<K> {
     /// How much each part counts on a resource.
     pub fn shares(&self, resource: &str) -> Shares {
         let weights = self.weights.get(resource);
-        Shares::new(|part| match weights {
-            _ if !self.ladder.counts(part) => 0.0,
-            None => Weight::default().value(),
-            Some(weights) => weights[part as usize].value(),
+        Shares::new(|part| {
+            let learned = weights.map_or_else(Weight::default, |weights| weights[part as usize]);
+            self.ladder.fixed(part).unwrap_or(learned.value())
         })
     }
 
@@ -156,7 +162,8 @@ impl<K: Ord + Clone> Learner<K> {
                 let predicted = parts.quantile(0.5, &shares.with(part, share));
                 loss(predicted, came.seconds, came.stopped)
             };
-            self.ladder.counts(part).then(|| (with(1.0), with(0.0)))
+            let learns = self.ladder.fixed(part).is_none();
+            learns.then(|| (with(1.0), with(0.0)))
         });
         let untrusting = shares.with(Part::Trust, 0.0);
         let mean = parts.mean(&untrusting, calibration);

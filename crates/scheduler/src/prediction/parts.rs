@@ -75,7 +75,7 @@ pub struct Parts<'a> {
     pub base: &'a Base,
     /// Work done in a second there.
     pub speed: f64,
-    /// The factor by which the load is foreseen to make it longer: 2 − CPU_free. `None` where no load is known.
+    /// The factor by which the load is foreseen to make it longer: 2 − `CPU_free`. `None` where no load is known.
     pub load: Option<f64>,
     /// The waits for the process there, in seconds; `None` where none is known.
     pub queue: Option<&'a Distribution>,
@@ -152,7 +152,7 @@ impl Parts<'_> {
     /// The probability of less than these seconds, half of what is equal included, before any calibration: the inverse of
     /// [`Parts::quantile`]. Some forty readings of it.
     pub fn level(&self, seconds: f64, shares: &Shares) -> f64 {
-        if !(seconds > 0.0) {
+        if seconds.is_nan() || seconds <= 0.0 {
             return 0.0;
         }
         let upto = |bound: f64| {

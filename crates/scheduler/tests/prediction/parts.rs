@@ -237,15 +237,15 @@ fn a_ladder_counts_its_parts_and_no_others() {
     assert_eq!(
         counted,
         [
-            [false, false, false, false],
-            [true, false, false, false],
-            [false, true, false, false],
+            [false, false, false, true],
+            [true, false, false, true],
+            [false, true, false, true],
             [false, false, true, true],
             [true, true, true, true],
         ]
     );
     let shares = Learner::<u8>::new(Ladder::Load).shares("r");
-    assert_eq!(Part::ALL.map(|part| shares.of(part)), [0.5, 0.0, 0.0, 0.0]);
+    assert_eq!(Part::ALL.map(|part| shares.of(part)), [0.5, 0.0, 0.0, 1.0]);
 }
 
 #[test]
