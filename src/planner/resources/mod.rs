@@ -183,6 +183,7 @@ impl Resources {
             window,
             requires: requires.collect(),
             except: need.except.into_iter().map(id).collect(),
+            forecasts: None,
         };
         let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
         task.except
@@ -222,6 +223,7 @@ impl Resources {
             window: Interval::new(Time::MIN, Time::MAX),
             requires: each.iter().map(|filter| filter.requirement(1)).collect(),
             except: Vec::new(),
+            forecasts: None,
         };
         let able = self.domain.able(&task).into_iter();
         let able = able.filter_map(|id| self.domain.get(id));

@@ -76,6 +76,7 @@ fn tasks(sort: &str, count: usize, horizon: Seconds) -> Vec<Task> {
             window: Interval::of(Time(ready), work + work * factor / 2),
             requires: vec![],
             except: vec![],
+            forecasts: None,
         }
     };
     (0..count).map(one).collect()

@@ -1,9 +1,10 @@
 //! A decision: the best candidate of all matching resources, with as few searches of plans as bounds and index allow.
 
-use super::{Candidate, Domain, Kind, Objective, Planned, Rank, Resource, Task, bits};
+use super::{Candidate, Domain, Forecast, Foreseen, Kind, Objective, Planned, Rank, Resource, Task, bits};
 use crate::rate::Rate;
 use crate::refusal::Reason;
-use crate::time::{Interval, Seconds};
+use crate::time::{Interval, Seconds, Time};
+use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 /// The meaning of the seconds of a task.
@@ -16,23 +17,25 @@ enum Meaning {
 }
 
 /// A decision on its way.
-struct Decision<'a> {
-    task: &'a Task,
+pub(super) struct Decision<'a> {
+    pub(super) task: &'a Task,
     meaning: Meaning,
-    objective: Objective,
+    pub(super) objective: Objective,
     /// Where it may lie: the task's window, not before now.
-    window: Interval,
+    pub(super) window: Interval,
+    /// By the number of a resource, its forecast; empty where the task has none.
+    pub(super) forecasts: Vec<Option<&'a Forecast>>,
     /// Resources that match and were not asked yet.
-    open: Vec<u64>,
-    best: Option<Candidate>,
+    pub(super) open: Vec<u64>,
+    pub(super) best: Option<Candidate>,
 }
 
 impl<P: Planned> Domain<P> {
-    /// The best placement of all that are free, by the rate of each resource. The answer is that of a scan of all resources; ties
-    /// go to the lower id.
+    /// The best placement of all that are free, by the rate of each resource, or by its forecast where the task has one for it. The
+    /// answer is that of a scan of all resources and all starts; ties go to the earlier end of the slot, then to the lower id, then to the later start.
     ///
     /// O((v + s) log n) for v plans searched, plus a pass over the bits of the s stretches of the index that the window meets up
-    /// to the answer. v is little more than one where much is free.
+    /// to the answer. v is little more than one where much is free. Forecasts cost a look at each matching resource that has one.
     ///
     /// # Errors
     /// Why there is none: `ResourceNotOffered`, `SizeExceedsCapacity`, `WindowInThePast`, `WindowContradictory` if the window is
@@ -42,7 +45,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The best placement of all that are free, for a task with `work` as the time that it holds its nodes on every resource, at
-    /// any rate. Otherwise as [`Domain::decide`].
+    /// any rate; a forecast says this itself. Otherwise as [`Domain::decide`].
     ///
     /// # Errors
     /// As [`Domain::decide`].
@@ -78,6 +81,10 @@ impl<P: Planned> Domain<P> {
             meaning,
             objective,
             window: Interval::new(task.window.start.max(self.index.now()), task.window.end),
+            forecasts: task
+                .forecasts
+                .as_ref()
+                .map_or_else(Vec::new, |of| self.by_number(of)),
             open,
             best: None,
         };
@@ -86,11 +93,14 @@ impl<P: Planned> Domain<P> {
         }
         let first = self.index.stretch(decision.window.start);
         let last = self.index.stretch(decision.window.end - 1);
+        let hopes = self.hopes(&mut decision, first..=last);
         match objective {
+            _ if decision.open.iter().all(|word| *word == 0) => {}
             Objective::EarliestCompletion => _ = (first..=last).all(|at| self.pass(&mut decision, at)),
             Objective::LatestStart => _ = (first..=last).rev().all(|at| self.pass(&mut decision, at)),
             Objective::Cheapest => self.by_cost(&mut decision, first..=last),
         }
+        self.by_forecast(&mut decision, hopes);
         decision.best.ok_or(Reason::NoCapacityInWindow)
     }
 
@@ -108,9 +118,9 @@ impl<P: Planned> Domain<P> {
                     if reason == Reason::ResourceNotOffered {
                         reason = Reason::SizeExceedsCapacity;
                     }
-                } else if decision.window.duration() >= duration {
+                } else if decision.fits(number, duration, decision.window) {
                     return None;
-                } else if task.window.duration() >= duration {
+                } else if decision.fits(number, duration, task.window) {
                     reason = Reason::WindowInThePast;
                 } else if reason != Reason::WindowInThePast {
                     reason = Reason::WindowContradictory;
@@ -184,53 +194,96 @@ impl<P: Planned> Domain<P> {
     /// Searches one plan for something better than the best so far. By the index nothing starts there on the near side of the
     /// stretch where it is asked.
     fn search(&self, decision: &mut Decision<'_>, number: usize, duration: Seconds, stretch: usize) {
-        let (resource, plan) = (&self.resources[number], self.plans[number].plan());
-        let starts = self.index.seconds(stretch);
-        let Interval { start, end } = decision.better(resource, duration);
-        let nodes = decision.task.nodes;
-        let fit = || match decision.objective {
-            Objective::LatestStart => {
-                let last = starts.end + (duration - 1);
-                plan.latest_fit(nodes, duration, Interval::new(start, end.min(last)))
-            }
-            _ => plan.earliest_fit(nodes, duration, Interval::new(start.max(starts.start), end)),
-        };
-        let Some(start) = fit() else { return };
-        let slot = Interval::of(start, duration);
-        let candidate = candidate(decision.objective, decision.task, resource, slot);
-        if decision.best.is_none_or(|best| candidate.rank < best.rank) {
-            decision.best = Some(candidate);
+        let starts = self.beyond(decision, stretch);
+        let foreseen = Foreseen::exact(duration);
+        if let Some(start) = self.fit(decision, number, foreseen, starts) {
+            self.take(decision, number, foreseen, start);
         }
+    }
+
+    /// The starts from the near side of a stretch on, in the direction of the objective.
+    pub(super) fn beyond(&self, decision: &Decision<'_>, stretch: usize) -> Interval {
+        let Interval { start, end } = decision.window;
+        let seconds = self.index.seconds(stretch);
+        match decision.objective {
+            Objective::LatestStart => Interval::new(start, end.min(seconds.end)),
+            _ => Interval::new(start.max(seconds.start), end),
+        }
+    }
+
+    /// The best of these starts on a plan that beats the best so far.
+    pub(super) fn fit(
+        &self,
+        decision: &Decision<'_>,
+        number: usize,
+        foreseen: Foreseen,
+        starts: Interval,
+    ) -> Option<Time> {
+        let (resource, plan) = (&self.resources[number], self.plans[number].plan());
+        let Interval { start, end } = decision.better(resource, foreseen, starts);
+        if start >= end {
+            return None;
+        }
+        let within = Interval::new(start, end + (foreseen.hold - 1));
+        match decision.objective {
+            Objective::LatestStart => plan.latest_fit(decision.task.nodes, foreseen.hold, within),
+            _ => plan.earliest_fit(decision.task.nodes, foreseen.hold, within),
+        }
+    }
+
+    /// Makes a start that beats the best so far the best.
+    pub(super) fn take(&self, decision: &mut Decision<'_>, number: usize, foreseen: Foreseen, start: Time) {
+        let resource = &self.resources[number];
+        decision.best = Some(candidate(
+            decision.objective,
+            decision.task,
+            resource,
+            start,
+            foreseen,
+        ));
     }
 }
 
 /// A placement with its rank.
-pub(super) fn candidate(objective: Objective, task: &Task, resource: &Resource, slot: Interval) -> Candidate {
-    let cost = cost(resource.price, task.nodes, slot.duration());
+pub(super) fn candidate(
+    objective: Objective,
+    task: &Task,
+    resource: &Resource,
+    start: Time,
+    foreseen: Foreseen,
+) -> Candidate {
+    let cost = cost(resource.price, task.nodes, foreseen.hold);
     Candidate {
         resource: resource.id,
-        slot,
+        slot: Interval::of(start, foreseen.hold),
+        foreseen,
         cost: cost.unsigned_abs(),
-        rank: rank(objective, slot, cost, resource.id),
+        rank: rank(objective, start, foreseen, cost, resource.id),
     }
 }
 
-fn rank(objective: Objective, slot: Interval, cost: i128, resource: u64) -> Rank {
+/// The rank of a start, given the cost of its slot.
+pub(super) fn rank(objective: Objective, start: Time, foreseen: Foreseen, cost: i128, resource: u64) -> Rank {
     let objective = match objective {
-        Objective::EarliestCompletion => i128::from(slot.end.seconds()),
-        Objective::Cheapest => cost,
-        Objective::LatestStart => -i128::from(slot.start.seconds()),
+        Objective::EarliestCompletion => i128::from(start.seconds()) + i128::from(foreseen.completion),
+        Objective::Cheapest => with_loss(cost, foreseen),
+        Objective::LatestStart => -i128::from(start.seconds()),
     };
     Rank {
         objective,
-        completion: slot.end,
+        completion: start + foreseen.hold,
         resource,
     }
 }
 
 /// 32 + 32 + 63 bits at most.
-fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
+pub(super) fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
     i128::from(price) * i128::from(nodes) * i128::from(duration)
+}
+
+/// A cost with the loss that is foreseen.
+fn with_loss(cost: i128, foreseen: Foreseen) -> i128 {
+    cost.saturating_add(i128::try_from(foreseen.loss).unwrap_or(i128::MAX))
 }
 
 impl Decision<'_> {
@@ -255,7 +308,7 @@ impl Decision<'_> {
             _ => earliest,
         };
         let cost = cost(kind.price, self.task.nodes, duration);
-        Some(rank(self.objective, Interval::of(start, duration), cost, 0))
+        Some(rank(self.objective, start, Foreseen::exact(duration), cost, 0))
     }
 
     /// Whether nothing within `bound` can beat the best so far, even with the lowest id.
@@ -277,18 +330,49 @@ impl Decision<'_> {
         whole.saturating_add(work % rate * reference / rate)
     }
 
-    /// The part of the window in which a placement on `resource` could beat the best so far.
-    fn better(&self, resource: &Resource, duration: Seconds) -> Interval {
-        let Interval { start, end } = self.window;
-        let Some(best) = self.best else {
-            return self.window;
-        };
-        let sooner = end.min(best.slot.end - i64::from(resource.id > best.resource));
-        let cheaper = cost(resource.price, self.task.nodes, duration) < best.rank.objective;
-        match self.objective {
-            Objective::LatestStart => Interval::new(start.max(best.slot.start), end),
-            Objective::Cheapest if cheaper => self.window,
-            Objective::Cheapest | Objective::EarliestCompletion => Interval::new(start, sooner),
+    /// Whether a slot on a resource lies in a window where everything is free; `duration` is that by the rate.
+    fn fits(&self, number: usize, duration: Seconds, window: Interval) -> bool {
+        match self.forecasts.get(number) {
+            Some(Some(forecast)) => forecast.fits(window),
+            _ => window.duration() >= duration,
         }
     }
+
+    /// Those of `starts` on `resource` that beat the best so far if they are free.
+    fn better(&self, resource: &Resource, foreseen: Foreseen, starts: Interval) -> Interval {
+        let Foreseen { hold, completion, .. } = foreseen;
+        let start = starts.start.max(self.window.start);
+        let end = starts.end.min(self.window.end - (hold - 1));
+        let Some(best) = self.best else {
+            return Interval::new(start, end);
+        };
+        // Starts of the same objective go by the end of the slot, then by id.
+        let ends_by = best.rank.completion - i64::from(resource.id > best.resource);
+        match self.objective {
+            Objective::EarliestCompletion => {
+                let equal = instant(best.rank.objective - i128::from(completion));
+                let wins = equal + hold <= ends_by;
+                Interval::new(start, end.min(equal + i64::from(wins)))
+            }
+            Objective::LatestStart => {
+                let equal = best.slot.start;
+                let wins = equal + hold <= ends_by;
+                Interval::new(start.max(equal + i64::from(!wins)), end)
+            }
+            Objective::Cheapest => {
+                let cost = with_loss(cost(resource.price, self.task.nodes, hold), foreseen);
+                match cost.cmp(&best.rank.objective) {
+                    Ordering::Less => Interval::new(start, end),
+                    Ordering::Equal => Interval::new(start, end.min(ends_by - (hold - 1))),
+                    Ordering::Greater => Interval::new(start, start),
+                }
+            }
+        }
+    }
+}
+
+/// An instant, or the nearest that there is.
+fn instant(seconds: i128) -> Time {
+    let nearest = if seconds < 0 { i64::MIN } else { i64::MAX };
+    Time(i64::try_from(seconds).unwrap_or(nearest))
 }
