@@ -54,7 +54,7 @@ proptest! {
     ) {
         let smoothing = Smoothing::fit_with(&series(&values), method);
         let series = series(&values);
-        let next = series.start() + HOUR * series.values().len() as i64;
+        let next = series.start() + HOUR * i64::try_from(series.values().len()).unwrap();
         let Some(outlook) = smoothing.outlook(next + late * HOUR, 600, (0.0, 1.0)) else {
             prop_assert!(series.values().iter().all(Option::is_none));
             return Ok(());
@@ -83,12 +83,12 @@ proptest! {
         for known in looks {
             let interval = Interval::of(Time((known + 3) * HOUR + 7), 5 * HOUR);
             let found = replay.mean_over(Time(known * HOUR), interval);
-            let until = known.min(first + all.values().len() as i64);
+            let until = known.min(first + i64::try_from(all.values().len()).unwrap());
             let before: Vec<f64> = values.iter().copied().take(until.max(0) as usize).collect();
             let season = match method { Method::HoltWinters { season } => 2 * season, _ => 40 };
             if before.iter().all(|value| *value < 0.0) || known < first {
                 prop_assert_eq!(found, None);
-            } else if until - first <= season as i64 {
+            } else if until - first <= i64::try_from(season).unwrap() {
                 // The series up to there is the same, as far as it ends with a sample.
                 let until = series(&before);
                 let gaps = before.iter().rev().take_while(|value| **value < 0.0).count();
