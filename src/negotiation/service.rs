@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler::Seconds;
+use scheduler::{Interval, Seconds};
 use tokio::sync::{Notify, Semaphore};
 use wsag::templates::agreement_factory_properties;
 
@@ -131,7 +131,10 @@ impl Negotiation {
         job: &Job,
         nodes: u32,
     ) -> Option<Seconds> {
-        let work = work(party, job, self.templates.resource.as_deref(), nodes);
+        let work = Work {
+            resource: self.templates.resource.as_deref(),
+            ..Work::of_job(party, job, nodes)
+        };
         let known = self.predictions.as_ref()?.now();
         known.slot(&work, offered.slot_probability)
     }
@@ -146,9 +149,14 @@ impl Negotiation {
     /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
     /// digits, where that is known: as the agreement would state it before its slot begins.
     pub(super) fn confidence_in(&self, slot: &OfferTerms, party: &str, job: &Job) -> Option<f64> {
-        let work = work(party, job, Some(&slot.resource), slot.nodes());
+        let work = Work {
+            resource: Some(&slot.resource),
+            ..Work::of_job(party, job, slot.nodes())
+        };
         let known = self.predictions.as_ref()?.now();
-        known.probability(&work, slot.duration()).map(three_digits)
+        let placed = slot.slots.placement();
+        let slot = Interval::of(placed.start, slot.duration());
+        known.probability(&work, slot).map(three_digits)
     }
 
     /// An agreement as it is shown.
@@ -270,18 +278,6 @@ impl Negotiation {
     /// The AgreementFactoryProperties with every template.
     pub fn factory_properties(&self) -> String {
         agreement_factory_properties(self.templates.all().map(|offered| &offered.template))
-    }
-}
-
-/// A job of a party, as predictions know it.
-fn work<'a>(party: &'a str, job: &'a Job, resource: Option<&'a str>, nodes: u32) -> Work<'a> {
-    Work {
-        application: &job.application,
-        version: job.version.as_deref(),
-        arguments: Some(&job.arguments),
-        party: Some(party),
-        resource,
-        nodes: Some(nodes),
     }
 }
 

@@ -248,7 +248,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
             .past_executions(last(LEARNED))
             .await
             .expect("they are there");
-        Knowledge::of(&past, &[], [].into())
+        Knowledge::of(&past, &[], Default::default(), Time(0))
     };
     let known = knowledge().await;
     let none_is_old = Kept {

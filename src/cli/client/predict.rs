@@ -110,20 +110,21 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         party: options.party.as_deref(),
         resource: Some(&options.resource),
         nodes: Some(options.nodes),
+        input_bytes: Some(options.input_bytes),
+        output_bytes: Some(options.output_bytes),
     };
     let given = Given {
         requested: options.seconds,
         default: templates.duration(),
-        input_bytes: options.input_bytes,
-        output_bytes: options.output_bytes,
     };
     let explanation =
-        learn(&store, settings.rates(), now)
+        learn(&store, config.predictions(), now)
             .await?
-            .explain(&work, gap, given, options.probability);
+            .explain(&work, gap, given, (options.probability * 1e6) as u32);
     let slot = explanation
-        .slot
-        .map_or(explanation.estimate.completion, |slot| slot.seconds);
+        .decides
+        .as_ref()
+        .map_or(explanation.estimate.completion, |slot| slot.slot);
     let placement = plan
         .earliest_fit(options.nodes, slot, window)
         .map(|start| Interval::of(start, slot));
@@ -176,17 +177,17 @@ fn print(options: &Options, explanation: &Explanation, gap: Interval, placement:
     for (step, number) in explanation.estimate.steps.iter().zip(1..) {
         say!("  {number}. {step}");
     }
-    match explanation.slot {
+    match &explanation.decides {
         None => say!("slot: the estimate itself, as nothing is known of how far it may be wrong"),
         Some(slot) => say!(
             "slot: {} s hold it with probability {} ({} runs most like it, {} outcomes to calibrate by)",
-            slot.seconds,
+            slot.slot,
             slot.probability,
             slot.runs,
             slot.outcomes
         ),
     }
-    if let Some(confidence) = explanation.confidence {
+    if let Some(confidence) = explanation.decides.as_ref().map(|of| of.confidence) {
         say!("started at once, it completes before the deadline with probability {confidence:.3}");
     }
     match placement {
@@ -205,13 +206,13 @@ fn as_json(explanation: &Explanation, gap: Interval, placement: Option<Interval>
         "executionSeconds": estimate.execution,
         "epilogSeconds": estimate.epilog,
         "completionSeconds": estimate.completion,
-        "slot": explanation.slot.map(|slot| json!({
-            "seconds": slot.seconds,
+        "slot": explanation.decides.as_ref().map(|slot| json!({
+            "seconds": slot.slot,
             "probability": slot.probability,
             "runs": slot.runs,
             "outcomes": slot.outcomes,
         })),
-        "confidence": explanation.confidence,
+        "confidence": explanation.decides.as_ref().map(|of| of.confidence),
         "earliest": placement.map(interval),
     })
 }

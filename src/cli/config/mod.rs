@@ -4,6 +4,7 @@
 pub(super) mod execution;
 pub(super) mod history;
 pub(super) mod pricing;
+mod prediction;
 mod ranges;
 pub(super) mod resources;
 pub(super) mod scheduling;
@@ -23,6 +24,7 @@ use crate::callbacks::Policy;
 use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
+use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
 use crate::cli::config::ranges::{table, within};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
@@ -51,6 +53,7 @@ pub(super) struct Config {
     scheduling: Scheduling,
     /// The price list; placements cost nothing without it.
     pricing: Option<PriceList>,
+    prediction: Prediction,
     negotiation: Negotiating,
     callbacks: CallBacks,
     failures: resources::Failures,
@@ -236,6 +239,7 @@ impl Config {
             within(&key, template.overrun_percent, 0..=OVERRUN_PERCENT_MAX)?;
         }
         self.failures.check_ranges()?;
+        self.prediction.check_ranges()?;
         self.pricing()?;
         Catalogue::new(self.applications.clone())
             .map(drop)
@@ -287,6 +291,11 @@ impl Config {
             proposals: self.negotiation.proposals(),
             quotas: self.quotas.planner(),
         }
+    }
+
+    /// The resources as predictions know them, and the parts of an estimate that decide.
+    pub(super) fn predictions(&self) -> crate::prediction::Setup {
+        (self.planner().machines(), self.prediction.ladder())
     }
 
     /// The limits of the jobs of each local resource, by its name.

@@ -130,7 +130,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .cloned()
         .collect();
     forget(&config, folders.clone(), &store, &clock, &stop);
-    let predictions = predictions(&settings, &executors, &store, &clock, &stop);
+    let predictions = predictions(&settings, config.predictions(), &executors, &store, &clock, &stop);
     let planner_stop = CancellationToken::new();
     let (planner, decided) = Planner::start(
         settings,
@@ -268,6 +268,7 @@ fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, st
 /// Starts to learn from ended work, and to sample the clusters, and this machine for its own resource.
 fn predictions(
     settings: &Settings,
+    setup: prediction::Setup,
     executors: &[(String, Shared)],
     store: &Store,
     clock: &Clock,
@@ -292,7 +293,7 @@ fn predictions(
             stop.clone(),
         ));
     }
-    prediction::keep(store.clone(), settings.rates(), clock.clone(), stop.clone())
+    prediction::keep(store.clone(), setup, clock.clone(), stop.clone())
 }
 
 /// A listener, and where it listens: port 0 is whichever is free.

@@ -59,7 +59,7 @@ pub(crate) fn count(elements: usize) -> f64 {
     clippy::cast_possible_truncation,
     reason = "clamped to the longest time of a plan, which fits in i64"
 )]
-pub(crate) fn whole_seconds(seconds: f64) -> Seconds {
+pub fn whole_seconds(seconds: f64) -> Seconds {
     // A value that is not a number is no length; the least slot is a second.
     let most = real(crate::time::Time::MAX.seconds());
     if seconds.is_nan() {
