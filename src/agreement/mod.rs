@@ -101,6 +101,16 @@ impl Agreement {
         Interval::new(self.ready, self.deadline)
     }
 
+    /// The part of its window in which its slot may move: where it is long enough for its work.
+    pub fn room(&self) -> Interval {
+        let Some((start, end)) = self.leeway.room else {
+            return self.window();
+        };
+        // A slot that was made longer, or had to move, may reach beyond it.
+        let lies = self.placement();
+        Interval::new(Time(start).min(lies.start), Time(end).max(lies.end))
+    }
+
     /// Whether its slot has begun and is not over, and its end was not requested.
     pub fn is_being_carried_out(&self) -> bool {
         self.state == AgreementState::Observed && self.service.is_ready()

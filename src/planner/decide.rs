@@ -92,7 +92,8 @@ impl Decider<'_> {
             self.suggest_a_move(&need, reason);
             refused(self, &need, reason)
         })?;
-        let agreement = self.agreement_of(proposal, window, &admitted);
+        let mut agreement = self.agreement_of(proposal, window, &admitted);
+        self.settle_room(&mut agreement);
         Ok((agreement, admitted, number))
     }
 

@@ -59,8 +59,13 @@ impl Proposal {
         PlacementConstraints {
             shapes: match self.scaling {
                 Scaling::Contract => Vec::new(),
-                Scaling::ReferenceRate => self.shapes.clone(),
+                Scaling::ReferenceRate | Scaling::Predicted(_) => self.shapes.clone(),
             },
+            predicted_ppm: match self.scaling {
+                Scaling::Predicted(ppm) => Some(ppm),
+                Scaling::Contract | Scaling::ReferenceRate => None,
+            },
+            room: None,
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
             filters: self.filters.clone(),
             barred: self.barred.clone(),

@@ -1,6 +1,7 @@
 //! The planner on a real store with a clock that the test turns.
 
 mod clock;
+mod foreseen;
 mod holding;
 mod impossible;
 mod kept;

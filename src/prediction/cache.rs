@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use scheduler::Seconds;
 use scheduler::domain::{Forecast, Forecasts};
 
 use super::candidates::Hold;
@@ -47,13 +48,16 @@ pub type Ids = BTreeMap<String, u64>;
 #[derive(Debug)]
 pub struct ForeseenWork {
     by_name: Vec<(String, Arc<Forecast>)>,
+    least_hold: Option<Seconds>,
     /// The same by the ids of the planner that has asked last.
     by_id: Mutex<Option<(Arc<Ids>, Forecasts)>>,
 }
 
 impl ForeseenWork {
     pub(super) fn new(by_name: Vec<(String, Arc<Forecast>)>) -> Self {
+        let holds = by_name.iter().flat_map(|(_, of)| of.steps());
         Self {
+            least_hold: holds.map(|(_, foreseen)| foreseen.hold).min(),
             by_name,
             by_id: Mutex::default(),
         }
@@ -72,6 +76,17 @@ impl ForeseenWork {
                 forecasts
             }
         }
+    }
+
+    /// The shortest slot on any resource; none without resources.
+    pub fn least_hold(&self) -> Option<Seconds> {
+        self.least_hold
+    }
+
+    /// The longest slot on a resource.
+    pub fn longest_hold(&self, resource: &str) -> Option<Seconds> {
+        let (_, of) = self.by_name.iter().find(|(name, _)| name == resource)?;
+        of.steps().map(|(_, foreseen)| foreseen.hold).max()
     }
 
     /// By the names of the resources.
@@ -102,7 +117,9 @@ impl Cache {
         }
         let made = make().map(Arc::new);
         // One that nothing is foreseen of takes its room, too.
-        let steps = made.as_ref().map_or(1, |made| made.iter().map(|(_, of)| of.steps().count()).sum());
+        let steps = made
+            .as_ref()
+            .map_or(1, |made| made.iter().map(|(_, of)| of.steps().count()).sum());
         let mut kept = self.kept();
         if kept.steps + steps > STEPS_MAX {
             *kept = Kept::default();

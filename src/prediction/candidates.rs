@@ -77,7 +77,9 @@ impl Knowledge {
     pub(super) fn source(&self, work: &Work) -> Source {
         let name = || work.application.to_owned();
         let any = |level: Likeness| self.runs.count(&level) > 0;
-        let there = work.resource.map(|there| Likeness::Resource(name(), there.to_owned()));
+        let there = work
+            .resource
+            .map(|there| Likeness::Resource(name(), there.to_owned()));
         let kind = self.kind(work.resource).map(|kind| Likeness::Kind(name(), kind));
         if there.is_some_and(any) {
             Source::Here
@@ -97,7 +99,13 @@ impl Knowledge {
     }
 
     /// Work on its resource, by the parts of a ladder. Without a resource at the reference rate.
-    pub(super) fn candidate(&self, work: &Work, base: Arc<Base>, speed: f64, ladder: Ladder) -> Candidate<'_> {
+    pub(super) fn candidate(
+        &self,
+        work: &Work,
+        base: Arc<Base>,
+        speed: f64,
+        ladder: Ladder,
+    ) -> Candidate<'_> {
         let learner = self.learner(ladder);
         let resource = work.resource.unwrap_or_default();
         let kept = if ladder.counts(Part::Trust) && work.resource.is_some() {
@@ -231,11 +239,16 @@ impl Candidate<'_> {
         let sized = match hold {
             Hold::Sized(ppm) => {
                 let level = self.calibration.level(f64::from(ppm) / MILLION);
-                Some(self.parts(Interval::of(now, 1), false).amounts(level, &self.shares))
+                Some(
+                    self.parts(Interval::of(now, 1), false)
+                        .amounts(level, &self.shares),
+                )
             }
             Hold::Stated(_) | Hold::ByLaw(_) => None,
         };
-        let mean = self.parts(Interval::of(now, 1), false).mean(&self.shares, self.calibration);
+        let mean = self
+            .parts(Interval::of(now, 1), false)
+            .mean(&self.shares, self.calibration);
         let at = |start: Time| {
             // The load is foreseen over the time that it would take on free processors.
             let stated = match hold {
@@ -271,7 +284,11 @@ impl Candidate<'_> {
         for step in 0..=STEPS {
             let start = first + step * HOUR;
             // In the middle of the hour; after the last one as in the mean of a week.
-            let foreseen = at(if step < STEPS { start + HOUR / 2 } else { first + BEYOND });
+            let foreseen = at(if step < STEPS {
+                start + HOUR / 2
+            } else {
+                first + BEYOND
+            });
             match (&began, steps.last_mut()) {
                 (Some(first), Some((_, last))) if near(*first, foreseen) => {
                     last.hold = last.hold.max(foreseen.hold);

@@ -76,13 +76,19 @@ impl Knowledge {
         let (amounts, load, transfers) = candidate.amounts(probability, gap.start);
         let shares = candidate.shares();
         let share = |part| shares.of(part);
-        let waits = self.queue(work.resource).map_or(0.0, |queue| queue.quantile(probability));
+        let waits = self
+            .queue(work.resource)
+            .map_or(0.0, |queue| queue.quantile(probability));
         let trust = candidate.rt(resource).map_or(0.0, |rt| (-rt).max(0.0));
         let counts = |part: &(Part, f64, f64)| self.choice.unwrap_or(Ladder::History).counts(part.0);
         let parts = [
             (Part::Load, share(Part::Load), load),
             (Part::Trust, share(Part::Trust), share(Part::Trust) * trust),
-            (Part::Transfers, share(Part::Transfers), amounts.transfers * transfers),
+            (
+                Part::Transfers,
+                share(Part::Transfers),
+                amounts.transfers * transfers,
+            ),
             (Part::Queue, share(Part::Queue), share(Part::Queue) * waits),
         ];
         let held = Interval::of(gap.start, slot.0);
@@ -107,8 +113,12 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Here => "executions on this resource among others",
-            Self::Like => "executions on resources of the same rate and attributes, as there is none on this one",
-            Self::Others => "executions on other resources, scaled by their rates, as there is none on this one",
+            Self::Like => {
+                "executions on resources of the same rate and attributes, as there is none on this one"
+            }
+            Self::Others => {
+                "executions on other resources, scaled by their rates, as there is none on this one"
+            }
             Self::Nothing => "no execution",
         })
     }

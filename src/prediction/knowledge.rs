@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::prediction::estimate::{
-    Outcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation,
-};
+use scheduler::prediction::estimate::{Outcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation};
 use scheduler::prediction::runs::{Event, events};
 use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{
@@ -224,7 +222,9 @@ impl Knowledge {
 
     /// What is known of the runs that a resource lost.
     pub(super) fn lost_on(&self, resource: &str) -> Losses {
-        self.ended.get(resource).map_or_else(Losses::default, LastRuns::losses)
+        self.ended
+            .get(resource)
+            .map_or_else(Losses::default, LastRuns::losses)
     }
 
     /// What is known of the runs that all resources lost.
@@ -254,9 +254,7 @@ impl Knowledge {
         let (anywhere, stopped_anywhere) = parted(rated);
         let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
         let [input_bytes, output_bytes] = self.bytes(work);
-        let smoothing = |of: fn(&Conditions) -> Option<&Seen>| {
-            Some(&conditions.and_then(of)?.smoothing)
-        };
+        let smoothing = |of: fn(&Conditions) -> Option<&Seen>| Some(&conditions.and_then(of)?.smoothing);
         Estimate::over(
             gap,
             &Evidence {
@@ -337,7 +335,10 @@ impl Learning<'_> {
             ..Given::default()
         };
         // The samples of then are not kept at the grain of then: the paper's estimate is made without them.
-        let estimated = self.known.estimate(&work, execution.planned, given, None).completion;
+        let estimated = self
+            .known
+            .estimate(&work, execution.planned, given, None)
+            .completion;
         let resource = execution.resource.as_str();
         let levels = work.levels(self.known.kind(work.resource));
         let Some(base) = self.known.runs.base(&levels) else {
@@ -365,11 +366,17 @@ impl Learning<'_> {
         };
         let came = Came {
             seconds: length.whole,
-            needed: if length.stopped { 2.0 * length.whole } else { length.whole },
+            needed: if length.stopped {
+                2.0 * length.whole
+            } else {
+                length.whole
+            },
             stopped: length.stopped,
         };
         let group = work.group();
-        let judged = learners.each_mut().map(|of| of.judge(resource, &group, &parts, came));
+        let judged = learners
+            .each_mut()
+            .map(|of| of.judge(resource, &group, &parts, came));
         Foreseen {
             judged: Some(judged),
             estimated,
@@ -406,8 +413,14 @@ impl Learning<'_> {
             known.spreads.entry(resource.clone()).or_default().push(spread);
         }
         let bytes = known.bytes.entry(execution.application.clone()).or_default();
-        for (last, bytes) in bytes.iter_mut().zip([execution.input_bytes, execution.output_bytes]) {
-            #[expect(clippy::cast_precision_loss, reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵")]
+        for (last, bytes) in bytes
+            .iter_mut()
+            .zip([execution.input_bytes, execution.output_bytes])
+        {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵"
+            )]
             last.push(bytes.max(0) as f64);
         }
         let lengths = known.lengths.entry(execution.application.clone()).or_default();

@@ -7,6 +7,7 @@ use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{Outlook, Series, Smoothing};
 use scheduler::{Interval, Rate, Seconds, Time};
 
+use super::candidates::as_number;
 use crate::store::{Condition, ResourceHour};
 
 /// Length of the steps that samples are smoothed over.
@@ -36,9 +37,7 @@ pub(super) fn kinds(machines: &Machines) -> BTreeMap<String, u32> {
     let mut numbers = BTreeMap::new();
     for machine in machines.values() {
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-        numbers
-            .entry((machine.rate, &machine.attributes))
-            .or_insert(next);
+        numbers.entry((machine.rate, &machine.attributes)).or_insert(next);
     }
     let kind = |machine: &Machine| numbers[&(machine.rate, &machine.attributes)];
     machines
@@ -115,6 +114,9 @@ impl Conditions {
         };
         let own = on.filter(|machine| machine.counts_own_work && machine.nodes > 0);
         let own = own.map_or(0.0, |machine| f64::from(nodes) / f64::from(machine.nodes));
-        Some((free + own).min(1.0))
+        // The part of the hours that it ran in.
+        let hours = run.end.seconds().div_euclid(HOUR) - run.start.seconds().div_euclid(HOUR) + 1;
+        let part = as_number(run.duration()) / as_number(hours * HOUR);
+        Some((free + own * part).min(1.0))
     }
 }

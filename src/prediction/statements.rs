@@ -95,7 +95,9 @@ impl Knowledge {
                 }
                 // Nothing is known of it but what its requester says.
                 (None, Hold::Stated(seconds)) => (Arc::new(Base::exactly(seconds)), 1.0),
-                (None, Hold::ByLaw(seconds)) => (Arc::new(Base::exactly(seconds)), speed(self.rate(Some(name)))),
+                (None, Hold::ByLaw(seconds)) => {
+                    (Arc::new(Base::exactly(seconds)), speed(self.rate(Some(name))))
+                }
                 (None, Hold::Sized(_)) => return None,
             };
             let hold = match hold {
@@ -149,7 +151,11 @@ impl Knowledge {
         let of = |seconds: f64| candidate.within(slot, seconds, true) / candidate.kept();
         let (before, whole) = (of(done), of(all));
         let left = 1.0 - before;
-        let rest = if all > 0.0 { ((all - done) / all).clamp(0.0, 1.0) } else { 0.0 };
+        let rest = if all > 0.0 {
+            ((all - done) / all).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         Some(if left > 0.0 {
             // It can only be lost in the time that is left.
             ((whole - before) / left).clamp(0.0, 1.0) * candidate.kept().powf(rest)

@@ -92,15 +92,22 @@ impl<'a> Work<'a> {
     pub(super) fn levels(&self, kind: Option<u32>) -> Vec<Likeness> {
         let name = || self.application.to_owned();
         let mut levels = vec![Likeness::Application(name())];
-        levels.extend(self.version.map(|version| Likeness::Version(name(), version.to_owned())));
+        levels.extend(
+            self.version
+                .map(|version| Likeness::Version(name(), version.to_owned())),
+        );
         levels.extend(kind.map(|kind| Likeness::Kind(name(), kind)));
-        levels.extend(self.resource.map(|there| Likeness::Resource(name(), there.to_owned())));
+        levels.extend(
+            self.resource
+                .map(|there| Likeness::Resource(name(), there.to_owned())),
+        );
         levels.extend(self.party.map(|party| Likeness::Party(name(), party.to_owned())));
         if let Some(arguments) = self.arguments {
             levels.push(Likeness::Arguments(name(), arguments.to_vec()));
             if let Some(nodes) = self.nodes {
                 levels.push(Likeness::Exactly(name(), arguments.to_vec(), nodes));
-                let there = |there: &str| Likeness::There(name(), arguments.to_vec(), nodes, there.to_owned());
+                let there =
+                    |there: &str| Likeness::There(name(), arguments.to_vec(), nodes, there.to_owned());
                 levels.extend(self.resource.map(there));
             }
         }
@@ -147,7 +154,9 @@ impl Length {
         Some(Self {
             run: seconds(run),
             seconds: seconds(queue.saturating_add(run)),
-            whole: as_seconds(queue.max(execution.transfer_in)) + as_seconds(run) + as_seconds(execution.transfer_out),
+            whole: as_seconds(queue.max(execution.transfer_in))
+                + as_seconds(run)
+                + as_seconds(execution.transfer_out),
             stopped,
         })
     }
@@ -173,7 +182,10 @@ impl Length {
 }
 
 /// Seconds as a number.
-#[expect(clippy::cast_precision_loss, reason = "run times are far below 2⁵³ microseconds")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "run times are far below 2⁵³ microseconds"
+)]
 pub(super) fn as_seconds(micros: Micros) -> f64 {
     micros.max(0) as f64 / crate::clock::MICROS_PER_SECOND as f64
 }

@@ -62,7 +62,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/access", &["clock", "store"]),
     (
         "src/planner",
-        &["agreement", "clock", "metrics", "scheduler", "store"],
+        &["agreement", "clock", "metrics", "prediction", "scheduler", "store"],
     ),
     (
         "src/execution",

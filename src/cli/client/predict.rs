@@ -117,10 +117,12 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         requested: options.seconds,
         default: templates.duration(),
     };
-    let explanation =
-        learn(&store, config.predictions(), now)
-            .await?
-            .explain(&work, gap, given, (options.probability * 1e6) as u32);
+    let explanation = learn(&store, config.predictions(), now).await?.explain(
+        &work,
+        gap,
+        given,
+        (options.probability * 1e6) as u32,
+    );
     let slot = explanation
         .decides
         .as_ref()

@@ -3,8 +3,8 @@
 
 pub(super) mod execution;
 pub(super) mod history;
-pub(super) mod pricing;
 mod prediction;
+pub(super) mod pricing;
 mod ranges;
 pub(super) mod resources;
 pub(super) mod scheduling;
@@ -286,6 +286,8 @@ impl Config {
             },
             // Known once the templates have been read.
             restarting: BTreeSet::new(),
+            // They begin to be learned once the store is open.
+            predictions: None,
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
             proposals: self.negotiation.proposals(),

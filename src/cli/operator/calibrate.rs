@@ -51,7 +51,10 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     } else {
         say!("{}\n\n{}", statements.text(), weights.text());
         let decides = view.decides.as_deref();
-        say!("\nWhat decides: {}", decides.unwrap_or("nothing of this (prediction.choice)"));
+        say!(
+            "\nWhat decides: {}",
+            decides.unwrap_or("nothing of this (prediction.choice)")
+        );
     }
     Ok(())
 }
@@ -67,7 +70,12 @@ async fn of_store(options: &Options) -> Result<ReliabilityView, Failure> {
 }
 
 fn statements(view: &ReliabilityView) -> Table {
-    let of = |what: &str| view.ladders.iter().map(|ladder| format!("{what}, {ladder}")).collect();
+    let of = |what: &str| {
+        view.ladders
+            .iter()
+            .map(|ladder| format!("{what}, {ladder}"))
+            .collect()
+    };
     let held: Vec<String> = of("held (%)");
     let columns = [vec!["statement".to_owned()], held, of("pinball loss (s)")].concat();
     let mut rows: Vec<Vec<String>> = (view.statements.iter())

@@ -131,6 +131,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .collect();
     forget(&config, folders.clone(), &store, &clock, &stop);
     let predictions = predictions(&settings, config.predictions(), &executors, &store, &clock, &stop);
+    settings.predictions = Some(predictions.clone());
     let planner_stop = CancellationToken::new();
     let (planner, decided) = Planner::start(
         settings,

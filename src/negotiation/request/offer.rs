@@ -205,6 +205,7 @@ impl<'a> Check<'a> {
             document: Wording::from(""),
             idempotency: None,
         };
+        self.negotiation.planner.foresee(&proposal);
         Ok(Draft { proposal, window })
     }
 
@@ -409,14 +410,14 @@ impl<'a> Check<'a> {
                 Some(range) => range.whole_numbers().ok()?.0,
                 None => defaults.nodes,
             };
-            // A learned duration is work; a stated duration is a contract.
+            // A learned duration is that of the work, on each resource its own; a stated duration is a contract.
             let begun = self.begun.map(|of| of.duration);
             let (duration, scaling) = match (
                 time.duration.map(Seconds::from).or(begun),
                 job.and_then(|job| self.negotiation.predicted(self.party, self.offered, job, nodes)),
             ) {
                 (Some(said), _) => (said, Scaling::Contract),
-                (None, Some(learned)) => (learned, Scaling::ReferenceRate),
+                (None, Some(learned)) => learned,
                 (None, None) => (defaults.duration, Scaling::Contract),
             };
             (vec![Shape { nodes, duration }], scaling)

@@ -76,7 +76,10 @@ impl ReliabilityView {
         let quantiles = LEVELS.iter().enumerate().map(|(at, p)| StatementView {
             statement: format!("{:.0} % quantile", 100.0 * p),
             held: kept.iter().map(|of| percent(of.levels()[at].1)).collect(),
-            losses: kept.iter().map(|of| format!("{:.1}", of.levels()[at].2)).collect(),
+            losses: kept
+                .iter()
+                .map(|of| format!("{:.1}", of.levels()[at].2))
+                .collect(),
         });
         let weights = known.weights().map(|of| WeightsView {
             resource: of.resource.to_owned(),

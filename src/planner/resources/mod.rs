@@ -4,6 +4,7 @@
 //! at few of ten thousand resources.
 
 pub(super) mod failures;
+pub(super) mod foresight;
 pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
@@ -18,6 +19,7 @@ pub(super) mod undo;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use scheduler::admission::{Improved, TRIES};
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
@@ -25,6 +27,7 @@ use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Sche
 
 use crate::agreement::{Filter, Shape};
 use crate::planner::impossible::Impossible;
+use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::looks::ToLookAt;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{Nodes, ReportedState, Reporter};
@@ -33,6 +36,7 @@ use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
+use crate::prediction::Ids;
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
@@ -51,6 +55,9 @@ pub(super) struct Resources {
     looks: Timetable<usize>,
     /// The closed resources.
     closed: BTreeSet<usize>,
+    /// What is foreseen of work on them, and the ids of the domain by name.
+    foresight: Foresight,
+    ids: Arc<Ids>,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -108,6 +115,7 @@ impl Resources {
         let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
         let closed = plans.iter().enumerate().filter(|(_, of)| of.resource.closed);
         let closed = closed.map(|(index, _)| index).collect();
+        let ids = foresight::ids(plans.iter().map(|of| of.resource.name.as_str()));
         let mut impossible = Impossible::default();
         for of in &plans {
             impossible.look_at(of);
@@ -129,6 +137,8 @@ impl Resources {
             idle: settings.improving.idle,
             looks,
             closed,
+            foresight: Foresight::of(settings),
+            ids,
             capacity_max,
             rate_max,
             work: settings.decision_work,
@@ -183,7 +193,7 @@ impl Resources {
             window,
             requires: requires.collect(),
             except: need.except.into_iter().map(id).collect(),
-            forecasts: None,
+            forecasts: self.forecasts(need, shape),
         };
         let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
         task.except
@@ -203,9 +213,9 @@ impl Resources {
         objective: Objective,
     ) -> Result<(usize, Candidate), Reason> {
         let task = self.task(need, shape, window);
-        let found = match need.scaling {
+        let found = match need.work.scaling {
             Scaling::Contract => self.domain.decide_contract(&task, objective),
-            Scaling::ReferenceRate => self.domain.decide(&task, objective),
+            Scaling::ReferenceRate | Scaling::Predicted(_) => self.domain.decide(&task, objective),
         };
         found.map(|candidate| (index(candidate.resource), candidate))
     }

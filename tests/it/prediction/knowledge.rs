@@ -60,7 +60,10 @@ fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
     let told = |past: &[PastExecution]| -> Vec<String> {
         let known = super::knowledge::known(past);
         let gap = Interval::new(Time(0), Time(10_000));
-        let steps = known.explain(&SOLVE, gap, Given::default(), 500_000).estimate.steps;
+        let steps = known
+            .explain(&SOLVE, gap, Given::default(), 500_000)
+            .estimate
+            .steps;
         steps.iter().map(ToString::to_string).collect()
     };
     let mut runs: Vec<_> = [100, 200, 300]
@@ -124,7 +127,10 @@ fn what_a_fast_resource_did_is_work_for_a_slow_one() {
     let known = Knowledge::of(
         &past,
         &[],
-        ([(RESOURCE.to_owned(), machine(2_000_000))].into(), Some(Ladder::All)),
+        (
+            [(RESOURCE.to_owned(), machine(2_000_000))].into(),
+            Some(Ladder::All),
+        ),
         Time(0),
     );
     let seconds = known.slot(&SOLVE, 0.5).expect("it is known");
