@@ -1,6 +1,7 @@
 //! A decision: the best candidate of all matching resources, with as few searches of plans as bounds and index allow.
 
-use super::{Candidate, Domain, Forecast, Foreseen, Kind, Objective, Planned, Rank, Resource, Task, bits};
+use super::forecast::OfResource;
+use super::{Candidate, Domain, Foreseen, Kind, Objective, Planned, Rank, Resource, Task, bits};
 use crate::rate::Rate;
 use crate::refusal::Reason;
 use crate::time::{Interval, Seconds, Time};
@@ -24,7 +25,7 @@ pub(super) struct Decision<'a> {
     /// Where it may lie: the task's window, not before now.
     pub(super) window: Interval,
     /// By the number of a resource, its forecast; empty where the task has none.
-    pub(super) forecasts: Vec<Option<&'a Forecast>>,
+    pub(super) forecasts: Vec<Option<&'a OfResource>>,
     /// Resources that match and were not asked yet.
     pub(super) open: Vec<u64>,
     pub(super) best: Option<Candidate>,
@@ -333,7 +334,7 @@ impl Decision<'_> {
     /// Whether a slot on a resource lies in a window where everything is free; `duration` is that by the rate.
     fn fits(&self, number: usize, duration: Seconds, window: Interval) -> bool {
         match self.forecasts.get(number) {
-            Some(Some(forecast)) => forecast.fits(window),
+            Some(Some(of)) => window.duration() >= of.least.hold && of.forecast.fits(window),
             _ => window.duration() >= duration,
         }
     }
