@@ -17,10 +17,11 @@ use scheduler::{Interval, Rate, Seconds, SlotError, SlotTree, Time};
 use shared::{Mix, cpu_ns};
 
 const NODES: u32 = 128;
-const OBJECTIVES: [Objective; 3] = [
+const OBJECTIVES: [Objective; 4] = [
     Objective::EarliestCompletion,
     Objective::Cheapest,
     Objective::LatestStart,
+    Objective::LeastWorkLost,
 ];
 /// Mean node-seconds of a reservation: 1 to 64 nodes for 60 to 64,800 s.
 const AREA: i64 = 1_053_975;
