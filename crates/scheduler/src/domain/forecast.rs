@@ -1,6 +1,7 @@
 //! The times and losses that are foreseen of a task on each resource, by the instant at which it would start there.
 
 use crate::time::{Interval, Seconds, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The times and the loss that are foreseen of a placement.
@@ -165,16 +166,20 @@ impl Forecast {
         &self.steps[self.number(start)]
     }
 
-    /// Less than the least of all starts is never foreseen.
-    pub(super) fn least(&self) -> Foreseen {
-        self.steps[0].least
-    }
-
     /// Whether a slot lies in a window where everything is free.
     pub(super) fn fits(&self, window: Interval) -> bool {
-        let rest = &self.steps[self.number(window.start)..];
-        let mut met = rest.iter().take_while(|step| step.starts.start < window.end);
-        met.any(|step| step.starts.start.max(window.start) + step.foreseen.hold <= window.end)
+        let mut start = window.start;
+        while start < window.end {
+            let step = self.step(start);
+            if start + step.foreseen.hold <= window.end {
+                return true;
+            }
+            if start + step.least.hold > window.end {
+                return false;
+            }
+            start = step.starts.end;
+        }
+        false
     }
 
     /// The latest start of `starts` with a slot that ends by `end` where everything is free, and what is foreseen of it.
@@ -200,28 +205,46 @@ impl Forecast {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forecasts {
     /// By id.
-    by_resource: Arc<[(u64, Arc<Forecast>)]>,
+    by_resource: Arc<[OfResource]>,
+}
+
+/// The forecast for a resource. Its least lies here, so that a decision reads the steps of few forecasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OfResource {
+    resource: u64,
+    /// Less is never foreseen.
+    pub(super) least: Foreseen,
+    pub(super) forecast: Arc<Forecast>,
 }
 
 impl Forecasts {
     /// Forecasts by the id of the resource; of several for one the last one counts. O(r log r).
     pub fn new(forecasts: impl IntoIterator<Item = (u64, Arc<Forecast>)>) -> Self {
-        let sorted: std::collections::BTreeMap<_, _> = forecasts.into_iter().collect();
+        let sorted: BTreeMap<_, _> = forecasts.into_iter().collect();
+        let each = sorted.into_iter().map(|(resource, forecast)| OfResource {
+            resource,
+            least: forecast.steps[0].least,
+            forecast,
+        });
         Self {
-            by_resource: sorted.into_iter().collect(),
+            by_resource: each.collect(),
         }
     }
 
     /// The forecast for a resource. O(log r).
     pub fn of(&self, resource: u64) -> Option<&Forecast> {
         let by_resource = &self.by_resource;
-        let number = by_resource.binary_search_by_key(&resource, |(id, _)| *id);
-        Some(&by_resource[number.ok()?].1)
+        let number = by_resource.binary_search_by_key(&resource, |of| of.resource);
+        Some(&by_resource[number.ok()?].forecast)
     }
 
     /// All of them by id.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Forecast)> {
-        self.by_resource.iter().map(|(id, of)| (*id, &**of))
+        self.each().map(|(id, of)| (id, &*of.forecast))
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = (u64, &OfResource)> {
+        self.by_resource.iter().map(|of| (of.resource, of))
     }
 }
 

@@ -19,6 +19,7 @@ mod bits;
 mod by_forecast;
 mod forecast;
 mod index;
+mod least_lost;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -86,12 +87,17 @@ pub enum Objective {
     Cheapest,
     /// The latest start.
     LatestStart,
+    /// The least work lost, for resources that differ in speed: of the slowest rate that is in time, and there with the fewest
+    /// node-seconds of leads and of waiting. A lead is idle time before the slot on its nodes, whose nominal capacity, c = μ · (et − st)
+    /// in section II of paper 003, later tasks may not be able to use; counted up to the length of the slot. It generalises
+    /// [`SingleTree`](crate::heterogeneous::SingleTree) to resources of many nodes.
+    LeastWorkLost,
 }
 
 /// The order of candidates under one objective: the least is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Completion in seconds, cost, or start in seconds negated, by the objective.
+    /// Completion in seconds, cost, start in seconds negated, or the rate and then the node-seconds lost, by the objective.
     pub objective: i128,
     /// Then the earlier end of the slot.
     pub completion: Time,

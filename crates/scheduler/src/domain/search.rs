@@ -1,11 +1,12 @@
 //! A decision: the best candidate of all matching resources, with as few searches of plans as bounds and index allow.
 
-use super::{Candidate, Domain, Forecast, Foreseen, Kind, Objective, Planned, Rank, Resource, Task, bits};
+use super::forecast::OfResource;
+use super::{Candidate, Domain, Foreseen, Kind, Objective, Planned, Rank, Resource, Task, bits};
 use crate::rate::Rate;
 use crate::refusal::Reason;
 use crate::time::{Interval, Seconds, Time};
 use std::cmp::Ordering;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The meaning of the seconds of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +25,16 @@ pub(super) struct Decision<'a> {
     /// Where it may lie: the task's window, not before now.
     pub(super) window: Interval,
     /// By the number of a resource, its forecast; empty where the task has none.
-    pub(super) forecasts: Vec<Option<&'a Forecast>>,
+    pub(super) forecasts: Vec<Option<&'a OfResource>>,
     /// Resources that match and were not asked yet.
     pub(super) open: Vec<u64>,
+    /// The kinds that the open ones are of.
+    pub(super) kinds: Range<usize>,
+    /// How many placements on different resources are wanted, the best ones.
+    pub(super) kept_max: usize,
+    /// The best ones by rank, where more than one is wanted.
+    pub(super) kept: Vec<Candidate>,
+    /// A placement has to beat this one: the best so far, or the last one wanted.
     pub(super) best: Option<Candidate>,
 }
 
@@ -86,22 +94,35 @@ impl<P: Planned> Domain<P> {
                 .as_ref()
                 .map_or_else(Vec::new, |of| self.by_number(of)),
             open,
+            kinds: 0..self.kinds.len(),
+            kept_max: 1,
+            kept: Vec::new(),
             best: None,
         };
         if let Some(reason) = self.impossible(&decision) {
             return Err(reason);
         }
+        if objective == Objective::LeastWorkLost {
+            return self
+                .by_least_lost(&mut decision)
+                .ok_or(Reason::NoCapacityInWindow);
+        }
+        self.ask_all(&mut decision);
+        decision.best.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Asks the open resources, or as many of them as it takes.
+    pub(super) fn ask_all(&self, decision: &mut Decision<'_>) {
         let first = self.index.stretch(decision.window.start);
         let last = self.index.stretch(decision.window.end - 1);
-        let hopes = self.hopes(&mut decision, first..=last);
-        match objective {
-            _ if decision.open.iter().all(|word| *word == 0) => {}
-            Objective::EarliestCompletion => _ = (first..=last).all(|at| self.pass(&mut decision, at)),
-            Objective::LatestStart => _ = (first..=last).rev().all(|at| self.pass(&mut decision, at)),
-            Objective::Cheapest => self.by_cost(&mut decision, first..=last),
+        let hopes = self.hopes(decision, first..=last);
+        match decision.objective {
+            _ if decision.all_asked() => {}
+            Objective::Cheapest => self.by_cost(decision, first..=last),
+            Objective::LatestStart => _ = (first..=last).rev().all(|at| self.pass(decision, at)),
+            _ => _ = (first..=last).all(|at| self.pass(decision, at)),
         }
-        self.by_forecast(&mut decision, hopes);
-        decision.best.ok_or(Reason::NoCapacityInWindow)
+        self.by_forecast(decision, hopes);
     }
 
     /// The reason why the task is impossible in every plan. A look at each matching resource until one could take it.
@@ -133,8 +154,11 @@ impl<P: Planned> Domain<P> {
     /// Asks the resources that may start in a stretch, fastest first, which is the order of the best that they could offer there.
     /// Answers whether a stretch further on may still offer something better.
     fn pass(&self, decision: &mut Decision<'_>, stretch: usize) -> bool {
+        if decision.kept_max > 1 && decision.all_asked() {
+            return false;
+        }
         let mut hopeful = decision.best.is_none();
-        for kind in &self.kinds {
+        for kind in &self.kinds[decision.kinds.clone()] {
             let Some(bound) = decision.bound(kind, self.index.seconds(stretch)) else {
                 continue;
             };
@@ -231,16 +255,14 @@ impl<P: Planned> Domain<P> {
         }
     }
 
-    /// Makes a start that beats the best so far the best.
+    /// Takes note of a start that beats the best so far.
     pub(super) fn take(&self, decision: &mut Decision<'_>, number: usize, foreseen: Foreseen, start: Time) {
         let resource = &self.resources[number];
-        decision.best = Some(candidate(
-            decision.objective,
-            decision.task,
-            resource,
-            start,
-            foreseen,
-        ));
+        let found = candidate(decision.objective, decision.task, resource, start, foreseen);
+        match decision.kept_max {
+            1 => decision.best = Some(found),
+            _ => decision.keep(found),
+        }
     }
 }
 
@@ -265,9 +287,12 @@ pub(super) fn candidate(
 /// The rank of a start, given the cost of its slot.
 pub(super) fn rank(objective: Objective, start: Time, foreseen: Foreseen, cost: i128, resource: u64) -> Rank {
     let objective = match objective {
-        Objective::EarliestCompletion => i128::from(start.seconds()) + i128::from(foreseen.completion),
         Objective::Cheapest => with_loss(cost, foreseen),
         Objective::LatestStart => -i128::from(start.seconds()),
+        // The least work lost is found among the earliest completions.
+        Objective::EarliestCompletion | Objective::LeastWorkLost => {
+            i128::from(start.seconds()) + i128::from(foreseen.completion)
+        }
     };
     Rank {
         objective,
@@ -287,6 +312,26 @@ fn with_loss(cost: i128, foreseen: Foreseen) -> i128 {
 }
 
 impl Decision<'_> {
+    /// Whether no open resource is left.
+    fn all_asked(&self) -> bool {
+        self.open.iter().all(|word| *word == 0)
+    }
+
+    /// Keeps a placement if it is one of the best.
+    fn keep(&mut self, found: Candidate) {
+        let of_resource = |of: &Candidate| of.resource == found.resource;
+        if let Some(before) = self.kept.iter().position(of_resource) {
+            if self.kept[before].rank < found.rank {
+                return;
+            }
+            self.kept.remove(before);
+        }
+        let place = self.kept.partition_point(|of| of.rank < found.rank);
+        self.kept.insert(place, found);
+        self.kept.truncate(self.kept_max);
+        self.best = self.kept.get(self.kept_max - 1).copied();
+    }
+
     /// How long the task takes on a kind at least.
     fn duration(&self, kind: &Kind) -> Seconds {
         match self.meaning {
@@ -333,7 +378,7 @@ impl Decision<'_> {
     /// Whether a slot on a resource lies in a window where everything is free; `duration` is that by the rate.
     fn fits(&self, number: usize, duration: Seconds, window: Interval) -> bool {
         match self.forecasts.get(number) {
-            Some(Some(forecast)) => forecast.fits(window),
+            Some(Some(of)) => window.duration() >= of.least.hold && of.forecast.fits(window),
             _ => window.duration() >= duration,
         }
     }
@@ -349,7 +394,7 @@ impl Decision<'_> {
         // Starts of the same objective go by the end of the slot, then by id.
         let ends_by = best.rank.completion - i64::from(resource.id > best.resource);
         match self.objective {
-            Objective::EarliestCompletion => {
+            Objective::EarliestCompletion | Objective::LeastWorkLost => {
                 let equal = instant(best.rank.objective - i128::from(completion));
                 let wins = equal + hold <= ends_by;
                 Interval::new(start, end.min(equal + i64::from(wins)))

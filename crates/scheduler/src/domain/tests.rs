@@ -1,5 +1,6 @@
 //! Facts about decisions, against a scan of all resources.
 
+use super::least_lost::COMPARED_MAX;
 use super::search::candidate;
 use super::{Attribute, Candidate, Domain, Forecast, Forecasts, Foreseen, Objective, Planned};
 use super::{Rank, Requirement, Resource, Task};
@@ -9,7 +10,7 @@ use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use proptest::prelude::*;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const OBJECTIVES: [Objective; 3] = [
@@ -78,6 +79,70 @@ impl<P: Planned> Domain<P> {
             }
         }
         all.into_iter().min_by_key(order)
+    }
+
+    /// The least work lost, second by second: of the slowest rate, the resources that complete first, and their starts from that
+    /// of the earliest completion on for which the same is foreseen.
+    fn scan_lost(
+        &self,
+        task: &Task,
+        now: Time,
+        duration: impl Fn(&Resource) -> Seconds,
+    ) -> Option<(Time, u64, i64)> {
+        let window = Interval::new(task.window.start.max(now), task.window.end);
+        let rates: BTreeSet<_> = self.iter().map(|(resource, _)| resource.rate).collect();
+        let of_rate = |rate| {
+            let mut firsts = Vec::new();
+            for (resource, plan) in self.iter().filter(|(resource, _)| resource.rate == rate) {
+                let only = Task {
+                    except: self
+                        .numbers
+                        .keys()
+                        .copied()
+                        .filter(|id| *id != resource.id)
+                        .collect(),
+                    ..task.clone()
+                };
+                let first = self.scan(&only, Objective::EarliestCompletion, now, &duration);
+                let excepted = task.except.contains(&resource.id);
+                firsts.extend(first.filter(|_| !excepted).map(|first| (first, plan.plan())));
+            }
+            firsts.sort_by_key(|(first, _)| order(first));
+            firsts.truncate(COMPARED_MAX);
+            let each = firsts.into_iter().flat_map(|(first, plan)| {
+                let hold = first.foreseen.hold;
+                let seconds: Vec<u32> = (0..window.end.0)
+                    .map(|t| plan.min_free(Interval::of(Time(t), 1)))
+                    .collect();
+                let same = move |start: Time| {
+                    let forecast = task.forecasts.as_ref().and_then(|of| of.of(first.resource));
+                    forecast.is_none_or(|of| of.at(start) == first.foreseen)
+                };
+                let starts = (first.slot.start.0..=window.end.0 - hold).map(Time);
+                let starts = starts.take_while(move |start| same(*start));
+                let at = |t: i64| usize::try_from(t).unwrap_or(0);
+                let fits = |start: &Time| {
+                    let held = &seconds[at(start.0)..at(start.0 + hold)];
+                    held.iter().all(|free| *free >= task.nodes)
+                };
+                let starts: Vec<Time> = starts.filter(fits).collect();
+                starts.into_iter().map(move |start| {
+                    let here = seconds[at(start.0)];
+                    // Of each level of the free nodes, from the uppermost down, the seconds that it was idle before.
+                    let lead = |level: u32| {
+                        let before = (now.0.max(start.0 - hold)..start.0).rev();
+                        before.take_while(|t| seconds[at(*t)] >= level).count()
+                    };
+                    let leads: usize = (here - task.nodes + 1..=here).map(lead).sum();
+                    let wait = i64::from(task.nodes) * (start - window.start);
+                    let lost = wait + i64::try_from(leads).unwrap_or(i64::MAX);
+                    (lost, start + hold, first.resource, start)
+                })
+            });
+            let (lost, _, resource, start) = each.min()?;
+            Some((start, resource, lost))
+        };
+        rates.into_iter().find_map(of_rate)
     }
 
     fn check(&self) {
@@ -210,6 +275,26 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
     for step in steps {
         match step {
             Step::Place(task, chosen) => {
+                let work_lost = |found: Result<Candidate, Reason>| {
+                    let found = found.ok()?;
+                    let lost = found.rank.objective & ((1 << 95) - 1);
+                    Some((
+                        found.slot.start,
+                        found.resource,
+                        i64::try_from(lost).unwrap_or(-1),
+                    ))
+                };
+                if horizon < 1_000 {
+                    let found = work_lost(domain.decide(&task, Objective::LeastWorkLost));
+                    let expected = domain.scan_lost(&task, now, |of| of.rate.duration(task.work));
+                    assert_eq!(found, expected, "{task:?} for the least work lost at {now}");
+                    let found = work_lost(domain.decide_contract(&task, Objective::LeastWorkLost));
+                    let expected = domain.scan_lost(&task, now, |_| task.work);
+                    assert_eq!(
+                        found, expected,
+                        "{task:?} for the least work lost at {now} by contract"
+                    );
+                }
                 let given = |of: &Forecasts| domain.numbers.keys().all(|id| of.of(*id).is_some());
                 // Over days it would take days.
                 let foreseen = horizon < 1_000 && task.forecasts.as_ref().is_some_and(given);
@@ -264,6 +349,15 @@ proptest! {
     #[test]
     fn a_decision_is_that_of_a_plain_scan((resources, steps) in case(5, 400, 40)) {
         play(resources, steps, 400);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    #[test]
+    fn and_where_two_resources_are_crowded((resources, steps) in case(2, 100, 80)) {
+        play(resources, steps, 100);
     }
 }
 
