@@ -19,7 +19,7 @@ use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 
 use super::Failure;
-use crate::callbacks::Policy;
+use crate::address::Policy;
 use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
