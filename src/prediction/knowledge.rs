@@ -425,6 +425,7 @@ fn length(past: &PastExecution) -> Option<Length> {
         RunOutcome::Checkpointed
         | RunOutcome::Terminated
         | RunOutcome::Exceeded { .. }
+        | RunOutcome::Unstaged
         | RunOutcome::Lost => None,
     }
 }
@@ -441,10 +442,13 @@ fn resources(hours: &[ResourceHour]) -> BTreeMap<String, Resource> {
     hours
         .chunk_by(|a, b| a.resource == b.resource)
         .map(|hours| {
+            // The rates that transfers have had say more than the room that lines had by their speed: the other end and the way
+            // there are in them. The two are not mixed.
+            let bandwidth = |transfers, lines| of(hours, transfers, 1.0).or_else(|| of(hours, lines, 1.0));
             let resource = Resource {
                 free_cpu: of(hours, |condition| condition.free_cpu, 1e6),
-                bandwidth_in: of(hours, |condition| condition.bandwidth_in, 1.0),
-                bandwidth_out: of(hours, |condition| condition.bandwidth_out, 1.0),
+                bandwidth_in: bandwidth(|of| of.transfer_in, |of| of.bandwidth_in),
+                bandwidth_out: bandwidth(|of| of.transfer_out, |of| of.bandwidth_out),
             };
             (hours[0].resource.clone(), resource)
         })
