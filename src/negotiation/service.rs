@@ -10,8 +10,8 @@ use wsag::templates::agreement_factory_properties;
 use super::error::Error;
 use super::templates::{self, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
+use crate::address::Policy;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms};
-use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
@@ -19,6 +19,7 @@ use crate::execution::dispatcher::Shared;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
+use crate::execution::staging::Rules;
 use crate::metrics::{Exposition, Kind};
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
@@ -65,6 +66,8 @@ pub struct Negotiation {
     pub(crate) predictions: Option<Predictions>,
     /// The allowed receivers of call-backs.
     pub(crate) call_backs: Policy,
+    /// The provider's rules for moving files of jobs.
+    pub(crate) staging: Rules,
     /// The present faults of resources.
     pub(crate) faults: Faults,
     /// The clusters by their resources, for their metrics and their refusals.
@@ -115,6 +118,7 @@ impl Negotiation {
             jobs,
             predictions: None,
             call_backs: Policy::default(),
+            staging: Rules::default(),
             faults: Faults::default(),
             clusters: Arc::default(),
             undecided: Arc::default(),

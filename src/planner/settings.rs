@@ -71,6 +71,7 @@ impl Settings {
             nodes: of.capacity,
             attributes: of.attributes.clone(),
             counts_own_work: of.kind == LOCAL,
+            copies_files: of.kind != LOCAL,
         };
         self.resources
             .iter()

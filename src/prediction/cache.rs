@@ -21,7 +21,7 @@ pub(super) struct Key {
     arguments: Option<Vec<String>>,
     party: Option<String>,
     nodes: Option<u32>,
-    bytes: [Option<u64>; 2],
+    bytes: [Option<u64>; 3],
     hold: Hold,
     penalty: u128,
 }
@@ -34,7 +34,7 @@ impl Key {
             arguments: work.arguments.map(<[String]>::to_vec),
             party: work.party.map(str::to_owned),
             nodes: work.nodes,
-            bytes: [work.input_bytes, work.output_bytes],
+            bytes: [work.input_bytes, work.output_bytes, Some(work.uploaded_bytes)],
             hold,
             penalty,
         }

@@ -41,6 +41,17 @@ pub enum Hold {
     ByLaw(Seconds),
 }
 
+/// How far work has come in its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Its slot has not begun, or its process has not.
+    Waits,
+    /// Its files are being brought.
+    Brings,
+    /// Its process runs.
+    Runs,
+}
+
 /// Work on one resource, with all that is known about it there.
 pub(super) struct Candidate<'a> {
     base: Arc<Base>,
@@ -137,14 +148,14 @@ impl Knowledge {
 }
 
 impl Candidate<'_> {
-    /// The parts in a slot, with or without the time before the process starts.
-    fn parts(&self, slot: Interval, begun: bool) -> Parts<'_> {
+    /// The parts that are left of work in a slot.
+    fn parts(&self, slot: Interval, progress: Progress) -> Parts<'_> {
         Parts {
             base: &self.base,
             speed: self.speed,
             load: self.load(slot),
-            queue: self.queue.filter(|_| !begun),
-            transfers: self.transfers(slot, begun),
+            queue: self.queue.filter(|_| progress == Progress::Waits),
+            transfers: self.transfers(slot, progress),
             spread: self.spread,
             trust: self.trust,
         }
@@ -157,7 +168,7 @@ impl Candidate<'_> {
     }
 
     /// The seconds of the transfers that are left in a slot, at the bandwidth that is foreseen.
-    pub(super) fn transfers(&self, slot: Interval, begun: bool) -> f64 {
+    pub(super) fn transfers(&self, slot: Interval, progress: Progress) -> f64 {
         let of = |seen: Option<&Seen>, bytes: u64| {
             let seen = seen.filter(|_| bytes > 0);
             seen.map_or(0.0, |seen| {
@@ -166,16 +177,15 @@ impl Candidate<'_> {
         };
         let conditions = self.conditions;
         let out = of(conditions.and_then(|of| of.bandwidth_out.as_ref()), self.bytes[1]);
-        if begun {
+        if progress == Progress::Runs {
             return out;
         }
         out + of(conditions.and_then(|of| of.bandwidth_in.as_ref()), self.bytes[0])
     }
 
-    /// The probability that the work ends by itself within so many seconds of its slot, or of its start where it has `begun`, and
-    /// is not lost.
-    pub(super) fn within(&self, slot: Interval, seconds: f64, begun: bool) -> f64 {
-        let level = self.parts(slot, begun).level(seconds, &self.shares);
+    /// The probability that the work ends by itself within so many seconds from where it is, and is not lost.
+    pub(super) fn within(&self, slot: Interval, seconds: f64, progress: Progress) -> f64 {
+        let level = self.parts(slot, progress).level(seconds, &self.shares);
         self.kept * self.calibration.probability(level)
     }
 
@@ -207,11 +217,11 @@ impl Candidate<'_> {
     /// The seconds that hold the work with probability `p` in a slot that starts at an instant, part by part.
     pub(super) fn amounts(&self, p: f64, start: Time) -> (Amounts, f64, f64) {
         let now = Interval::of(start, 1);
-        let parts = self.parts(now, false);
+        let parts = self.parts(now, Progress::Waits);
         let amounts = parts.amounts(self.calibration.level(p), &self.shares);
         // The load is foreseen over the time that it would take on free processors.
         let slot = Interval::of(start, whole_seconds(amounts.seconds(1.0, parts.transfers)));
-        let parts = self.parts(slot, false);
+        let parts = self.parts(slot, Progress::Waits);
         (amounts, parts.load_factor(&self.shares), parts.transfers)
     }
 
@@ -240,14 +250,14 @@ impl Candidate<'_> {
             Hold::Sized(ppm) => {
                 let level = self.calibration.level(f64::from(ppm) / MILLION);
                 Some(
-                    self.parts(Interval::of(now, 1), false)
+                    self.parts(Interval::of(now, 1), Progress::Waits)
                         .amounts(level, &self.shares),
                 )
             }
             Hold::Stated(_) | Hold::ByLaw(_) => None,
         };
         let mean = self
-            .parts(Interval::of(now, 1), false)
+            .parts(Interval::of(now, 1), Progress::Waits)
             .mean(&self.shares, self.calibration);
         let at = |start: Time| {
             // The load is foreseen over the time that it would take on free processors.
@@ -256,11 +266,11 @@ impl Candidate<'_> {
                 Hold::Sized(_) => 1,
             };
             let whole = sized.map_or(stated, |sized| {
-                let transfers = self.transfers(Interval::of(start, HOUR), false);
+                let transfers = self.transfers(Interval::of(start, HOUR), Progress::Waits);
                 whole_seconds(sized.seconds(1.0, transfers))
             });
             let slot = Interval::of(start, whole);
-            let parts = self.parts(slot, false);
+            let parts = self.parts(slot, Progress::Waits);
             let (load, transfers) = (parts.load_factor(&self.shares), parts.transfers);
             let held = sized.map_or(stated, |sized| whole_seconds(sized.seconds(load, transfers)));
             let once = match hold {
@@ -311,7 +321,7 @@ impl Candidate<'_> {
         }
         let ends = match hold {
             Hold::Sized(ppm) => self.kept * f64::from(ppm) / MILLION,
-            Hold::Stated(_) => self.within(slot, as_number(slot.duration()), false),
+            Hold::Stated(_) => self.within(slot, as_number(slot.duration()), Progress::Waits),
             Hold::ByLaw(_) => self.kept,
         };
         #[expect(

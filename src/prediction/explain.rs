@@ -5,7 +5,7 @@ use std::fmt;
 use scheduler::prediction::{Estimate, Ladder, Part};
 use scheduler::{Interval, Seconds};
 
-use super::candidates::{Hold, MILLION, Source, as_number};
+use super::candidates::{Hold, MILLION, Progress, Source, as_number};
 use super::knowledge::{Given, Knowledge};
 use super::work::Work;
 
@@ -104,7 +104,7 @@ impl Knowledge {
             slot: slot.0,
             completion: slot.1,
             kept: candidate.kept(),
-            confidence: candidate.within(held, as_number(gap.duration()), false),
+            confidence: candidate.within(held, as_number(gap.duration()), Progress::Waits),
         })
     }
 }

@@ -40,8 +40,8 @@ pub struct Knowledge {
     queue_anywhere: Last,
     /// Logarithms of real times of transfers by their estimates, by resource.
     spreads: BTreeMap<String, Last>,
-    /// Bytes in and out, by application.
-    bytes: BTreeMap<String, [Last; 2]>,
+    /// Bytes moved in and out, by application, and by whether the resource copies all files.
+    bytes: BTreeMap<(String, bool), [Last; 2]>,
     /// The last runs by resource, and what was lost of all of them.
     ended: BTreeMap<String, LastRuns>,
     losses: Losses,
@@ -201,9 +201,11 @@ impl Knowledge {
         self.spreads.get(resource?)?.distribution()
     }
 
-    /// Bytes in and out of work: those that it says, else the mean of past executions of its application.
+    /// Bytes that are moved in and out of work on its resource: those that it says, else the mean of past executions of its
+    /// application. A resource that is another machine has copies of uploaded files and of all outputs, too.
     pub(super) fn bytes(&self, work: &Work) -> [u64; 2] {
-        let past = self.bytes.get(work.application);
+        let copies = self.copies(work.resource);
+        let past = self.bytes.get(&(work.application.to_owned(), copies));
         let usual = |direction: usize| {
             let mean = past.and_then(|of| of[direction].mean()).unwrap_or(0.0);
             #[expect(
@@ -214,10 +216,25 @@ impl Knowledge {
             let bytes = mean.round() as u64;
             bytes
         };
-        [
-            work.input_bytes.unwrap_or_else(|| usual(0)),
-            work.output_bytes.unwrap_or_else(|| usual(1)),
-        ]
+        let [input, output] = [work.input_bytes, work.output_bytes];
+        if copies {
+            let input = input.map(|bytes| bytes.saturating_add(work.uploaded_bytes));
+            [
+                input.unwrap_or_else(|| usual(0)),
+                output.unwrap_or(0).max(usual(1)),
+            ]
+        } else {
+            [
+                input.unwrap_or_else(|| usual(0)),
+                output.unwrap_or_else(|| usual(1)),
+            ]
+        }
+    }
+
+    /// Whether all files of a job are copied to a resource and from there.
+    fn copies(&self, resource: Option<&str>) -> bool {
+        let machine = resource.and_then(|name| self.machines.get(name));
+        machine.is_some_and(|machine| machine.copies_files)
     }
 
     /// What is known of the runs that a resource lost.
@@ -404,7 +421,7 @@ impl Learning<'_> {
                 learner.learn(resource, &group, judged);
             }
         }
-        let waited = as_seconds((execution.queue_time - execution.transfer_in).max(0));
+        let waited = as_seconds(execution.queue_time);
         known.queues.entry(resource.clone()).or_default().push(waited);
         known.queue_anywhere.push(waited);
         let copied = as_seconds(execution.transfer_in.saturating_add(execution.transfer_out));
@@ -412,11 +429,10 @@ impl Learning<'_> {
             let spread = (copied / foreseen.transfers).ln().max(LEAST_SPREAD);
             known.spreads.entry(resource.clone()).or_default().push(spread);
         }
-        let bytes = known.bytes.entry(execution.application.clone()).or_default();
-        for (last, bytes) in bytes
-            .iter_mut()
-            .zip([execution.input_bytes, execution.output_bytes])
-        {
+        let copies = known.copies(Some(resource));
+        let key = (execution.application.clone(), copies);
+        let bytes = known.bytes.entry(key).or_default();
+        for (last, bytes) in bytes.iter_mut().zip([execution.moved_in, execution.moved_out]) {
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵"

@@ -27,6 +27,8 @@ pub struct Machine {
     pub attributes: BTreeMap<String, Attribute>,
     /// Whether the share of its processors that is sampled as free is what all work leaves, that of agreements too.
     pub counts_own_work: bool,
+    /// Whether the files of a job are copied to it and from it, also those that are uploaded to the service.
+    pub copies_files: bool,
 }
 
 /// The configured resources by name.
@@ -95,10 +97,15 @@ impl Conditions {
         hours
             .chunk_by(|a, b| a.resource == b.resource)
             .map(|hours| {
+                // The rates that transfers have had say more than the room that lines had by their speed: the other end and the
+                // way there are in them. The two are not mixed.
+                let bandwidth = |transfers, lines| {
+                    of(hours, transfers, 1.0, f64::INFINITY).or_else(|| of(hours, lines, 1.0, f64::INFINITY))
+                };
                 let conditions = Self {
                     free_cpu: of(hours, |condition| condition.free_cpu, 1e6, 1.0),
-                    bandwidth_in: of(hours, |condition| condition.bandwidth_in, 1.0, f64::INFINITY),
-                    bandwidth_out: of(hours, |condition| condition.bandwidth_out, 1.0, f64::INFINITY),
+                    bandwidth_in: bandwidth(|of| of.transfer_in, |of| of.bandwidth_in),
+                    bandwidth_out: bandwidth(|of| of.transfer_out, |of| of.bandwidth_out),
                 };
                 (hours[0].resource.clone(), conditions)
             })

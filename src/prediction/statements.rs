@@ -8,7 +8,7 @@ use scheduler::prediction::{Base, Ladder, Part, Weight};
 use scheduler::{Interval, Seconds};
 
 use super::cache::{ForeseenWork, Key};
-use super::candidates::{Hold, as_number};
+use super::candidates::{Hold, Progress, as_number};
 use super::knowledge::{Knowledge, speed};
 use super::work::{Likeness, Work, as_seconds};
 use crate::agreement::{Agreement, ServiceState};
@@ -126,7 +126,7 @@ impl Knowledge {
     /// none, and is not lost; none without any execution of the application.
     pub fn probability(&self, work: &Work, slot: Interval) -> Option<f64> {
         let candidate = self.there(work)?;
-        Some(candidate.within(slot, as_number(slot.duration()), false))
+        Some(candidate.within(slot, as_number(slot.duration()), Progress::Waits))
     }
 
     /// The probability that an agreement's job ends by itself before its slot does and is not lost, given that it has not ended
@@ -143,12 +143,19 @@ impl Knowledge {
         let candidate = self.there(&work)?;
         let slot = agreement.placement();
         if agreement.started.is_none() {
-            return Some(candidate.within(slot, as_number(agreement.duration), false));
+            return Some(candidate.within(slot, as_number(agreement.duration), Progress::Waits));
         }
         // As before it began: the loss by saving its work and resuming it is not known.
-        let done = as_seconds(agreement.run_time_by(now));
-        let all = as_seconds(agreement.run_time_to_end());
-        let of = |seconds: f64| candidate.within(slot, seconds, true) / candidate.kept();
+        let progress = if agreement.is_being_brought() {
+            Progress::Brings
+        } else {
+            Progress::Runs
+        };
+        // Its process has not run while its files were brought.
+        let brought = job.brought.map_or(0, |of| of.before);
+        let done = as_seconds(agreement.run_time_by(now) - brought);
+        let all = as_seconds(agreement.run_time_to_end() - brought);
+        let of = |seconds: f64| candidate.within(slot, seconds, progress) / candidate.kept();
         let (before, whole) = (of(done), of(all));
         let left = 1.0 - before;
         let rest = if all > 0.0 {

@@ -25,10 +25,12 @@ pub struct Work<'a> {
     pub resource: Option<&'a str>,
     /// On how many nodes; none where that is not known.
     pub nodes: Option<u32>,
-    /// Bytes to bring before its start; none for as many as its executions had in the mean.
+    /// Bytes to bring from elsewhere before its start; none for as many as its executions had in the mean.
     pub input_bytes: Option<u64>,
-    /// Bytes to take away after its end; the same.
+    /// Bytes to send elsewhere after its end; the same.
     pub output_bytes: Option<u64>,
+    /// Bytes of its files that are uploaded to the service, which resources that are other machines get copies of.
+    pub uploaded_bytes: u64,
 }
 
 /// The properties that make runs alike.
@@ -58,6 +60,7 @@ impl<'a> Work<'a> {
             nodes: None,
             input_bytes: None,
             output_bytes: None,
+            uploaded_bytes: 0,
         }
     }
 
@@ -68,6 +71,9 @@ impl<'a> Work<'a> {
             arguments: Some(&job.arguments),
             party: Some(party),
             nodes: Some(nodes),
+            input_bytes: job.fetched().next().map_or(Some(0), |_| job.input_bytes()),
+            output_bytes: job.sent().next().map_or(Some(0), |_| job.output_bytes()),
+            uploaded_bytes: job.uploaded_bytes,
             ..Self::of(&job.application)
         }
     }
@@ -82,8 +88,9 @@ impl<'a> Work<'a> {
             party: Some(&past.party),
             resource: Some(&execution.resource),
             nodes: Some(execution.nodes),
-            input_bytes: u64::try_from(execution.input_bytes).ok(),
+            input_bytes: u64::try_from(execution.moved_in).ok(),
             output_bytes: None,
+            uploaded_bytes: 0,
         }
     }
 
@@ -147,16 +154,16 @@ impl Length {
             RunOutcome::Checkpointed
             | RunOutcome::Terminated
             | RunOutcome::Exceeded { .. }
+            | RunOutcome::Unstaged
             | RunOutcome::Lost => return None,
         };
         let (queue, run) = (execution.queue_time.max(0), execution.run_time.max(0));
+        let moved = execution.transfer_in.saturating_add(execution.transfer_out);
         let seconds = |micros: Micros| second_after(micros).seconds().max(1);
         Some(Self {
             run: seconds(run),
             seconds: seconds(queue.saturating_add(run)),
-            whole: as_seconds(queue.max(execution.transfer_in))
-                + as_seconds(run)
-                + as_seconds(execution.transfer_out),
+            whole: as_seconds(queue) + as_seconds(run) + as_seconds(moved),
             stopped,
         })
     }

@@ -56,6 +56,8 @@ fn execution(of: &Agreement, run: i64, ended: i64, outcome: RunOutcome) -> Execu
         run_time: run * MICROS_PER_SECOND,
         transfer_in: 0,
         transfer_out: 0,
+        moved_in: 0,
+        moved_out: 0,
         outcome,
         ended: ended * MICROS_PER_SECOND,
     }
@@ -139,8 +141,8 @@ fn sample(at: i64, free_cpu: i64, bandwidth_in: Option<i64>) -> Sample {
         condition: Condition {
             free_cpu: Some(free_cpu),
             bandwidth_in,
-            bandwidth_out: None,
             nodes_up: Some(8),
+            ..Condition::default()
         },
     }
 }

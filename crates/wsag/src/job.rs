@@ -248,6 +248,8 @@ pub struct DataStaging {
     pub source: Option<String>,
     /// `Target/URI`: where it goes.
     pub target: Option<String>,
+    /// `bsp:Bytes`: how many bytes it has, for estimates.
+    pub bytes: Option<u64>,
 }
 
 named_values! {

@@ -112,6 +112,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         nodes: Some(options.nodes),
         input_bytes: Some(options.input_bytes),
         output_bytes: Some(options.output_bytes),
+        uploaded_bytes: 0,
     };
     let given = Given {
         requested: options.seconds,

@@ -9,6 +9,7 @@ mod ranges;
 pub(super) mod resources;
 pub(super) mod scheduling;
 pub(super) mod slurm;
+pub(super) mod staging;
 pub(super) mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 
 use super::Failure;
-use crate::callbacks::Policy;
+use crate::address::Policy;
 use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
@@ -28,6 +29,7 @@ use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
 use crate::cli::config::ranges::{table, within};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
+use crate::cli::config::staging::Staging;
 use crate::cli::config::tls::Tls;
 use crate::execution::job::limits::Allowance;
 use crate::execution::local::find_program;
@@ -59,6 +61,7 @@ pub(super) struct Config {
     failures: resources::Failures,
     pub(super) execution: Execution,
     pub(super) history: History,
+    pub(super) staging: Staging,
     quotas: Quotas,
     pub(super) limits: Limits,
     #[serde(rename = "resource")]
@@ -227,6 +230,7 @@ impl Config {
         self.limits.check_ranges()?;
         self.execution.check()?;
         self.history.check_ranges()?;
+        self.staging.check()?;
         resources::check(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
             if template

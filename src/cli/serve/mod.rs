@@ -31,6 +31,7 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
+use crate::execution::staging::Stager;
 use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
@@ -152,6 +153,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         executors,
         Arc::clone(&catalogue),
         files.clone(),
+        Stager::new(config.staging.rules(), folders.clone(), clock.clone()),
         clock.clone(),
     );
     let faults = dispatcher.faults();
@@ -162,6 +164,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     negotiation.call_backs = config.call_backs();
+    negotiation.staging = config.staging.rules();
     (negotiation.faults, negotiation.clusters) = (faults, clusters.into());
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));

@@ -2,6 +2,7 @@
 //! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
 
 mod pieces;
+mod staging;
 
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
@@ -328,11 +329,10 @@ impl<'a> Check<'a> {
 
     /// The job to run; none where only nodes are reserved.
     fn job(&mut self, definition: &JobDefinition) -> Option<Job> {
-        if !definition.staging.is_empty() {
-            let message = "staging of data is not offered by this version";
-            self.not_offered(ns::JSDL, "DataStaging", message);
-        }
-        let wanted = definition.application.as_ref()?;
+        let Some(wanted) = &definition.application else {
+            self.no_staging(definition);
+            return None;
+        };
         let negotiation = self.negotiation;
         let catalogue = negotiation.catalogue();
         let Some(application) = catalogue.find(&wanted.name, wanted.version.as_deref()) else {
@@ -385,12 +385,15 @@ impl<'a> Check<'a> {
                 }
             }
         }
+        let named = application.files(&arguments);
+        let staging = self.staging(definition, &named);
         Some(Job {
             application: application.name.clone(),
             version: application.version.clone(),
+            uploaded_bytes: self.uploaded_bytes(&named, &staging),
+            staging,
             arguments,
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         })
     }
 

@@ -4,6 +4,7 @@ use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::staging::StagedView;
 use super::values::{MoneyView, as_date_time, from_date_time, instant, second};
 use crate::agreement::{Agreement, Compensation, Guarantee, OfferTerms, Slot};
 use crate::planner::{Accepted, CompositorChoice};
@@ -70,7 +71,10 @@ pub struct AgreementView {
     /// Its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// How the work ended: completed, failed, killed, terminated or lost.
+    /// The files that are moved for it, and how far they have come, where that is looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staging: Vec<StagedView>,
+    /// How the work ended: completed, failed, killed, terminated, failed-staging or lost.
     pub outcome: Option<String>,
     /// The exit status, where a process ended by itself.
     pub exit_status: Option<i32>,
@@ -229,6 +233,10 @@ impl AgreementView {
                 .job
                 .as_ref()
                 .map_or_else(Vec::new, |job| job.arguments.clone()),
+            staging: agreement
+                .job
+                .as_ref()
+                .map_or_else(Vec::new, |job| StagedView::of(&job.staging, None)),
             outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
             exit_status: agreement.outcome.and_then(crate::agreement::RunOutcome::exit),
             guarantees: agreement

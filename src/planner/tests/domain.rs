@@ -245,7 +245,7 @@ impl Domain {
                 .filter(|of| of.service == ServiceState::Processing && of.slot_started().is_none());
             for id in begun.map(|of| of.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| decider.started(id, at)).unwrap();
+                self.decide(|decider| decider.started(id, at, None)).unwrap();
             }
         }
     }
@@ -281,16 +281,11 @@ impl Domain {
 
 /// The end of a job; one that is lost had begun.
 fn ended_at(outcome: RunOutcome, at: i64) -> JobEnd {
-    JobEnd {
+    JobEnd::new(
         outcome,
-        started: (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
-        ended: at * MICROS_PER_SECOND,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
+        (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
+        at * MICROS_PER_SECOND,
+    )
 }
 
 pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {

@@ -40,6 +40,8 @@ fn execution(resource: &str, run: Seconds, ago: Seconds, outcome: RunOutcome) ->
             run_time: run * MICROS_PER_SECOND,
             transfer_in: 0,
             transfer_out: 0,
+            moved_in: 0,
+            moved_out: 0,
             outcome,
             ended: ended * MICROS_PER_SECOND,
         },
@@ -132,10 +134,7 @@ fn stated(seconds: Seconds, window: (i64, i64)) -> Proposal {
     Proposal {
         job: Some(Job {
             application: "solve".into(),
-            version: None,
-            arguments: Vec::new(),
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         ..proposal(1, seconds, window)
     }

@@ -1,8 +1,8 @@
 //! The elements of JSDL in the order of its schema. An element that is not honoured is refused, with advice.
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
-use crate::xml::datatypes::{boolean, double, write_double};
-use crate::xml::ns::{JSDL, JSDL_POSIX};
+use crate::xml::datatypes::{boolean, bytes, double, write_double};
+use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
 use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, named, simple};
 
 impl Readable for JobDefinition {
@@ -171,6 +171,7 @@ impl Readable for DataStaging {
                 delete_on_termination: children.optional(JSDL, "DeleteOnTermination", simple(boolean)),
                 source: children.optional(JSDL, "Source", read_uri),
                 target: children.optional(JSDL, "Target", read_uri),
+                bytes: children.optional(BSP, "Bytes", simple(bytes)),
                 file_name: file_name?,
                 creation_flag: creation_flag?,
             })
@@ -195,6 +196,11 @@ impl Written for DataStaging {
                 xml.add("jsdl:URI", uri);
                 xml.end();
             }
+        }
+        if let Some(bytes) = self.bytes {
+            xml.start_with("bsp:Bytes", &["bsp"]);
+            bytes.write(xml);
+            xml.end();
         }
     }
 }
