@@ -1,5 +1,6 @@
 //! The planner on a real store with a clock that the test turns.
 
+mod choice;
 mod clock;
 mod foreseen;
 mod holding;
