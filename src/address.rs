@@ -86,9 +86,10 @@ impl Allowed {
         if self.prefixes.iter().any(|prefix| begins_with(&url, prefix)) {
             return Ok(());
         }
-        Err(match self.is_empty() {
-            true => "this provider allows no address".to_owned(),
-            false => format!("an address that begins with {self} is expected"),
+        Err(if self.is_empty() {
+            "this provider allows no address".to_owned()
+        } else {
+            format!("an address that begins with {self} is expected")
         })
     }
 

@@ -275,8 +275,7 @@ impl Lane {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
                     self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
-                let is_new = !is_over && (agreement.slot_started().is_none() || agreement.is_being_brought());
-                if let Some(at) = started.filter(|_| is_new) {
+                if let Some(at) = started.filter(|_| staging::is_start_new(&agreement)) {
                     self.report_started(&agreement, at).await?;
                 }
                 Ok(())

@@ -126,8 +126,7 @@ impl Negotiation {
         }
     }
 
-    /// The seconds at the reference rate that hold such a job of a party with the template's probability, where any of its
-    /// application has been seen, and what they mean: each resource is foreseen by itself, unless the provider has it otherwise.
+    /// How long a slot for such a job of a party is: see [`Templates::sized`].
     pub(super) fn predicted(
         &self,
         party: &str,
@@ -135,17 +134,9 @@ impl Negotiation {
         job: &Job,
         nodes: u32,
     ) -> Option<(Seconds, Scaling)> {
-        let work = Work {
-            resource: self.templates.resource.as_deref(),
-            ..Work::of_job(party, job, nodes)
-        };
         let known = self.predictions.as_ref()?.now();
-        let seconds = known.slot(&work, offered.slot_probability)?;
-        let scaling = match known.decides() {
-            Some(_) => Scaling::Predicted(millionths(offered.slot_probability)),
-            None => Scaling::ReferenceRate,
-        };
-        Some((seconds, scaling))
+        self.templates
+            .sized(&known, (party, job), nodes, offered.slot_probability)
     }
 
     /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.
@@ -288,16 +279,6 @@ impl Negotiation {
     pub fn factory_properties(&self) -> String {
         agreement_factory_properties(self.templates.all().map(|offered| &offered.template))
     }
-}
-
-/// A probability in millionths.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a probability, so at most a million"
-)]
-fn millionths(probability: f64) -> u32 {
-    (probability.clamp(0.0, 1.0) * 1e6).round() as u32
 }
 
 /// A probability to three digits, rounded down: it is not stated higher than it is known to be.

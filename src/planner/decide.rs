@@ -370,7 +370,10 @@ impl Decider<'_> {
         let agreed = agreed.min(agreement.started.unwrap_or(self.now));
         // The records of this machine's jobs are the supervisor's.
         let measured = self.is_local(&agreement.resource);
-        let end = in_its_time(end, agreement.slot_started(), agreed, self.now, measured);
+        // Where only its files were being brought, nothing of the work has begun.
+        let began = agreement.slot_started();
+        let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());
+        let end = in_its_time(end, began, agreed, self.now, measured);
         let started = end.started;
         let outcome = match end.outcome {
             RunOutcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {

@@ -35,44 +35,31 @@ pub struct Explained {
     pub parts: Vec<(Part, f64, f64)>,
     /// The free share of the processors that is foreseen; none without samples.
     pub free_cpu: Option<f64>,
-    /// Whole seconds of the slot.
-    pub slot: Seconds,
     /// Whole seconds from the start to the expected completion.
     pub completion: Seconds,
     /// The probability that a run there is not lost.
     pub kept: f64,
-    /// The probability that it completes before the gap ends where it starts with it.
+    /// The probability that it ends in its slot, and is not lost.
+    pub in_slot: f64,
+    /// The probability that it ends before the gap ends where it starts with it.
     pub confidence: f64,
 }
 
 impl Knowledge {
-    /// The prediction for work in a gap on the resource that it names, from its start to its deadline, for a slot that holds it with
-    /// a probability in millionths.
-    pub fn explain(&self, work: &Work, gap: Interval, given: Given, ppm: u32) -> Explanation {
+    /// The prediction for work in a gap on the resource that it names, from its start to its deadline: for a slot of so many seconds
+    /// that begins with the gap, and that was to hold it with a probability in millionths.
+    pub fn explain(&self, work: &Work, gap: Interval, slot: Seconds, given: Given, ppm: u32) -> Explanation {
         let conditions = work.resource.and_then(|name| self.conditions.get(name));
         Explanation {
             estimate: self.estimate(work, gap, given, conditions),
-            decides: self.explained(work, gap, ppm),
+            decides: self.explained(work, gap, slot, ppm),
         }
     }
 
-    fn explained(&self, work: &Work, gap: Interval, ppm: u32) -> Option<Explained> {
+    fn explained(&self, work: &Work, gap: Interval, slot: Seconds, ppm: u32) -> Option<Explained> {
         let candidate = self.there(work)?;
         let probability = f64::from(ppm) / MILLION;
         let resource = work.resource.unwrap_or_default();
-        // Where estimates decide nothing a slot is that at the reference rate, scaled.
-        let slot = match self.choice {
-            Some(_) => {
-                let foreseen = self.foreseen(work, Hold::Sized(ppm), 0)?;
-                let forecast = foreseen.iter().find(|(name, _)| *name == resource)?.1;
-                let at = forecast.at(gap.start);
-                (at.hold, at.completion)
-            }
-            None => {
-                let slot = self.rate(work.resource).duration(self.slot(work, probability)?);
-                (slot, slot)
-            }
-        };
         let (amounts, load, transfers) = candidate.amounts(probability, gap.start);
         let shares = candidate.shares();
         let share = |part| shares.of(part);
@@ -91,8 +78,9 @@ impl Knowledge {
             ),
             (Part::Queue, share(Part::Queue), share(Part::Queue) * waits),
         ];
-        let held = Interval::of(gap.start, slot.0);
+        let held = Interval::of(gap.start, slot);
         let seen = self.conditions.get(resource).and_then(|of| of.free_cpu.as_ref());
+        let stated = candidate.forecast(Hold::Stated(slot), 0, self.now);
         Some(Explained {
             source: self.source(work),
             runs: candidate.runs(),
@@ -101,9 +89,9 @@ impl Knowledge {
             run: amounts.run,
             parts: parts.into_iter().filter(counts).collect(),
             free_cpu: seen.map(|seen| seen.outlook.mean_over(held)),
-            slot: slot.0,
-            completion: slot.1,
+            completion: stated.at(gap.start).completion,
             kept: candidate.kept(),
+            in_slot: candidate.within(held, as_number(slot), Progress::Waits),
             confidence: candidate.within(held, as_number(gap.duration()), Progress::Waits),
         })
     }

@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Learning takes at most one part in this number of a processor's time.
 const SHARE: u32 = 10;
 
-/// How often the samples of resources are looked at, in seconds.
-const SAMPLES_LOOK: Seconds = 600;
+/// Samples are looked at when an hour of them is complete, in seconds.
+const SAMPLES_LOOK: Seconds = 3_600;
 
 /// The present knowledge, for its readers: cheap to clone.
 #[derive(Debug, Clone)]

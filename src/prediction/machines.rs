@@ -85,7 +85,8 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Those of all resources, from `now` on.
+    /// Those of all resources, from `now` on. An hour that is not over yet would be known by a few of its minutes, and each one who
+    /// asks would know others; it is left out.
     pub(super) fn of(hours: &[ResourceHour], now: Time) -> BTreeMap<String, Self> {
         let of = |hours: &[ResourceHour], what: fn(&Condition) -> Option<i64>, unit: f64, most: f64| {
             #[expect(clippy::cast_precision_loss, reason = "millionths and bytes a second")]
@@ -97,6 +98,10 @@ impl Conditions {
         hours
             .chunk_by(|a, b| a.resource == b.resource)
             .map(|hours| {
+                let over = hours.partition_point(|hour| hour.start + HOUR <= now);
+                (&hours[0].resource, &hours[..over])
+            })
+            .map(|(resource, hours)| {
                 // The rates that transfers have had say more than the room that lines had by their speed: the other end and the
                 // way there are in them. The two are not mixed.
                 let bandwidth = |transfers, lines| {
@@ -107,7 +112,7 @@ impl Conditions {
                     bandwidth_in: bandwidth(|of| of.transfer_in, |of| of.bandwidth_in),
                     bandwidth_out: bandwidth(|of| of.transfer_out, |of| of.bandwidth_out),
                 };
-                (hours[0].resource.clone(), conditions)
+                (resource.clone(), conditions)
             })
             .collect()
     }

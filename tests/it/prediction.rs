@@ -1,6 +1,9 @@
 //! Past runs predict how long the next will take, and a prediction is shown with its reasons.
 
+mod foreseen;
 mod knowledge;
+
+use foreseen::predict_and_the_offer_that_follows_agree_to_the_second;
 
 use std::time::Duration;
 
@@ -27,6 +30,7 @@ on_both_engines!(
     what_runs_seldom_is_not_forgotten_for_what_runs_often,
     old_executions_become_sums_and_no_estimate_changes,
     a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is,
+    predict_and_the_offer_that_follows_agree_to_the_second,
 );
 
 /// No job or task here takes so long, on a machine that runs other tests.
@@ -525,7 +529,7 @@ fn predict_explains_step_by_step(server: &Server) {
         "processors",
         "completion",
         "slot:",
-        "earliest slot",
+        "what decides",
     ] {
         assert!(told.contains(expected), "{expected:?} is not in {told}");
     }

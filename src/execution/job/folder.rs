@@ -231,6 +231,9 @@ impl Folder {
     }
 
     /// How far the files have come that are moved for the job; none where none are.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
     pub fn staging(&self) -> Result<Option<StagingRecord>, ExecutionError> {
         self.read(STAGING)
     }

@@ -163,11 +163,10 @@ impl Lane {
             };
             match told {
                 Ok(true) => {}
-                // Its files are still being sent, for which it needs no nodes.
-                Ok(false) => unread.extend(given),
                 // A disk that hangs would delay the report on the other nodes.
                 Err(Failure::NoAnswer(_)) => return Ok(down),
-                Err(_) => unread.extend(given),
+                // It cannot be read, or its files are still being sent, for which it needs no nodes.
+                Ok(false) | Err(_) => unread.extend(given),
             }
         }
         Ok(unread)

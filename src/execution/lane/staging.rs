@@ -118,7 +118,8 @@ impl Lane {
         };
         let own = Run::from(agreement);
         let mut staging = StagingEnd::default();
-        if let Some(started) = end.started
+        let process_started = end.started;
+        if let Some(started) = process_started
             && let Some((since, brought)) = self.brought(own, started).await?
         {
             (end.started, staging.brought) = (Some(since), Some(brought));
@@ -130,6 +131,10 @@ impl Lane {
                 end.outcome = RunOutcome::Terminated;
             } else {
                 let Standing::Over(verdict, _, moved) = self.context.staging.follow(order).await? else {
+                    // It may have ended before it was seen to run.
+                    if let Some(at) = process_started.filter(|_| is_start_new(agreement)) {
+                        self.report_started(agreement, at).await?;
+                    }
                     return Ok(None);
                 };
                 staging.after = (verdict.at() - end.ended).max(0);
@@ -195,6 +200,11 @@ impl Lane {
             None => Ok(false),
         }
     }
+}
+
+/// Whether the start of a process in an agreement's slot has not been reported.
+pub(super) fn is_start_new(agreement: &Agreement) -> bool {
+    !agreement.state.is_final() && (agreement.slot_started().is_none() || agreement.is_being_brought())
 }
 
 /// The job of an agreement's slot where that is given files under names of their own before it starts: a later slot finds them.

@@ -1,5 +1,6 @@
 //! What is written down of the files that are moved for a job, while they are.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -17,6 +18,12 @@ pub(super) enum Trouble {
     Passing(String),
     /// Of this service: no fault of the party.
     Ours(String),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(why: io::Error) -> Self {
+        Self::Ours(why.to_string())
+    }
 }
 
 /// The record of the files that go one way, with its folder.

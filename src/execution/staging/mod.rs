@@ -35,7 +35,7 @@ const AT_ONCE_MAX: usize = 64;
 /// Those of one party among them, so that one with slow ends keeps no other waiting.
 const OF_EACH_MAX: usize = 16;
 /// How often a file is tried to be moved of which nothing more comes.
-const TRIES_MAX: u32 = 6;
+const TRIES_MAX: u32 = 5;
 /// The wait before the second try, and the longest; it doubles in between.
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
 /// How long to wait where this machine is short of something.

@@ -159,7 +159,7 @@ async fn open_part(books: &mut Books, at: usize, bytes: &mut u64) -> Result<File
         let there = file.metadata().await?.len();
         Ok((file, there))
     };
-    let (mut part, there) = open().await.map_err(ours)?;
+    let (mut part, there) = open().await?;
     if there < *bytes {
         // Its disk has lost some of it.
         *bytes = 0;
@@ -170,15 +170,15 @@ async fn open_part(books: &mut Books, at: usize, bytes: &mut u64) -> Result<File
 
 /// Cuts a file at a length and goes on there.
 async fn cut(part: &mut File, bytes: u64) -> Result<(), Trouble> {
-    part.set_len(bytes).await.map_err(ours)?;
-    part.seek(io::SeekFrom::Start(bytes)).await.map_err(ours)?;
+    part.set_len(bytes).await?;
+    part.seek(io::SeekFrom::Start(bytes)).await?;
     Ok(())
 }
 
 /// Makes what has arrived last, and writes it down.
 async fn settle(part: &mut File, books: &mut Books, at: usize, bytes: u64) -> Result<(), Trouble> {
-    part.flush().await.map_err(ours)?;
-    part.sync_data().await.map_err(ours)?;
+    part.flush().await?;
+    part.sync_data().await?;
     books.note(at, bytes).await
 }
 
@@ -226,9 +226,13 @@ async fn fetch_into(
     let file = books.file(at);
     (file.of, file.mark) = (all, mark_of(answer.headers()));
     let beside = books.beside(at);
-    let check = |bytes: u64| match beside.saturating_add(bytes) > line.bytes_max {
-        true => Err(line.too_much(bytes)),
-        false => Ok(()),
+    let check = |bytes: u64| {
+        let is_too_much = beside.saturating_add(bytes) > line.bytes_max;
+        if is_too_much {
+            Err(line.too_much(bytes))
+        } else {
+            Ok(())
+        }
     };
     check(all.unwrap_or(0))?;
     // From now on the mark is that of what is there.
@@ -242,7 +246,7 @@ async fn fetch_into(
             Ok(Ok(None)) => return Ok(()),
             Ok(Ok(Some(chunk))) => {
                 check(*bytes + chunk.len() as u64)?;
-                part.write_all(&chunk).await.map_err(ours)?;
+                part.write_all(&chunk).await?;
                 *bytes += chunk.len() as u64;
                 seen = Instant::now();
                 pace.keep(chunk.len()).await;
@@ -284,7 +288,7 @@ pub(super) async fn send(
 async fn send_from(mut file: File, length: u64, address: &str, line: &Line) -> Result<(), Trouble> {
     let mut asking = Asking::of(Method::PUT, address);
     loop {
-        file.rewind().await.map_err(ours)?;
+        file.rewind().await?;
         let (sender, body) = Channel::<Bytes, io::Error>::new(1);
         let request = line.request(&asking).await?.header(CONTENT_LENGTH, length);
         let mut sending = Box::pin(request.body(Body::wrap(body)).send());
@@ -316,7 +320,7 @@ async fn feed(
     let mut left = length;
     while left > 0 {
         let mut block = vec![0; BLOCK.min(usize::try_from(left).unwrap_or(BLOCK))];
-        file.read_exact(&mut block).await.map_err(ours)?;
+        file.read_exact(&mut block).await?;
         left -= block.len() as u64;
         pace.keep(block.len()).await;
         match tokio::time::timeout(IDLE, sender.send_data(block.into())).await {
@@ -354,10 +358,6 @@ fn refused(status: StatusCode) -> Trouble {
 
 fn silent() -> Trouble {
     Trouble::Passing(format!("it has been silent for {} seconds", IDLE.as_secs()))
-}
-
-fn ours(why: io::Error) -> Trouble {
-    Trouble::Ours(why.to_string())
 }
 
 /// An error of a request with its reasons, and without the address, which may have secrets.

@@ -163,7 +163,7 @@ fn read_wish(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
     let mut wish = FlatRequest {
         name: object.read(check, "name", Check::text),
         run: read_run(check, object),
-        staging: object.read(check, "staging", staging::read),
+        staging: object.read(check, "staging", |check, at| Some(staging::read(check, at))),
         nodes: object.read(check, "nodes", read_nodes),
         duration: object.read(check, "durationSeconds", |check, at| check.count(at, i32::MAX)),
         scheduling: read_scheduling(check, object),

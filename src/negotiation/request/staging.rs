@@ -6,9 +6,9 @@ use wsag::job::{CreationFlag, DataStaging};
 use super::json::{At, Check, Json};
 
 /// Reads the list of files.
-pub(super) fn read(check: &mut Check, at: &At<'_>) -> Option<Vec<DataStaging>> {
+pub(super) fn read(check: &mut Check, at: &At<'_>) -> Vec<DataStaging> {
     let files = check.list(at);
-    Some(files.iter().filter_map(|at| read_file(check, at)).collect())
+    files.iter().filter_map(|at| read_file(check, at)).collect()
 }
 
 fn read_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {

@@ -66,7 +66,7 @@ pub(in crate::negotiation) fn files(of: &[DataStaging]) -> Json {
             .with_any("target", file.target.clone())
             .with_any("bytes", file.bytes)
             .with_any("deleteOnTermination", file.delete_on_termination)
-            .with_any("creationFlag", flag.map(|flag| flag.name()))
+            .with_any("creationFlag", flag.map(Named::name))
     };
     of.iter().map(file).collect()
 }

@@ -73,7 +73,7 @@ pub(super) struct Resources {
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is the place in the configuration.
-fn id(index: usize) -> u64 {
+pub(super) fn id(index: usize) -> u64 {
     index as u64
 }
 
@@ -213,11 +213,29 @@ impl Resources {
         objective: Objective,
     ) -> Result<(usize, Candidate), Reason> {
         let task = self.task(need, shape, window);
-        let found = match need.work.scaling {
-            Scaling::Contract => self.domain.decide_contract(&task, objective),
-            Scaling::ReferenceRate | Scaling::Predicted(_) => self.domain.decide(&task, objective),
-        };
+        let found = self.decided(need, &task, objective);
         found.map(|candidate| (index(candidate.resource), candidate))
+    }
+
+    /// The same on one resource; none where there is none.
+    pub(super) fn best_on(
+        &self,
+        at: usize,
+        need: &Need<'_>,
+        shape: Shape,
+        objective: Objective,
+    ) -> Option<Candidate> {
+        let mut task = self.task(need, shape, need.window);
+        let others = self.places.values().filter(|other| **other != at);
+        task.except.extend(others.map(|other| id(*other)));
+        self.decided(need, &task, objective).ok()
+    }
+
+    fn decided(&self, need: &Need<'_>, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
+        match need.work.scaling {
+            Scaling::Contract => self.domain.decide_contract(task, objective),
+            Scaling::ReferenceRate | Scaling::Predicted(_) => self.domain.decide(task, objective),
+        }
     }
 
     /// The largest and the fastest resource of the ones that meet all filters; `None` where none does.

@@ -24,7 +24,7 @@ const SOLVE: Work<'_> = Work {
 };
 
 /// The knowledge from executions, where past run times alone decide.
-fn known(past: &[PastExecution]) -> Knowledge {
+fn learned(past: &[PastExecution]) -> Knowledge {
     Knowledge::of(past, &[], Default::default(), Time(0))
 }
 
@@ -46,7 +46,7 @@ fn slot(seconds: i64) -> Interval {
 fn slots_are_sized_as_if_stopped_work_needed_twice_as_long_and_what_was_ended_from_outside_tells_nothing() {
     let of = |outcome| {
         let past: Vec<_> = (0..20).map(|at| past(100, at, 1_000 + at, outcome)).collect();
-        known(&past).slot(&SOLVE, 0.5)
+        learned(&past).slot(&SOLVE, 0.5)
     };
     assert_eq!(of(RunOutcome::Completed), Some(100));
     assert_eq!(of(RunOutcome::Failed { exit: 1 }), Some(100));
@@ -58,10 +58,10 @@ fn slots_are_sized_as_if_stopped_work_needed_twice_as_long_and_what_was_ended_fr
 #[test]
 fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
     let told = |past: &[PastExecution]| -> Vec<String> {
-        let known = super::knowledge::known(past);
+        let known = learned(past);
         let gap = Interval::new(Time(0), Time(10_000));
         let steps = known
-            .explain(&SOLVE, gap, Given::default(), 500_000)
+            .explain(&SOLVE, gap, 100, Given::default(), 500_000)
             .estimate
             .steps;
         steps.iter().map(ToString::to_string).collect()
@@ -96,7 +96,7 @@ fn the_probability_of_a_slot_is_that_which_it_was_sized_for() {
     let past: Vec<_> = (0..60)
         .map(|at| past(100 + at * 7 % 60, at, 1_000 + at, RunOutcome::Completed))
         .collect();
-    let known = super::knowledge::known(&past);
+    let known = learned(&past);
     for p in [0.5, 0.8, 0.95] {
         let seconds = known.slot(&SOLVE, p).expect("it is known");
         let probability = known.probability(&SOLVE, slot(seconds)).expect("it is known");
@@ -110,12 +110,12 @@ fn what_is_stated_is_held_against_what_came_only_where_it_was_known_before() {
     let at_once: Vec<_> = (0..20)
         .map(|at| past(100, 0, 1_000 + at, RunOutcome::Completed))
         .collect();
-    let known = super::knowledge::known(&at_once);
+    let known = learned(&at_once);
     assert_eq!(known.reliability().outcomes(), 0);
     let one_by_one: Vec<_> = (0..20)
         .map(|at| past(100, 1_000 * at, 1_000 * at + 500, RunOutcome::Completed))
         .collect();
-    let known = super::knowledge::known(&one_by_one);
+    let known = learned(&one_by_one);
     assert_eq!(known.reliability().outcomes(), 19);
 }
 
@@ -150,7 +150,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
             )
         })
         .collect();
-    let known = super::knowledge::known(&past);
+    let known = learned(&past);
     let mut running = agreement("b");
     running.job = running.job.map(|job| bespeak::agreement::Job {
         application: "solve".into(),
