@@ -12,7 +12,7 @@ use super::offers::suggestion::WAITING_MAX;
 use super::writer;
 use crate::agreement::{Agreement, Shape};
 use crate::clock::Clock;
-use crate::metrics::{Exposition, Kind};
+use crate::metrics::{Exposition, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Reply};
 use crate::planner::error::{Error, StartError};
@@ -28,6 +28,11 @@ use crate::store::{Lease, Store};
 const QUEUE_MAX: usize = 1_024;
 /// A planner that takes longer to report its state is busy; its own numbers are left out then.
 const CENSUS_WAIT: Duration = Duration::from_secs(1);
+
+metrics! {
+    READY = Gauge "bespeak_ready": "Whether the plan is in step with the store.";
+    QUEUE = Gauge "bespeak_planner_queue": "Commands that wait to be decided.";
+}
 
 /// The handle to the planner: cheap to clone.
 #[derive(Debug, Clone)]
@@ -252,18 +257,8 @@ impl Planner {
     /// Writes the counts of this module. The numbers from the plan are left out where the planner does not answer in
     /// time.
     pub async fn expose(&self, text: &mut Exposition) {
-        text.family(
-            "bespeak_ready",
-            Kind::Gauge,
-            "Whether the plan is in step with the store.",
-        )
-        .sample(&[], u8::from(self.is_ready()));
-        text.family(
-            "bespeak_planner_queue",
-            Kind::Gauge,
-            "Commands that wait to be decided.",
-        )
-        .sample(&[], self.commands.max_capacity() - self.commands.capacity());
+        text.number(READY, u8::from(self.is_ready()));
+        text.number(QUEUE, self.commands.max_capacity() - self.commands.capacity());
         let census = tokio::time::timeout(CENSUS_WAIT, self.ask(|of| Ok(of.census()))).await;
         if let Ok(Ok(census)) = census {
             census.expose(text);
