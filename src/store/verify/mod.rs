@@ -304,24 +304,22 @@ fn check_bindings(
     let loads = agreement.loads();
     let occupied = Interval::new(start, loads.last().map_or(start, |(time, _)| time.end));
     for binding in bindings {
-        let place = || {
-            format!(
-                "its node {} of {} for {}",
-                binding.node, binding.resource, binding.interval
-            )
-        };
-        found.must(binding.resource == agreement.resource, Invariant::I5, || {
-            format!(
-                "{} is not of the resource {} that it is placed on",
-                place(),
-                agreement.resource
-            )
+        let Binding {
+            resource,
+            node,
+            interval,
+            ..
+        } = binding;
+        let place = format_args!("its node {node} of {resource} for {interval}");
+        found.must(*resource == agreement.resource, Invariant::I5, || {
+            let own = &agreement.resource;
+            format!("{place} is not of the resource {own} that it is placed on")
         });
-        found.must(binding.node < most, Invariant::I1, || {
-            format!("{} has never been there", place())
+        found.must(*node < most, Invariant::I1, || {
+            format!("{place} has never been there")
         });
-        found.must(occupied.contains(binding.interval), Invariant::I5, || {
-            format!("{} is outside of {occupied}, all that it occupies", place())
+        found.must(occupied.contains(*interval), Invariant::I5, || {
+            format!("{place} is outside of {occupied}, all that it occupies")
         });
     }
     if agreement.slots.is_split() {
@@ -335,11 +333,10 @@ fn check_bindings(
         found.must(count == agreement.nodes() as usize, Invariant::I5, || {
             format!("it has begun with {} nodes and has {count}", agreement.nodes())
         });
-        found.must(
-            bindings.iter().all(|of| of.interval.end == occupied.end),
-            Invariant::I5,
-            || format!("some of its nodes are not its own until {}", occupied.end),
-        );
+        let kept = bindings.iter().all(|of| of.interval.end == occupied.end);
+        found.must(kept, Invariant::I5, || {
+            format!("some of its nodes are not its own until {}", occupied.end)
+        });
     } else if agreement.service == ServiceState::NotReady {
         found.must(count == 0, Invariant::I5, || {
             format!("it has {count} nodes and has not begun")
