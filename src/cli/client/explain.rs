@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, list, money, print_json, read, refusal, word};
+use crate::cli::client::{Server, list, money, read, refusal, word};
 use crate::negotiation::{AgreementView, EventView, TimelineView};
 
 const EXAMPLES: &str = "\
@@ -33,13 +33,9 @@ pub(in crate::cli) struct Options {
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let Options { id, server } = options;
     if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
-        let timeline = server.get(&format!("/agreements/{id}/events")).await?;
+        let timeline = server.timeline(id).await?;
         let explained = of_agreement(&read(agreement)?, &read(timeline)?, Timestamp::now());
-        if server.json {
-            print_json(&explained);
-        } else {
-            print_agreement(&explained);
-        }
+        server.tell(&explained, print_agreement);
         return Ok(());
     }
     let mut only = None;
@@ -59,12 +55,10 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     }
     let Some(negotiation) = negotiation else {
         if let Some(refused) = server.find(&format!("/refusals/{id}")).await? {
-            if server.json {
-                print_json(&refused);
-            } else {
+            server.tell(&refused, |refused| {
                 say!("offer      {id}, which was refused at {}", word(&refused["at"]));
                 say!("because    {}", word(&refused["why"]));
-            }
+            });
             return Ok(());
         }
         let what =
@@ -72,11 +66,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         return Err(Failure::Refused(what.to_owned()));
     };
     let explained = of_negotiation(&negotiation, only.as_ref());
-    if server.json {
-        print_json(&explained);
-    } else {
-        print_negotiation(&explained);
-    }
+    server.tell(&explained, print_negotiation);
     Ok(())
 }
 

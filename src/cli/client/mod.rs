@@ -13,6 +13,7 @@ pub(super) mod templates;
 pub(super) mod terminate;
 pub(super) mod watch;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use clap::Args;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::Failure;
 use crate::negotiation::{AgreementView, ProposalView};
@@ -57,7 +59,26 @@ pub(super) struct Server {
     pub(super) json: bool,
 }
 
+/// An agreement, and the service to ask about it.
+#[derive(Debug, Args)]
+pub(super) struct One {
+    /// The agreement.
+    id: Uuid,
+    #[command(flatten)]
+    server: Server,
+}
+
 impl Server {
+    /// Asks for an agreement.
+    pub(super) async fn agreement(&self, id: Uuid) -> Result<Value, Failure> {
+        self.get(&format!("/agreements/{id}")).await
+    }
+
+    /// Asks for the timeline of an agreement.
+    pub(super) async fn timeline(&self, id: Uuid) -> Result<Value, Failure> {
+        self.get(&format!("/agreements/{id}/events")).await
+    }
+
     /// Asks for a value.
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
         self.receive(self.request(Method::GET, path)?).await
@@ -73,10 +94,11 @@ impl Server {
         Ok(Some(serde_json::from_slice(&body).unwrap_or_default()))
     }
 
-    /// Asks for bytes.
-    pub(super) async fn get_bytes(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        self.send(self.request(Method::GET, path)?.timeout(TRANSFER_TIMEOUT))
-            .await
+    /// Asks for bytes, and writes them to standard output as they are.
+    pub(super) async fn print_bytes(&self, path: &str) -> Result<(), Failure> {
+        let request = self.request(Method::GET, path)?.timeout(TRANSFER_TIMEOUT);
+        let written = std::io::stdout().write_all(&self.send(request).await?);
+        written.map_err(|why| Failure::Usage(why.to_string()))
     }
 
     /// Sends an XML document and reads the answer.
@@ -110,6 +132,15 @@ impl Server {
     /// Puts a value in a place and reads the answer.
     pub(super) async fn put_json(&self, path: &str, value: &Value) -> Result<Value, Failure> {
         self.receive(self.request(Method::PUT, path)?.json(value)).await
+    }
+
+    /// Prints a value: as JSON where that is wanted, otherwise by `print`.
+    pub(super) fn tell(&self, value: &Value, print: impl FnOnce(&Value)) {
+        if self.json {
+            print_json(value);
+        } else {
+            print(value);
+        }
     }
 
     /// Prints an answer: as JSON where that is wanted, otherwise by `print` as the value that it is.
