@@ -7,7 +7,7 @@ use scheduler::Seconds;
 use tokio::sync::{Notify, Semaphore};
 use wsag::templates::agreement_factory_properties;
 
-use super::error::Error;
+use super::error::{Error, Result};
 use super::templates::{self, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
 use crate::agreement::{Agreement, Currency, Job, OfferTerms};
@@ -227,7 +227,7 @@ impl Negotiation {
     pub(super) async fn reading<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let this = self.clone();
         // The semaphore is never closed.
         let permit = Arc::clone(&self.reading)
