@@ -40,12 +40,14 @@ const SESSION_ANSWER_WAIT: Duration = Duration::from_secs(5);
 const SESSION_WAIT: Duration = Duration::from_secs(10);
 
 /// The right to decide, until it is dropped.
+#[derive(Debug)]
 pub struct Lease {
     /// Counts the holders from 1; every batch is written under it.
     pub epoch: i64,
     lock: Lock,
 }
 
+#[derive(Debug)]
 enum Lock {
     /// Released when the file is closed, at the latest by the death of the process.
     File(File),
@@ -153,14 +155,6 @@ impl Lease {
                 let _ = session.close().await;
             }
         }
-    }
-}
-
-impl std::fmt::Debug for Lease {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lease")
-            .field("epoch", &self.epoch)
-            .finish_non_exhaustive()
     }
 }
 

@@ -89,13 +89,8 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Agreement>> {
         let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
-        self.read_of(
-            party,
-            &page,
-            [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF],
-            read,
-        )
-        .await
+        let newest = [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF];
+        self.read_of(party, &page, newest, read).await
     }
 
     /// At most `limit` agreements of every party and state, oldest first, newer than `after`.

@@ -19,19 +19,13 @@ impl Store {
         &self,
         now: Time,
     ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>> {
-        let mut negotiations = self
-            .read(
-                statements::OPEN_NEGOTIATIONS,
-                &[now.into()],
-                NegotiationInstance::of,
-            )
-            .await?;
+        let now = [now.into()];
+        let negotiations = self.read(statements::OPEN_NEGOTIATIONS, &now, NegotiationInstance::of);
+        let mut negotiations = negotiations.await?;
         negotiations.sort_unstable_by_key(|negotiation| negotiation.id);
         let mut offers: BTreeMap<Uuid, Vec<NegotiationOffer>> = BTreeMap::new();
-        let all = self
-            .read(statements::OFFERS_OF_OPEN, &[now.into()], NegotiationOffer::of)
-            .await?;
-        for offer in all {
+        let all = self.read(statements::OFFERS_OF_OPEN, &now, NegotiationOffer::of);
+        for offer in all.await? {
             offers.entry(offer.negotiation).or_default().push(offer);
         }
         let with_offers = |negotiation: NegotiationInstance| {
@@ -52,13 +46,8 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<NegotiationInstance>> {
         let page = [now.into(), limit.into()];
-        self.read_of(
-            party,
-            &page,
-            [statements::NEGOTIATIONS_GOING, statements::NEGOTIATIONS_GOING_OF],
-            NegotiationInstance::of,
-        )
-        .await
+        let going = [statements::NEGOTIATIONS_GOING, statements::NEGOTIATIONS_GOING_OF];
+        self.read_of(party, &page, going, NegotiationInstance::of).await
     }
 
     /// The negotiation with an id.
@@ -125,16 +114,11 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<NegotiationInstance>> {
         let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
-        self.read_of(
-            party,
-            &page,
-            [
-                statements::NEGOTIATIONS_NEWEST,
-                statements::NEGOTIATIONS_NEWEST_OF,
-            ],
-            NegotiationInstance::of,
-        )
-        .await
+        let newest = [
+            statements::NEGOTIATIONS_NEWEST,
+            statements::NEGOTIATIONS_NEWEST_OF,
+        ];
+        self.read_of(party, &page, newest, NegotiationInstance::of).await
     }
 
     /// The offers of a negotiation that are held, oldest first, and their words.
