@@ -60,7 +60,7 @@ impl Measured {
     }
 
     fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
-        let of = (route, word(method), class(status));
+        let of = (route, method_name(method), class(status));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = counts.requests.entry(of);
         histogram
@@ -104,7 +104,7 @@ fn in_seconds(micros: Micros) -> f64 {
 }
 
 /// A method as it is counted: invented methods make no series.
-fn word(method: &Method) -> &'static str {
+fn method_name(method: &Method) -> &'static str {
     let known = ["GET", "HEAD", "POST", "PUT", "DELETE"];
     known
         .into_iter()

@@ -309,7 +309,7 @@ impl Decider<'_> {
     }
 
     /// Warns a party that does not use its nodes, or takes them back.
-    pub(super) fn unused(&mut self, id: Uuid, unused: Unused) -> Result<()> {
+    pub(super) fn treat_unused(&mut self, id: Uuid, unused: Unused) -> Result<()> {
         let mut agreement = self.live(id)?;
         if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
             return Err(Error::NotFound);

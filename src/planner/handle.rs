@@ -220,7 +220,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<()> {
-        self.ask(move |of| of.unused(id, unused)).await
+        self.ask(move |of| of.treat_unused(id, unused)).await
     }
 
     /// Takes the states of the nodes of a resource and repairs the plan. Work on nodes that are gone is lost. A waiting

@@ -244,22 +244,22 @@ fn describe(status: StatusCode, problem: &Value) -> String {
 /// The rules that an offer breaks, each with its place.
 fn broken_rules(told: &Value) -> Option<String> {
     let violations = told["violations"].as_array()?;
-    let mut text = format!("the offer breaks {} rule(s):", violations.len());
+    let mut lines = format!("the offer breaks {} rule(s):", violations.len());
     for of in violations {
-        text += &format!("\n  {}\n    {}", word(&of["path"]), word(&of["message"]));
+        lines += &format!("\n  {}\n    {}", text(&of["path"]), text(&of["message"]));
     }
-    Some(text)
+    Some(lines)
 }
 
 /// The alternatives of a refusal, a line each, indented.
 pub(super) fn possibilities(refusal: &Value) -> String {
-    let mut text = String::new();
+    let mut lines = String::new();
     for alternative in list(&refusal["alternatives"]) {
-        text += &format!(
+        lines += &format!(
             "\n  possible {}: {} to {}",
-            word(&alternative["direction"]),
-            word(&alternative["start"]),
-            word(&alternative["end"])
+            text(&alternative["direction"]),
+            text(&alternative["start"]),
+            text(&alternative["end"])
         );
     }
     for relaxation in list(&refusal["relaxations"]) {
@@ -279,19 +279,19 @@ pub(super) fn possibilities(refusal: &Value) -> String {
                 .or_else(|| money(value));
             Some(format!("{words}{}", value?))
         });
-        text += &format!(
+        lines += &format!(
             "\n  it would fit with {}",
             parts.collect::<Vec<_>>().join(" and ")
         );
     }
-    text
+    lines
 }
 
 /// The reason why there is no offer: a refusal's reason and its relaxations, or the rules that are broken.
 pub(super) fn refusal(told: &Value) -> String {
     broken_rules(told).unwrap_or_else(|| {
         let reason = told["reason"].as_str().unwrap_or("nothing can be had");
-        let binding = word(&told["bindingConstraint"]);
+        let binding = text(&told["bindingConstraint"]);
         format!("{reason}: {binding}{}", possibilities(told))
     })
 }
@@ -404,7 +404,7 @@ pub(super) fn money(value: &Value) -> Option<String> {
 }
 
 /// A text; empty where there is none.
-pub(super) fn word(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

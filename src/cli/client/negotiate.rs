@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::cli::client::{Server, list, money, print_agreement, print_json, refusal, word};
+use crate::cli::client::{Server, list, money, print_agreement, print_json, refusal, text};
 use crate::cli::{Failure, duration, headings, print_rows, row};
 
 const EXAMPLES: &str = "\
@@ -165,7 +165,7 @@ fn show(server: &Server, answer: &Value) -> Result<(), Failure> {
         print_json(answer);
     } else if let Some(first) = offers.first() {
         print_rows(table(offers), &[3, 5, 6]);
-        say!("\nTo take one: bespeak accept {}", word(&first["id"]));
+        say!("\nTo take one: bespeak accept {}", text(&first["id"]));
     }
     if offers.is_empty() {
         return Err(Failure::Refused(refusal(&answer["refusal"])));

@@ -123,7 +123,7 @@ impl Negotiation {
         let (said, instance) = self.offered_to(party, accepting.offer).await?;
         let row = said.row.clone();
         names(&accepting, &instance)?;
-        if let Some(lost) = self.lost(&row, &instance) {
+        if let Some(lost) = self.why_lost(&row, &instance) {
             if let Some(answer) = self.answered(key).await? {
                 return Ok(Acceptable::Before(Box::new(answer)));
             }
@@ -153,7 +153,7 @@ impl Negotiation {
     ) -> Result<Acceptance> {
         let (said, instance) = self.offered_to(party, offer).await?;
         let row = said.row.clone();
-        if let Some(lost) = self.lost(&row, &instance) {
+        if let Some(lost) = self.why_lost(&row, &instance) {
             return Err(Error::Conflict(lost.to_string()));
         }
         let proposal = self.proposal_accepted(said, None, &instance).await??;
@@ -246,7 +246,7 @@ impl Negotiation {
     }
 
     /// Why an offer cannot be accepted, as far as the store tells.
-    fn lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<Lost> {
+    fn why_lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<Lost> {
         let now = self.clock.now();
         if row.agreement.is_some() {
             Some(Lost::Accepted)

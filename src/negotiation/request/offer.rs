@@ -168,7 +168,7 @@ impl<'a> Check<'a> {
             .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
         let mut request = self.request(&described, job.as_ref());
         if let Some(begun) = self.begun {
-            self.goes_on(begun, request.as_mut(), job.as_ref(), &filters);
+            self.check_begun(begun, request.as_mut(), job.as_ref(), &filters);
         }
         let preemption = self.preemption(&described, job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();

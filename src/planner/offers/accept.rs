@@ -49,7 +49,7 @@ impl Decider<'_> {
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
             return Err(Error::Lost(Lost::NotHeld));
         };
-        if let Some(why) = lost(&offer, self.second()) {
+        if let Some(why) = why_lost(&offer, self.second()) {
             return Err(Error::Lost(why));
         }
         let resource = self.plan.resources.must_place(&terms.resource);
@@ -251,7 +251,7 @@ fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
 }
 
 /// Why an offer cannot be accepted, if so.
-fn lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
+fn why_lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
     if offer.agreement.is_some() {
         Some(Lost::Accepted)
     } else if offer.is_withdrawn() {
