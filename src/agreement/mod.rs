@@ -172,7 +172,7 @@ pub struct Job {
     pub staging: Vec<StagedFile>,
     /// Bytes of the uploaded files that it names, as they were when it was offered. On this machine they are only linked; on a
     /// cluster they are copied to its disk.
-    #[serde(default, skip_serializing_if = "none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub uploaded_bytes: u64,
     /// The files that were brought for its present run, once its process has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,9 +197,9 @@ fn is_zero(times: &u32) -> bool {
     *times == 0
 }
 
-/// Whether there is nothing.
+/// Whether there are none.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
-fn none(bytes: &u64) -> bool {
+fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 

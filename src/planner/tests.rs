@@ -12,6 +12,7 @@ mod pending;
 mod reserving;
 mod slices;
 mod slots;
+mod staging;
 pub(super) mod trial;
 
 pub(super) mod domain;

@@ -24,7 +24,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Failure;
-use crate::negotiation::{AgreementView, ProposalView};
+use crate::negotiation::{AgreementView, ProposalView, StagedView};
 
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -349,6 +349,7 @@ pub(super) fn print_agreement(view: &AgreementView) {
         ("outcome", view.outcome.as_ref().map(outcome)),
     ];
     lines.extend(known.map(|(name, value)| (name, value.unwrap_or_default())));
+    lines.extend(view.staging.iter().map(|file| ("file", moved(file))));
     for proposal in &view.proposals {
         lines.push(("proposal", proposed(proposal)));
     }
@@ -362,6 +363,18 @@ pub(super) fn print_agreement(view: &AgreementView) {
     for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
         say!("{name:<10} {value}");
     }
+}
+
+/// A file that is moved for a job, and how far it has come.
+fn moved(file: &StagedView) -> String {
+    let way = |word: &str, place: &Option<String>, bytes: Option<u64>| {
+        let place = place.as_deref().unwrap_or_default();
+        let bytes = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes so far)"));
+        let text = format!(" {word} {place}{bytes}");
+        Some(text).filter(|_| !place.is_empty()).unwrap_or_default()
+    };
+    let from = way("from", &file.source, file.bytes_in);
+    format!("{}{from}{}", file.file, way("to", &file.target, file.bytes_out))
 }
 
 /// A proposal of the provider, with the lines to accept it.

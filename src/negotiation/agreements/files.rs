@@ -190,6 +190,7 @@ impl Negotiation {
             agreement.job.as_ref().is_some_and(|job| {
                 let application = self.catalogue.find(&job.application, job.version.as_deref());
                 application.is_some_and(|of| of.files(&job.arguments).contains(&name))
+                    || job.uploads().any(|upload| upload == name)
             })
         };
         Ok(waiting.iter().find(names_it).map(|agreement| agreement.id))

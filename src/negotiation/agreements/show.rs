@@ -11,10 +11,10 @@ use crate::execution::job::folder::Folder;
 use crate::execution::slurm::name_of;
 use crate::negotiation::agreements::files::blocking;
 use crate::negotiation::request::wording::Words;
+use crate::negotiation::views::agreement::StagedView;
 use crate::negotiation::views::documents::{
     agreement_state, date_time, guarantee_state, instant, piece, sum,
 };
-use crate::negotiation::views::staging::StagedView;
 use crate::negotiation::views::terms;
 use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
 

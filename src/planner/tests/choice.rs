@@ -7,15 +7,19 @@ use std::sync::Arc;
 
 use advisor::random::Random;
 use advisor::statistics::Summary;
+use scheduler::domain::Objective;
 use scheduler::prediction::Ladder;
-use scheduler::{Rate, Seconds, Time};
+use scheduler::{Fraction, Rate, Seconds, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::domain::{Domain, proposal};
-use crate::agreement::{Agreement, Job, JobEnd, RunOutcome};
+use crate::agreement::{
+    Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, RunOutcome, Values,
+    Worth,
+};
 use crate::clock::MICROS_PER_SECOND;
-use crate::planner::{Proposal, Resource, Scaling, Settings};
+use crate::planner::{Pricing, Proposal, Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Predictions};
 use crate::store::{Condition, PastExecution, ResourceHour};
 
@@ -26,7 +30,7 @@ const DAY: Seconds = 24 * HOUR;
 const SLOT: u32 = 950_000;
 
 /// How often what has ended is learned from.
-const LEARNED_EVERY: Seconds = 6 * HOUR;
+const LEARNED_EVERY: Seconds = 12 * HOUR;
 
 /// The mean time between two offers, in seconds.
 const BETWEEN_OFFERS: f64 = 900.0;
@@ -39,6 +43,13 @@ const PROGRAMS: [(&str, f64); 3] = [("short", 1_200.0), ("middle", 3_600.0), ("l
 
 /// The deviation of the logarithm of a run's length.
 const SPREAD: f64 = 0.15;
+
+/// Millionths of the currency for an hour of a node at the reference rate. Faster nodes cost as much more: as many millionths as
+/// their rate has.
+const NODE_HOUR: u32 = 1_000_000;
+
+/// The penalty for work that does not complete, as a multiple of its price.
+const PENALTY: i64 = 5;
 
 /// The choices in the order of the table.
 const CHOICES: [(&str, Option<Ladder>); 4] = [
@@ -147,6 +158,31 @@ struct Counts {
     took: f64,
 }
 
+fn currency() -> Currency {
+    Currency::parse("EUR").unwrap()
+}
+
+/// The guarantee that work completes, with its penalty.
+fn completes(nodes: u32, usual: Seconds) -> Guarantee {
+    let price = i64::from(NODE_HOUR) * i64::from(nodes) * usual / HOUR;
+    let penalty = Compensation {
+        worth: Worth::Amount(Money::new(PENALTY * price, currency())),
+        every: None,
+        paid: 0,
+    };
+    Guarantee {
+        name: "completes".into(),
+        objective: "completionTime <= deadline".into(),
+        qualifying_condition: None,
+        state: GuaranteeState::NotDetermined,
+        evidence: None,
+        values: Values {
+            penalties: vec![penalty],
+            ..Values::default()
+        },
+    }
+}
+
 struct Simulation {
     domain: Domain,
     knowledge: watch::Sender<Arc<Knowledge>>,
@@ -162,8 +198,14 @@ struct Simulation {
 }
 
 impl Simulation {
-    fn new(days: Days) -> Self {
+    fn new(days: Days, objective: Objective) -> Self {
         let mut settings = Settings::new(resources(), 10 * DAY);
+        let mut pricing = Pricing::flat(NODE_HOUR, currency());
+        pricing.busy = Fraction::percent(0);
+        let price = |of: &Resource| (of.name.clone(), of.rate.millionths());
+        pricing.resources = settings.resources.iter().map(price).collect();
+        settings.pricing = Some(pricing);
+        settings.objective = objective;
         let (knowledge, predictions) =
             Predictions::of(Knowledge::of(&[], &[], (settings.machines(), None), Time(0)));
         settings.predictions = Some(predictions);
@@ -229,6 +271,7 @@ impl Simulation {
                 application: PROGRAMS[offered.program].0.into(),
                 ..Job::default()
             }),
+            guarantees: vec![completes(offered.nodes, usual)],
             ..sized
         };
         let is_watched = offered.at >= self.watched_from;
@@ -352,20 +395,20 @@ fn percent(part: u32, of: u32) -> f64 {
     100.0 * f64::from(part) / f64::from(of.max(1))
 }
 
-#[test]
-fn estimates_choose_resources_on_which_work_completes() {
-    let days = Days {
-        past: size("BESPEAK_TEST_CHOICE_PAST", 7),
-        watched: size("BESPEAK_TEST_CHOICE_WATCHED", 2),
-    };
-    let seeds = size("BESPEAK_TEST_CHOICE_SEEDS", 1);
+/// The results of a choice, an entry a seed.
+fn watch(objective: Objective, days: Days, seeds: u64) -> Vec<Vec<Counts>> {
     let mut results: Vec<Vec<Counts>> = vec![Vec::new(); CHOICES.len()];
-    for seed in 0..seeds.unsigned_abs() {
+    for seed in 0..seeds {
         let offers = offers(seed, days);
         for ((_, choice), results) in CHOICES.iter().zip(&mut results) {
-            results.push(Simulation::new(days).run(&offers, *choice));
+            results.push(Simulation::new(days, objective).run(&offers, *choice));
         }
     }
+    results
+}
+
+/// Prints the table of an objective, each share with its 95 % interval over the seeds.
+fn print(title: &str, results: &[Vec<Counts>]) {
     let shares = |of: fn(&Counts) -> f64| -> Vec<Vec<f64>> {
         results
             .iter()
@@ -373,42 +416,53 @@ fn estimates_choose_resources_on_which_work_completes() {
             .collect()
     };
     let kept = shares(|of| percent(of.completed, of.agreed));
-    let served = shares(|of| percent(of.completed, of.offered));
-    let agreed = shares(|of| percent(of.agreed, of.offered));
-    let lost = shares(|of| percent(of.lost, of.agreed));
-    let stopped = shares(|of| percent(of.stopped, of.agreed));
-    let hours = shares(|of| of.took / f64::from(of.completed.max(1)) / HOUR as f64);
+    let others = [
+        shares(|of| percent(of.completed, of.offered)),
+        shares(|of| percent(of.lost, of.agreed)),
+        shares(|of| percent(of.stopped, of.agreed)),
+        shares(|of| of.took / f64::from(of.completed.max(1)) / HOUR as f64),
+    ];
     println!(
-        "\n| choice | completed in slot and time, of agreements | difference | of offers | agreed | lost | stopped | hours to completion |"
+        "\n{title}\n\n| choice | completed (%) | more than today's | completed, of offers (%) | lost (%) | stopped (%) | hours to completion |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|");
     for (at, (name, _)) in CHOICES.iter().enumerate() {
-        let cell = |of: &[Vec<f64>]| {
-            let Summary { mean, confidence, .. } = Summary::of(&of[at]);
+        let cell = |of: &[f64]| {
+            let Summary { mean, confidence, .. } = Summary::of(of);
             format!("{mean:.1} ± {confidence:.1}")
         };
-        let difference = Summary::of_differences(&kept[at], &kept[0]);
+        let Summary { mean, confidence, .. } = Summary::of_differences(&kept[at], &kept[0]);
+        let cells = others.each_ref().map(|of| cell(&of[at])).join(" | ");
         println!(
-            "| {name} | {} % | {:+.1} ± {:.1} | {} % | {} % | {} % | {} % | {} |",
-            cell(&kept),
-            difference.mean,
-            difference.confidence,
-            cell(&served),
-            cell(&agreed),
-            cell(&lost),
-            cell(&stopped),
-            cell(&hours)
+            "| {name} | {} | {mean:+.1} ± {confidence:.1} | {cells} |",
+            cell(&kept[at])
         );
     }
-    let mean = |at: usize| Summary::of(&kept[at]).mean;
-    assert!(
-        results.iter().flatten().all(|of| of.offered > 50),
-        "too little was offered"
-    );
-    assert!(
-        mean(3) > mean(0),
-        "{} % are completed by all parts, {} % by none",
-        mean(3),
-        mean(0)
-    );
+}
+
+#[test]
+fn estimates_choose_resources_on_which_work_completes() {
+    let days = Days {
+        past: size("BESPEAK_TEST_CHOICE_PAST", 4),
+        watched: size("BESPEAK_TEST_CHOICE_WATCHED", 1),
+    };
+    let seeds = size("BESPEAK_TEST_CHOICE_SEEDS", 1).unsigned_abs();
+    for (objective, title) in [
+        (Objective::EarliestCompletion, "Earliest completion"),
+        (Objective::Cheapest, "Least cost, penalties included"),
+    ] {
+        let results = watch(objective, days, seeds);
+        print(title, &results);
+        assert!(
+            results.iter().flatten().all(|of| of.offered > 50),
+            "too little was offered"
+        );
+        let completed = |at: usize| results[at].iter().map(|of| of.completed).sum::<u32>();
+        assert!(
+            completed(3) >= completed(0),
+            "{title}: {} are completed by all parts, {} by none",
+            completed(3),
+            completed(0)
+        );
+    }
 }

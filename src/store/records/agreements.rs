@@ -103,13 +103,17 @@ impl Store {
     }
 
     /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
-    /// agreement that was just given its slot has not started yet: its job's folder may still be made.
+    /// agreement that was just given its slot has not started yet: its job's folder may still be made. Nor has one whose files are
+    /// being brought.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn agreements_to_start(&self, party: &str) -> Result<Vec<Agreement>> {
-        self.read(statements::AGREEMENTS_TO_START, &[party.into()], read)
-            .await
+        let mut found = self
+            .read(statements::AGREEMENTS_TO_START, &[party.into()], read)
+            .await?;
+        found.retain(|agreement| agreement.started.is_none() || agreement.is_being_brought());
+        Ok(found)
     }
 
     /// Whether the work that began under an agreement is over for good: its own agreement is final, and no other goes on with it.
