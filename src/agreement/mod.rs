@@ -192,15 +192,9 @@ impl Job {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
-fn is_zero(times: &u32) -> bool {
-    *times == 0
-}
-
-/// Whether there are none.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
-fn is_zero(bytes: &u64) -> bool {
-    *bytes == 0
+/// Whether a count is zero, and need not be written.
+fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }
 
 /// A resource of which a job may have only a limited amount.
