@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use scheduler::Seconds;
 use scheduler::domain::{Forecast, Forecasts};
 
-use super::candidates::Hold;
-use super::work::Work;
+use super::work::{Hold, Work};
 
 /// Steps of all forecasts that are kept, some sixty bytes each; they are forgotten together when there are more.
 const STEPS_MAX: usize = 1_000_000;

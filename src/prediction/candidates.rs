@@ -11,8 +11,8 @@ use scheduler::prediction::{
 use scheduler::{Interval, Seconds, Time};
 
 use super::knowledge::{Knowledge, speed};
-use super::machines::{Conditions, HOUR, HOURS_AHEAD, Seen};
-use super::work::{Likeness, Work};
+use super::machines::{Conditions, HOUR, HOURS_AHEAD, Seen, as_number};
+use super::work::{Hold, Likeness, Work};
 
 /// Hours whose starts are told apart; later starts are taken to be as the mean of a week.
 const STEPS: i64 = 14 * 24;
@@ -29,17 +29,6 @@ const SHARE_MIN: f64 = 0.01;
 
 /// Millionths in a whole.
 pub(super) const MILLION: f64 = 1e6;
-
-/// How long the nodes are to be held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Hold {
-    /// For as long as the work takes, transfers and waits inside, with a probability in millionths.
-    Sized(u32),
-    /// For so many seconds on every resource, as it was stated.
-    Stated(Seconds),
-    /// For so many seconds at the reference rate, by the requester's law of scaling.
-    ByLaw(Seconds),
-}
 
 /// How far work has come in its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -338,9 +327,4 @@ impl Candidate<'_> {
 fn near(one: Foreseen, other: Foreseen) -> bool {
     let close = |one: Seconds, other: Seconds| (one - other).abs() <= one / STEP_PART;
     close(one.hold, other.hold) && close(one.completion, other.completion)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "seconds of a plan are far below 2⁵³")]
-pub(super) fn as_number(seconds: Seconds) -> f64 {
-    seconds as f64
 }

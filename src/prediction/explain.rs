@@ -5,9 +5,10 @@ use std::fmt;
 use scheduler::prediction::{Estimate, Ladder, Part};
 use scheduler::{Interval, Seconds};
 
-use super::candidates::{Hold, MILLION, Progress, Source, as_number};
+use super::candidates::{MILLION, Progress, Source};
 use super::knowledge::{Given, Knowledge};
-use super::work::Work;
+use super::machines::as_number;
+use super::work::{Hold, Work};
 
 /// The prediction for work on a resource, and its reason.
 #[derive(Debug, Clone, PartialEq)]

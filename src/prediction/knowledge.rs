@@ -298,13 +298,6 @@ impl Knowledge {
         machine.map(|machine| machine.rate).unwrap_or_default()
     }
 
-    /// Seconds at the reference rate of work that took this long on a resource.
-    fn work_of(&self, length: Seconds, resource: Option<&str>) -> Seconds {
-        let millionths = i128::from(length) * i128::from(self.rate(resource).millionths());
-        let work = millionths.div_euclid(i128::from(Rate::REFERENCE.millionths()));
-        Seconds::try_from(work).unwrap_or(Seconds::MAX).max(1)
-    }
-
     /// How good its statements have been: those of the parts that decide.
     pub fn reliability(&self) -> &Reliability {
         self.deciding().reliability()
@@ -383,11 +376,7 @@ impl Learning<'_> {
         };
         let came = Came {
             seconds: length.whole,
-            needed: if length.stopped {
-                2.0 * length.whole
-            } else {
-                length.whole
-            },
+            needed: length.needed(length.whole),
             stopped: length.stopped,
         };
         let group = work.group();
@@ -412,7 +401,7 @@ impl Learning<'_> {
         let conditions = self.conditions.get(resource);
         let machine = known.machines.get(resource);
         let free = conditions.and_then(|of| of.free_during(ran, execution.nodes, machine));
-        let done = known.work_of(length.needed(length.run), Some(resource));
+        let done = length.needed(length.run) * speed(known.rate(Some(resource)));
         let levels = work.levels(known.kind(work.resource));
         known.runs.learn_loaded(&levels, done, free.map(load_factor));
         if let Some(judged) = foreseen.judged {

@@ -7,7 +7,6 @@ use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{Outlook, Series, Smoothing};
 use scheduler::{Interval, Rate, Seconds, Time};
 
-use super::candidates::as_number;
 use crate::store::{Condition, ResourceHour};
 
 /// Length of the steps that samples are smoothed over.
@@ -131,4 +130,10 @@ impl Conditions {
         let part = as_number(run.duration()) / as_number(hours * HOUR);
         Some((free + own * part).min(1.0))
     }
+}
+
+/// Seconds as a number to calculate with.
+#[expect(clippy::cast_precision_loss, reason = "seconds of a plan are far below 2⁵³")]
+pub(super) fn as_number(seconds: Seconds) -> f64 {
+    seconds as f64
 }

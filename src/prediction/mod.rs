@@ -17,7 +17,7 @@ mod windows;
 mod work;
 
 pub use cache::{ForeseenWork, Ids};
-pub use candidates::{Hold, Source};
+pub use candidates::Source;
 pub use explain::{Explained, Explanation};
 pub use keeper::{LEARNED, Predictions, Setup, keep, learn};
 pub use knowledge::{Given, Knowledge};
@@ -26,4 +26,4 @@ pub use machines::{Machine, Machines};
 pub use pruning::{HistoryPolicy, prune};
 pub use samples::sample_with;
 pub use statements::ResourceWeights;
-pub use work::Work;
+pub use work::{Hold, Work};

@@ -8,9 +8,10 @@ use scheduler::prediction::{Base, Ladder, Part, Weight};
 use scheduler::{Interval, Seconds};
 
 use super::cache::{ForeseenWork, Key};
-use super::candidates::{Hold, Progress, as_number};
+use super::candidates::Progress;
 use super::knowledge::{Knowledge, speed};
-use super::work::{Likeness, Work, as_seconds};
+use super::machines::as_number;
+use super::work::{Hold, Likeness, Work, as_seconds};
 use crate::agreement::{Agreement, ServiceState};
 use crate::clock::Micros;
 

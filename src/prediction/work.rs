@@ -8,7 +8,7 @@ use crate::store::PastExecution;
 
 /// The length that work which was stopped at its slot's end is taken to need, as a multiple of its slot, where slots are sized:
 /// only its least length is known.
-const STOPPED_FACTOR: Seconds = 2;
+const STOPPED_FACTOR: f64 = 2.0;
 
 /// Work with a length that is to be predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,17 @@ pub struct Work<'a> {
     pub output_bytes: Option<u64>,
     /// Bytes of its files that are uploaded to the service, which resources that are other machines get copies of.
     pub uploaded_bytes: u64,
+}
+
+/// How long the nodes are to be held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Hold {
+    /// For as long as the work takes, transfers and waits inside, with a probability in millionths.
+    Sized(u32),
+    /// For so many seconds on every resource, as it was stated.
+    Stated(Seconds),
+    /// For so many seconds at the reference rate, by the requester's law of scaling.
+    ByLaw(Seconds),
 }
 
 /// The properties that make runs alike.
@@ -134,8 +145,8 @@ impl<'a> Work<'a> {
 /// The length of work, as far as one execution tells it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Length {
-    /// Seconds of its run, at least 1.
-    pub(super) run: Seconds,
+    /// Seconds of its run.
+    pub(super) run: f64,
     /// Seconds from the start of its slot to the end of the run: the wait for its process counts, too.
     pub(super) seconds: Seconds,
     /// Seconds from the start of its slot to the end of its transfers.
@@ -161,7 +172,7 @@ impl Length {
         let moved = execution.transfer_in.saturating_add(execution.transfer_out);
         let seconds = |micros: Micros| second_after(micros).seconds().max(1);
         Some(Self {
-            run: seconds(run),
+            run: as_seconds(run),
             seconds: seconds(queue.saturating_add(run)),
             whole: as_seconds(queue) + as_seconds(run) + as_seconds(moved),
             stopped,
@@ -169,9 +180,9 @@ impl Length {
     }
 
     /// A time that a slot for such work should have had.
-    pub(super) const fn needed(&self, seconds: Seconds) -> Seconds {
+    pub(super) fn needed(&self, seconds: f64) -> f64 {
         if self.stopped {
-            seconds.saturating_mul(STOPPED_FACTOR)
+            STOPPED_FACTOR * seconds
         } else {
             seconds
         }

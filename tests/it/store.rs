@@ -5,7 +5,7 @@ mod broken_connections;
 mod decider;
 mod kills;
 mod records;
-mod verify;
+pub(crate) mod verify;
 
 use bespeak::agreement::{
     Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState, Slots, Values,

@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use scheduler::domain::{Forecast, Forecasts, Foreseen, Objective};
+use scheduler::domain::{Candidate, Forecast, Forecasts, Foreseen, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
-use crate::agreement::{Guarantee, Job, Money, Obligated, Shape};
+use crate::agreement::{Guarantee, Money, Obligated, Shape};
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::request::Proposal;
-use crate::planner::resources::Resources;
-use crate::planner::resources::need::Need;
+use crate::planner::resources::need::{Foreseeable, Need};
 use crate::planner::resources::resource::Scaling;
+use crate::planner::resources::{Resources, id};
 use crate::planner::settings::Settings;
 use crate::prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 
@@ -32,30 +32,6 @@ pub(in crate::planner) struct Foresight {
     predictions: Option<Predictions>,
     /// Where costs decide.
     pricing: Option<Pricing>,
-}
-
-/// The work that something is foreseen of.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::planner) struct Foreseeable<'a> {
-    pub(in crate::planner) party: &'a str,
-    pub(in crate::planner) job: Option<&'a Job>,
-    pub(in crate::planner) guarantees: &'a [Guarantee],
-    pub(in crate::planner) scaling: Scaling,
-    /// How many sizes it may have.
-    pub(in crate::planner) sizes: usize,
-}
-
-impl<'a> Foreseeable<'a> {
-    /// That of a proposal.
-    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
-        Self {
-            party: &proposal.party,
-            job: proposal.job.as_ref(),
-            guarantees: &proposal.guarantees,
-            scaling: proposal.scaling,
-            sizes: proposal.shapes.len(),
-        }
-    }
 }
 
 impl Foresight {
@@ -105,6 +81,20 @@ impl Foresight {
 }
 
 impl Resources {
+    /// The best placement of one size of a need on one resource as its plan stands; none where there is none.
+    pub(in crate::planner) fn best_on(
+        &self,
+        at: usize,
+        need: &Need<'_>,
+        shape: Shape,
+        objective: Objective,
+    ) -> Option<Candidate> {
+        let mut task = self.task(need, shape, need.window);
+        let others = self.places.values().filter(|other| **other != at);
+        task.except.extend(others.map(|other| id(*other)));
+        self.decided(need, &task, objective).ok()
+    }
+
     /// The forecasts of one size of a need, by the ids of the domain. An agreement keeps its length on its own resource.
     pub(in crate::planner) fn forecasts(&self, need: &Need<'_>, shape: Shape) -> Option<Forecasts> {
         let foreseen = self.foresight.foreseen(need.work, shape)?;

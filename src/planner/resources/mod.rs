@@ -217,20 +217,6 @@ impl Resources {
         found.map(|candidate| (index(candidate.resource), candidate))
     }
 
-    /// The same on one resource; none where there is none.
-    pub(super) fn best_on(
-        &self,
-        at: usize,
-        need: &Need<'_>,
-        shape: Shape,
-        objective: Objective,
-    ) -> Option<Candidate> {
-        let mut task = self.task(need, shape, need.window);
-        let others = self.places.values().filter(|other| **other != at);
-        task.except.extend(others.map(|other| id(*other)));
-        self.decided(need, &task, objective).ok()
-    }
-
     fn decided(&self, need: &Need<'_>, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
         match need.work.scaling {
             Scaling::Contract => self.domain.decide_contract(task, objective),

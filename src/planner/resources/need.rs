@@ -5,15 +5,38 @@ use std::borrow::Cow;
 
 use scheduler::{Fraction, Interval, Move, Request, Time};
 
-use crate::agreement::{Agreement, Barred, Filter, Money, Shape, Slots};
+use crate::agreement::{Agreement, Barred, Filter, Guarantee, Job, Money, Shape, Slots};
 use crate::clock::second_of;
 use crate::planner::admission::payer::Payer;
 use crate::planner::request::Proposal;
-use crate::planner::resources::foresight::Foreseeable;
 use crate::planner::resources::resource::{Resource, Scaling};
 
 /// Sizes of one need that are tried where others are to move.
 const SHAPES_MAX: usize = 4;
+
+/// The work that something is foreseen of.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct Foreseeable<'a> {
+    pub(in crate::planner) party: &'a str,
+    pub(in crate::planner) job: Option<&'a Job>,
+    pub(in crate::planner) guarantees: &'a [Guarantee],
+    pub(in crate::planner) scaling: Scaling,
+    /// How many sizes it may have.
+    pub(in crate::planner) sizes: usize,
+}
+
+impl<'a> Foreseeable<'a> {
+    /// That of a proposal.
+    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
+        Self {
+            party: &proposal.party,
+            job: proposal.job.as_ref(),
+            guarantees: &proposal.guarantees,
+            scaling: proposal.scaling,
+            sizes: proposal.shapes.len(),
+        }
+    }
+}
 
 /// Work or nodes to be placed on one of the resources.
 #[derive(Clone)]

@@ -34,6 +34,9 @@ pub const DECAY: f64 = 0.88;
 /// A run within this part of its limit has reached it: batch systems look at the clock once in a while.
 const LIMIT_REACHED: f64 = 0.01;
 
+/// Shorter runs, in seconds, are not told apart.
+const SHORTEST: f64 = 0.001;
+
 /// How far beyond its limit a run is taken to go, as a logarithm: 10 %.
 const OVERRUN_MAX: f64 = 0.1;
 
@@ -199,12 +202,16 @@ impl<K: Ord + Clone> Runs<K> {
         }
     }
 
-    /// Learns a run that is over for these levels, and the factor by which the load made it longer, where that is known.
-    pub fn learn_loaded(&mut self, levels: &[K], run: Seconds, factor: Option<f64>) {
+    /// Learns a run of so many seconds that is over for these levels, and the factor by which the load made it longer, where that is
+    /// known.
+    pub fn learn_loaded(&mut self, levels: &[K], seconds: f64, factor: Option<f64>) {
         self.loaded |= factor.is_some();
-        let load = factor.map_or(0.0, f64::ln);
-        let run = Run::new(run, None);
-        self.add(levels, Run { load, ..run });
+        let run = Run {
+            length: seconds.max(SHORTEST).ln(),
+            limit: None,
+            load: factor.map_or(0.0, f64::ln),
+        };
+        self.add(levels, run);
     }
 
     fn add(&mut self, levels: &[K], run: Run) {

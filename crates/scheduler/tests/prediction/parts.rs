@@ -14,7 +14,7 @@ use scheduler::prediction::{
 fn base(runs: &[(i64, Option<f64>)]) -> Base {
     let mut known = Runs::default();
     for (run, factor) in runs {
-        known.learn_loaded(&[0_u8], *run, *factor);
+        known.learn_loaded(&[0_u8], *run as f64, *factor);
     }
     known.base(&[0]).unwrap()
 }
@@ -180,7 +180,7 @@ fn after_runs(ladder: Ladder, slowed: f64) -> (Learner<u8>, Runs<u8>) {
             let judged = learner.judge("r", &0, &parts, whole(took));
             learner.learn("r", &0, judged);
         }
-        runs.learn_loaded(&[0], took as i64, Some(factor));
+        runs.learn_loaded(&[0], took, Some(factor));
     }
     (learner, runs)
 }
@@ -279,7 +279,7 @@ fn the_statements_of_the_sum_are_calibrated_as_a_whole() {
             let judged = learner.judge("r", &0, &parts, came);
             learner.learn("r", &0, judged);
         }
-        runs.learn_loaded(&[0], run.cast_signed(), None);
+        runs.learn_loaded(&[0], run as f64, None);
         waits.push((wait as f64, 1.0));
         if waits.len() > 200 {
             waits.remove(0);
