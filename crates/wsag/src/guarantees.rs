@@ -4,7 +4,7 @@ use crate::expression::Expression;
 use crate::xml::datatypes::{count, double, integer, token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    Check, Duration, Fragment, Named, Node, Readable, Written, Xml, element, named, named_values, simple,
+    Check, Duration, Fragment, Named, Node, Readable, Written, Xml, element, named_values, simple,
 };
 
 /// `wsag:GuaranteeTerm`.
@@ -12,16 +12,27 @@ use crate::xml::{
 pub struct GuaranteeTerm {
     /// Name of the term.
     pub name: String,
-    /// The side that owes it.
+    /// The side that owes it; the provider where the term names none.
     pub obligated: Obligated,
-    /// Names of the services that it is about.
-    pub scopes: Vec<String>,
+    /// The services that it is about.
+    pub scopes: Vec<ServiceScope>,
     /// When it counts; always, where absent.
     pub qualifying_condition: Option<Expression>,
     /// Its objective.
     pub objective: ServiceLevelObjective,
     /// Its values.
     pub values: BusinessValueList,
+}
+
+element! {
+    /// `wsag:ServiceScope`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServiceScope {
+        /// Name of the service; every service of the agreement, where it is absent.
+        pub service_name: Option<String> = @"wsag:ServiceName" by token,
+        /// Parts of the service, verbatim.
+        pub parts: Vec<Fragment> = "wsag:*",
+    }
 }
 
 named_values! {
@@ -84,9 +95,12 @@ impl Readable for GuaranteeTerm {
     fn read(check: &mut Check, node: Node<'_>) -> Option<GuaranteeTerm> {
         check.attributes(node, &[(WSAG, "Name"), (WSAG, "Obligated")]);
         let name = check.required_attribute(node, (WSAG, "Name"), token);
-        let obligated = check.required_attribute(node, (WSAG, "Obligated"), named);
+        let obligated = match node.attribute(WSAG, "Obligated") {
+            Some(_) => check.read_named(node, (WSAG, "Obligated")),
+            None => Some(Obligated::ServiceProvider),
+        };
         check.children_only(node, |children| {
-            let scopes = children.many(WSAG, "ServiceScope", read_scope);
+            let scopes = children.many(WSAG, "ServiceScope", Readable::read);
             let qualifying_condition = children.optional(WSAG, "QualifyingCondition", Expression::read);
             let objective = children.required(WSAG, "ServiceLevelObjective", Readable::read);
             let values = children.required(WSAG, "BusinessValueList", Readable::read);
@@ -100,14 +114,6 @@ impl Readable for GuaranteeTerm {
             })
         })
     }
-}
-
-fn read_scope(check: &mut Check, node: Node<'_>) -> Option<String> {
-    check.attributes(node, &[(WSAG, "ServiceName")]);
-    if node.first_child().is_some() || !node.text().is_empty() {
-        check.structure(node, "nothing may stand in it, not even white space");
-    }
-    check.required_attribute(node, (WSAG, "ServiceName"), token)
 }
 
 /// An expression: text, with its dialect as an attribute.
@@ -233,11 +239,7 @@ impl Written for GuaranteeTerm {
     fn write(&self, xml: &mut Xml) {
         xml.attribute("wsag:Name", &self.name);
         xml.attribute("wsag:Obligated", self.obligated.name());
-        for scope in &self.scopes {
-            xml.start("wsag:ServiceScope");
-            xml.attribute("wsag:ServiceName", scope);
-            xml.end();
-        }
+        xml.add("wsag:ServiceScope", &self.scopes);
         xml.add("wsag:QualifyingCondition", &self.qualifying_condition);
         xml.add("wsag:ServiceLevelObjective", &self.objective);
         xml.add("wsag:BusinessValueList", &self.values);

@@ -108,9 +108,9 @@ element! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Variable {
         /// Name, for expressions.
-        pub name: String = @"wsag:Name" by token,
+        pub name: Option<String> = @"wsag:Name" by token,
         /// Its type or unit, such as `xs:dateTime`.
-        pub metric: String = @"wsag:Metric" by token,
+        pub metric: Option<String> = @"wsag:Metric" by token,
         /// XPath to where it stands.
         pub location: String = "wsag:Location",
     }
@@ -160,7 +160,9 @@ impl Terms {
     pub(crate) fn variables(&self) -> Variables {
         let mut variables = Variables::predefined();
         for variable in self.properties().flat_map(|properties| &properties.variables) {
-            variables.add(&variable.name, &variable.metric);
+            if let Some(name) = &variable.name {
+                variables.add(name, variable.metric.as_deref().unwrap_or_default());
+            }
         }
         variables
     }

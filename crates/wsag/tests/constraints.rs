@@ -495,15 +495,15 @@ fn negotiation_constraints_of_strangers_are_held_to_the_subset() {
         assert_eq!(problems[0].path, "/wsag-neg:NegotiationConstraints/wsag-neg:Item");
     }
     assert_eq!(
-        negotiated("<wsag-neg:Constraint>nodes le</wsag-neg:Constraint>")
+        negotiated("<wsag:Constraint>nodes le</wsag:Constraint>")
             .problems()
             .len(),
         1
     );
     assert_eq!(negotiated(&item("//jsdl:Exact").repeat(101)).problems().len(), 1);
     // Of several each has its position among those of its name.
-    let wrong = "<wsag-neg:Constraint>nodes le</wsag-neg:Constraint>";
-    let right = "<wsag-neg:Constraint>nodes le 9</wsag-neg:Constraint>";
+    let wrong = "<wsag:Constraint>nodes le</wsag:Constraint>";
+    let right = "<wsag:Constraint>nodes le 9</wsag:Constraint>";
     let several = format!("{}{}{right}{wrong}", item("//jsdl:Exact"), item("id('x')"));
     let found = negotiated(&several);
     let paths: Vec<_> = found.problems().iter().map(|of| of.path.as_str()).collect();
@@ -511,7 +511,7 @@ fn negotiation_constraints_of_strangers_are_held_to_the_subset() {
         paths,
         [
             "/wsag-neg:NegotiationConstraints/wsag-neg:Item[2]",
-            "/wsag-neg:NegotiationConstraints/wsag-neg:Constraint[2]"
+            "/wsag-neg:NegotiationConstraints/wsag:Constraint[2]"
         ]
     );
 }

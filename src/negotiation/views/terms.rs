@@ -64,8 +64,8 @@ fn term(term: &Term) -> Members {
         Term::ServiceProperties(term) => {
             let variables = term.variables.iter().map(|variable| {
                 Members::default()
-                    .with("name", variable.name.clone())
-                    .with("metric", variable.metric.clone())
+                    .with_any("name", variable.name.clone())
+                    .with_any("metric", variable.metric.clone())
                     .with("location", variable.location.clone())
             });
             of("properties", &term.name, &term.service_name).holding("variables", variables.collect::<Json>())
@@ -93,7 +93,13 @@ fn guarantee(term: &GuaranteeTerm) -> Members {
     kind_of("guarantee")
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
-        .with("services", term.scopes.clone())
+        .with(
+            "services",
+            term.scopes
+                .iter()
+                .filter_map(|of| of.service_name.clone())
+                .collect::<Vec<_>>(),
+        )
         .with_any("qualifyingCondition", condition.map(|of| of.text.trim()))
         .with("objective", term.objective.level.text.trim())
         .holding_any("penalties", compensations(&term.values.penalties))
