@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::support::negotiation::{self, Said, counters};
 use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
-use crate::support::run;
 use crate::support::server::Server;
+use crate::support::{eventually, run};
 
 /// The answer to known messages that are not an offer.
 const FOR_ANOTHER_ADDRESS: &str = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected";
@@ -176,6 +177,55 @@ fn offers_of_a_template_that_can_be_evaluated_are_answered() {
             let shown = client.get(&format!("/agreements/{id}")).await;
             assert_eq!(shown.text("State"), "Observed", "{shown:?}");
         }
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn variables_of_service_properties_decide_about_offers_and_guarantees() {
+    run(async {
+        let properties = "<wsag:ServiceProperties wsag:Name=\"PROPERTIES\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet>\
+             <wsag:Variable wsag:Name=\"cnt\" wsag:Metric=\"xs:int\"><wsag:Location>//jsdl:TotalResourceCount/jsdl:Exact</wsag:Location>\
+             </wsag:Variable><wsag:Variable wsag:Name=\"asked\" wsag:Metric=\"xs:int\"><wsag:Location>//arp:Duration</wsag:Location>\
+             </wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm";
+        let with = |document: &str| {
+            document
+                .replacen("<wsag:GuaranteeTerm", properties, 1)
+                .replace("completed le deadline", "cnt ge 5 and asked gt 1")
+        };
+        let template = with(&file("templates/agreements/advance-reservation.xml")).replace(
+            "</wsag:CreationConstraints>",
+            "<wsag:Constraint>cnt le 2</wsag:Constraint></wsag:CreationConstraints>",
+        );
+        let (_folder, server) = server_with(&template);
+        let client = server.client();
+        let refused = client
+            .post("/agreements", with(&Offer::reserve(4, 1).xml()))
+            .await;
+        assert_eq!(refused.status.as_u16(), 422, "{refused:?}");
+        assert!(
+            refused.body.contains("the template demands: cnt le 2"),
+            "{refused:?}"
+        );
+        let id = client
+            .post("/agreements", with(&Offer::reserve(2, 1).xml()))
+            .await
+            .created();
+        let shown = eventually("an assessed guarantee", Duration::from_mins(1), async || {
+            let shown = client.get_json(&format!("/agreements/{id}")).await;
+            (shown["guarantees"][0]["state"] != "NotDetermined").then_some(shown)
+        })
+        .await;
+        let guarantee = &shown["guarantees"][0];
+        assert_eq!(guarantee["objective"], "nodes ge 5 and 1 gt 1", "{shown}");
+        assert_eq!(guarantee["state"], "Violated", "{shown}");
+        // Their meaning is the template's.
+        let other = with(&Offer::reserve(2, 1).xml()).replace("//arp:Duration", "//jsdl:Exact");
+        let refused = client.post("/agreements", other).await;
+        assert!(
+            refused.text("Path").ends_with("/wsag:ServiceProperties"),
+            "{refused:?}"
+        );
         server.assert_verified();
     });
 }

@@ -1,7 +1,7 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
 use crate::xml::ns::WSA;
-use crate::xml::{Check, Fragment, Node, Readable, Written, Xml, read_parameters, read_uri};
+use crate::xml::{Check, Fragment, Node, Readable, Written, Xml, read_uri};
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,4 +43,10 @@ impl Readable for EndpointReference {
             })
         })
     }
+}
+
+/// Reads an element with elements of any namespace and nothing else, as it stands.
+fn read_parameters(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+    check.children(node, |children| while children.any().is_some() {});
+    Fragment::read(check, node)
 }

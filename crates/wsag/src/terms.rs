@@ -6,7 +6,6 @@ pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
-use crate::expression::Variables;
 use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
 use crate::scheduling::Scheduling;
@@ -154,17 +153,6 @@ impl Terms {
             Term::ServiceProperties(term) => Some(term),
             _ => None,
         })
-    }
-
-    /// The variables that its expressions may use: the predefined ones and those of its service properties.
-    pub(crate) fn variables(&self) -> Variables {
-        let mut variables = Variables::predefined();
-        for variable in self.properties().flat_map(|properties| &properties.variables) {
-            if let Some(name) = &variable.name {
-                variables.add(name, variable.metric.as_deref().unwrap_or_default());
-            }
-        }
-        variables
     }
 
     /// As a fragment that can stand in an agreement's properties.

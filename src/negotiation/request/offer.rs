@@ -304,7 +304,7 @@ impl<'a> Check<'a> {
         self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
-    /// Whether the template has a term of the same kind, name and service.
+    /// Whether the template has a term of the same kind, name and service; of properties, the same term.
     fn is_in_template(&self, term: &Term) -> bool {
         let service = |of: &Term| match of {
             Term::ServiceDescription(of) => of.service_name.clone(),
@@ -316,6 +316,8 @@ impl<'a> Check<'a> {
             std::mem::discriminant(known) == std::mem::discriminant(term)
                 && known.name() == term.name()
                 && service(known) == service(term)
+                // Their variables mean what they mean in the template.
+                && (known == term || !matches!(term, Term::ServiceProperties(_)))
         };
         self.offered.template.terms.flatten().into_iter().any(is_alike)
     }

@@ -96,7 +96,7 @@ impl CompiledConstraints {
         let ways = terms.alternatives();
         let constraints = self.constraints.iter().map(|constraint| {
             let mut check = Check::default();
-            if constraint.is_broken(ways.as_deref()) {
+            if constraint.is_broken(ways.as_deref(), |_| None) {
                 let message = format!("the offer that is answered demands: {}", constraint.text);
                 check.add(ViolationKind::Constraint, offer, message);
             }

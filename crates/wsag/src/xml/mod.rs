@@ -25,7 +25,7 @@ pub use fragment::Fragment;
 pub use names::Named;
 pub(crate) use names::named_values;
 pub use places::Places;
-pub(crate) use reader::{Check, Children, collapse, qualified, read_any, read_parameters, read_uri, simple};
+pub(crate) use reader::{Check, Children, collapse, qualified, read_any, read_uri, simple};
 pub(crate) use time::{DateTime, Duration};
 pub use violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
 pub(crate) use violation::{listed, shortened};

@@ -8,7 +8,6 @@ use std::fmt::Display;
 
 use crate::xml::datatypes::token;
 use crate::xml::document::Node;
-use crate::xml::element::Readable;
 use crate::xml::fragment::Fragment;
 use crate::xml::names::{Named, named};
 use crate::xml::ns::{self, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
@@ -535,12 +534,6 @@ pub(crate) fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
         check.value(node, "a URI is expected");
     }
     Some(text)
-}
-
-/// Reads an element with elements of any namespace and nothing else, as it stands.
-pub(crate) fn read_parameters(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
-    check.children(node, |children| while children.any().is_some() {});
-    Fragment::read(check, node)
 }
 
 /// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them.

@@ -114,6 +114,10 @@ pub(crate) enum By {
 
 /// The published schemas with our own terms beside them, written into a folder; none where they are not at hand. Without `lax`
 /// they do not look into elements that may be anything.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment says where the published schemas are"
+)]
 fn published(folder: &Path, lax: bool) -> Option<PathBuf> {
     let Ok(published) = std::env::var("BESPEAK_OFFICIAL_SCHEMAS") else {
         println!("SKIPPED: BESPEAK_OFFICIAL_SCHEMAS names no folder of the published schemas");
