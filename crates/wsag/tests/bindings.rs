@@ -14,13 +14,14 @@ fn check(template: &CompiledTemplate, offer: &str) -> Vec<Violation> {
 
 /// A template with a variable for each of these: name, metric and location.
 fn with_variables(variables: &[(&str, &str, &str)], constraint: &str) -> CompiledTemplate {
-    let variables: String = variables
+    let variables: Vec<String> = variables
         .iter()
         .map(|(name, metric, location)| {
             let metric = if metric.is_empty() { String::new() } else { format!(" wsag:Metric='{metric}'") };
             format!("<wsag:Variable wsag:Name='{name}'{metric}><wsag:Location>{location}</wsag:Location></wsag:Variable>")
         })
         .collect();
+    let variables = variables.concat();
     let text = wsag::templates::ADVANCE_RESERVATION
         .replacen(
             "<wsag:GuaranteeTerm",
