@@ -150,10 +150,10 @@ pub struct Job {
     pub arguments: Vec<String>,
     /// How many jobs it has had before: each was lost, or was never started in its slot. The next one runs from the start, or
     /// from the work that the piece before has saved.
-    #[serde(default, skip_serializing_if = "never")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub restarts: u32,
     /// How many of them were never started.
-    #[serde(default, skip_serializing_if = "never")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub missed: u32,
 }
 
@@ -169,9 +169,8 @@ impl Job {
     }
 }
 
-/// Whether something has never been so.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
-fn never(times: &u32) -> bool {
+fn is_zero(times: &u32) -> bool {
     *times == 0
 }
 

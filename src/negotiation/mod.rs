@@ -13,6 +13,7 @@ mod views;
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
+use error::Result;
 pub use error::{Error, fault};
 pub use idempotency::{RequestKey, StoredAnswer};
 pub use negotiations::exchange::OfferMessage;

@@ -4,24 +4,26 @@ use crate::expression::Expression;
 use crate::xml::datatypes::{count, double, integer, token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    Check, Duration, Fragment, Named, Node, Readable, Written, Xml, element, named_values, simple,
+    Check, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, simple, written,
 };
 
-/// `wsag:GuaranteeTerm`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GuaranteeTerm {
-    /// Name of the term.
-    pub name: String,
-    /// The side that owes it; the provider where the term names none.
-    pub obligated: Obligated,
-    /// The services that it is about.
-    pub scopes: Vec<ServiceScope>,
-    /// When it counts; always, where absent.
-    pub qualifying_condition: Option<Expression>,
-    /// Its objective.
-    pub objective: ServiceLevelObjective,
-    /// Its values.
-    pub values: BusinessValueList,
+written! {
+    /// `wsag:GuaranteeTerm`. The namespaces wsag and bsp must be declared above it.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct GuaranteeTerm {
+        /// Name of the term.
+        pub name: String = @"wsag:Name",
+        /// The side that owes it; the provider where the term names none.
+        pub obligated: Obligated = @"wsag:Obligated",
+        /// The services that it is about.
+        pub scopes: Vec<ServiceScope> = "wsag:ServiceScope",
+        /// When it counts; always, where absent.
+        pub qualifying_condition: Option<Expression> = "wsag:QualifyingCondition",
+        /// Its objective.
+        pub objective: ServiceLevelObjective = "wsag:ServiceLevelObjective",
+        /// Its values.
+        pub values: BusinessValueList = "wsag:BusinessValueList",
+    }
 }
 
 element! {
@@ -54,20 +56,26 @@ pub struct ServiceLevelObjective {
     pub level: Expression,
 }
 
-/// `wsag:BusinessValueList`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct BusinessValueList {
-    /// Relative importance.
-    pub importance: Option<i64>,
-    /// The payments when it is violated.
-    pub penalties: Vec<Compensation>,
-    /// The payments when it is fulfilled.
-    pub rewards: Vec<Compensation>,
-    /// Utility of single terms.
-    pub preference: Vec<(String, f64)>,
-    /// Values in other languages, verbatim.
-    pub custom: Vec<Fragment>,
+element! {
+    /// `wsag:BusinessValueList`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct BusinessValueList {
+        /// Relative importance.
+        pub importance: Option<i64> = "wsag:Importance" by integer,
+        /// The payments when it is violated.
+        pub penalties: Vec<Compensation> = "wsag:Penalty",
+        /// The payments when it is fulfilled.
+        pub rewards: Vec<Compensation> = "wsag:Reward",
+        /// Utility of single terms.
+        pub preference: Option<Utilities> = "wsag:Preference",
+        /// Values in other languages, verbatim.
+        pub custom: Vec<Fragment> = "wsag:CustomBusinessValue",
+    }
 }
+
+/// `wsag:Preference`: terms by their names, and the utility of each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Utilities(pub Vec<(String, f64)>);
 
 element! {
     /// `wsag:Penalty` or `wsag:Reward`.
@@ -167,50 +175,28 @@ impl Written for ServiceLevelObjective {
     }
 }
 
-impl Readable for BusinessValueList {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<BusinessValueList> {
+impl Readable for Utilities {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Utilities> {
         check.children(node, |children| {
-            Some(BusinessValueList {
-                importance: children.optional(WSAG, "Importance", simple(integer)),
-                penalties: children.many(WSAG, "Penalty", Compensation::read),
-                rewards: children.many(WSAG, "Reward", Compensation::read),
-                preference: children
-                    .optional(WSAG, "Preference", read_preference)
-                    .unwrap_or_default(),
-                custom: children.many(WSAG, "CustomBusinessValue", Fragment::read),
-            })
+            let mut found = Vec::new();
+            let mut term = children.take_required(WSAG, "ServiceTermReference");
+            while let Some(node) = term {
+                let name = simple(token)(children.check, node);
+                let utility = children.required(WSAG, "Utility", simple(double));
+                found.extend(name.zip(utility));
+                term = children.take_next(WSAG, "ServiceTermReference");
+            }
+            Some(Utilities(found))
         })
     }
 }
 
-fn read_preference(check: &mut Check, node: Node<'_>) -> Option<Vec<(String, f64)>> {
-    check.children(node, |children| {
-        let mut found = Vec::new();
-        let mut term = children.take_required(WSAG, "ServiceTermReference");
-        while let Some(node) = term {
-            let name = simple(token)(children.check, node);
-            let utility = children.required(WSAG, "Utility", simple(double));
-            found.extend(name.zip(utility));
-            term = children.take_next(WSAG, "ServiceTermReference");
-        }
-        Some(found)
-    })
-}
-
-impl Written for BusinessValueList {
+impl Written for Utilities {
     fn write(&self, xml: &mut Xml) {
-        xml.add("wsag:Importance", &self.importance);
-        xml.add("wsag:Penalty", &self.penalties);
-        xml.add("wsag:Reward", &self.rewards);
-        if !self.preference.is_empty() {
-            xml.start("wsag:Preference");
-            for (term, utility) in &self.preference {
-                xml.add("wsag:ServiceTermReference", term);
-                xml.add("wsag:Utility", utility);
-            }
-            xml.end();
+        for (term, utility) in &self.0 {
+            xml.add("wsag:ServiceTermReference", term);
+            xml.add("wsag:Utility", utility);
         }
-        xml.add("wsag:CustomBusinessValue", &self.custom);
     }
 }
 
@@ -231,17 +217,5 @@ impl Written for AssessmentInterval {
             AssessmentInterval::Time(time) => xml.add("wsag:TimeInterval", time),
             AssessmentInterval::Count(count) => xml.add("wsag:Count", count),
         }
-    }
-}
-
-/// The namespaces wsag and bsp must be declared above it.
-impl Written for GuaranteeTerm {
-    fn write(&self, xml: &mut Xml) {
-        xml.attribute("wsag:Name", &self.name);
-        xml.attribute("wsag:Obligated", self.obligated.name());
-        xml.add("wsag:ServiceScope", &self.scopes);
-        xml.add("wsag:QualifyingCondition", &self.qualifying_condition);
-        xml.add("wsag:ServiceLevelObjective", &self.objective);
-        xml.add("wsag:BusinessValueList", &self.values);
     }
 }

@@ -1,10 +1,10 @@
 //! `bespeak calibrate`: how well run-time predictions were calibrated.
 
+use advisor::command::Form;
 use advisor::table::Table;
 use clap::Args;
 use scheduler::prediction::Reliability;
 
-use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
@@ -27,27 +27,11 @@ with the jobs of a log.";
 pub(in crate::cli) struct Options {
     #[command(flatten)]
     store: StoreOptions,
-    /// Print as JSON.
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-    /// Print as comma-separated values.
-    #[arg(long)]
-    csv: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let table = of_store(&options).await?;
-    if options.json {
-        print_json(&table.json());
-    } else if options.csv {
-        say!("{}", table.csv().trim_end());
-    } else {
-        say!("{}", table.text());
-    }
-    Ok(())
-}
-
-async fn of_store(options: &Options) -> Result<Table, Failure> {
     let settings = Config::load(options.store.config.as_deref())?.planner();
     let store = options.store.open().await?;
     let knowledge = learn(&store, settings.rates(), Clock::system().now()).await?;
@@ -57,7 +41,8 @@ async fn of_store(options: &Options) -> Result<Table, Failure> {
             "no execution came after another one of its application, so there was no prediction".to_owned(),
         ));
     }
-    Ok(table(kept))
+    say!("{}", options.form.of(&table(kept)));
+    Ok(())
 }
 
 fn table(kept: &Reliability) -> Table {

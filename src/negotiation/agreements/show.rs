@@ -13,7 +13,7 @@ use crate::negotiation::views::documents::{
     agreement_state, date_time, guarantee_state, instant, piece, sum,
 };
 use crate::negotiation::views::terms;
-use crate::negotiation::{AgreementView, Error, Json, Negotiation, Scope};
+use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
 
 /// An agreement as it is shown.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn show(&self, scope: Scope, id: Uuid) -> Result<Shown, Error> {
+    pub async fn show(&self, scope: Scope, id: Uuid) -> Result<Shown> {
         let agreement = self.stored(&scope, id).await?;
         let words = self.words_of(id).await?;
         let succession = self.store.succession(id).await?;
@@ -63,17 +63,13 @@ impl Negotiation {
     }
 
     /// An agreement, if there is one and the caller may see it.
-    pub(in crate::negotiation) async fn visible(
-        &self,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<AgreementView, Error> {
+    pub(in crate::negotiation) async fn visible(&self, scope: &Scope, id: Uuid) -> Result<AgreementView> {
         self.stored(scope, id)
             .await
             .map(|agreement| self.view(&agreement))
     }
 
-    pub(in crate::negotiation) async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement, Error> {
+    pub(in crate::negotiation) async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement> {
         let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
         match scope.party() {
             Some(party) if party != agreement.party => Err(Error::NotFound),
@@ -82,7 +78,7 @@ impl Negotiation {
     }
 }
 
-fn shown(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown, Error> {
+fn shown(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown> {
     let (offer, context, said) = words.parts()?;
     Ok(Shown {
         context: terms::context(&offer.context),

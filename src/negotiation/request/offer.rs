@@ -17,7 +17,7 @@ use super::{filters, sizes};
 use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::templates::Offered;
-use crate::negotiation::{Error, Negotiation};
+use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{CompositorChoice, Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
@@ -72,7 +72,7 @@ impl Negotiation {
         offer: &AgreementOffer,
         party: &str,
         replaced: Option<&Agreement>,
-    ) -> Result<Vec<Draft>, Error> {
+    ) -> Result<Vec<Draft>> {
         let Some(alternatives) = offer.terms.alternatives() else {
             let message = format!(
                 "choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected"
@@ -116,14 +116,14 @@ impl Negotiation {
         places: &Places,
         party: &str,
         replaced: Option<&Agreement>,
-    ) -> Result<Vec<Draft>, Error> {
+    ) -> Result<Vec<Draft>> {
         let made = offer.make();
         let document = Document::made(&made, places).map_err(|why| unwritable(places, &why))?;
         self.drafts(&document, offer, party, replaced)
     }
 
     /// The template that an offer names.
-    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered, Error> {
+    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered> {
         let context = &offer.context;
         let known = || {
             let ids = self.templates.all().map(|of| of.view.id.as_str());
@@ -157,7 +157,7 @@ impl Negotiation {
 
 impl<'a> Check<'a> {
     /// The request that this way to read the offer makes.
-    fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft, Error> {
+    fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
         self.found
             .extend(wrong_name(self.document, self.offer.name.as_deref()));
         self.context();
@@ -168,7 +168,7 @@ impl<'a> Check<'a> {
             .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
         let mut request = self.request(&described, job.as_ref());
         if let Some(begun) = self.begun {
-            self.goes_on(begun, request.as_mut(), job.as_ref(), &filters);
+            self.check_begun(begun, request.as_mut(), job.as_ref(), &filters);
         }
         let preemption = self.preemption(&described, job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();
@@ -490,7 +490,7 @@ fn wall_time_limit(job: &JobDefinition) -> Option<i32> {
 }
 
 /// The one way to read an offer that leaves no choice.
-pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
+pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft> {
     let first = drafts.into_iter().next();
     first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
 }

@@ -89,17 +89,12 @@ fn job(job: &JobDefinition) -> Members {
 }
 
 fn guarantee(term: &GuaranteeTerm) -> Members {
+    let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
     kind_of("guarantee")
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
-        .with(
-            "services",
-            term.scopes
-                .iter()
-                .filter_map(|of| of.service_name.clone())
-                .collect::<Vec<_>>(),
-        )
+        .with("services", services.collect::<Vec<_>>())
         .with_any("qualifyingCondition", condition.map(|of| of.text.trim()))
         .with("objective", term.objective.level.text.trim())
         .holding_any("penalties", compensations(&term.values.penalties))

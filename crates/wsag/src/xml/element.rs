@@ -151,7 +151,7 @@ impl Xml {
 /// Defines a struct of public fields, each with the name of the elements that say it, in the order of the document, or before
 /// these with `@` and the name of an attribute. It is [`Written`]. `declares` names the prefixes that the element declares.
 macro_rules! written {
-    ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? $(declares $prefixes:tt)? {
+    ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? $(declares $prefixes:tt)? $(document $root:literal)? {
         $($(#[$doc:meta])* pub $field:ident: $type:ty = $(@$attribute:literal)? $($element:literal)?,)*
     }) => {
         $(#[$attr])*
@@ -165,12 +165,19 @@ macro_rules! written {
             fn write(&self, xml: &mut $crate::xml::Xml) {
                 $(
                     $(for value in $crate::xml::Field::values(&self.$field) {
-                        xml.attribute($attribute, value);
+                        xml.attribute($attribute, value.as_ref());
                     })?
                     $(xml.add($element, &self.$field);)?
                 )*
             }
         }
+
+        $(impl $name {
+            /// As a document of its own.
+            pub fn to_xml(&self) -> String {
+                $crate::xml::Written::document(self, $root, &["bsp"]).finish()
+            }
+        })?
     };
 }
 

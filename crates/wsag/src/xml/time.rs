@@ -186,17 +186,9 @@ fn offset(rest: &str) -> Result<i64, TimeError> {
     Ok(sign * (hours * 3600 + minutes * 60))
 }
 
-fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
+/// The days from the first of a month to that of the next one.
 fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap(year) => 29,
-        2 => 28,
-        _ => 31,
-    }
+    days(year + month / 12, month % 12 + 1, 1) - days(year, month, 1)
 }
 
 /// Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last of its year.

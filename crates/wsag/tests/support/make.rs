@@ -10,7 +10,7 @@ use wsag::endpoint::EndpointReference;
 use wsag::expression::Expression;
 use wsag::guarantees::{
     AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, Obligated, ServiceLevelObjective,
-    ServiceScope,
+    ServiceScope, Utilities,
 };
 use wsag::job::{
     Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
@@ -283,7 +283,10 @@ impl Make {
                 importance: self.maybe(|make| i64::from(make.count())),
                 penalties: self.some(0, Make::compensation),
                 rewards: self.some(0, Make::compensation),
-                preference: self.some(0, |make| (make.name(), make.number())),
+                preference: {
+                    let terms = self.some(0, |make| (make.name(), make.number()));
+                    (!terms.is_empty()).then_some(Utilities(terms))
+                },
                 custom: self.some(0, |_| Make::party("CustomBusinessValue")),
             },
         }
