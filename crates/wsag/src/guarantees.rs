@@ -4,17 +4,17 @@ use crate::expression::Expression;
 use crate::xml::datatypes::{count, double, integer, token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    Check, Duration, Fragment, Node, Readable, Written, Xml, element, named, named_values, simple,
+    Check, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, simple, written,
 };
 
-element! {
+written! {
     /// `wsag:GuaranteeTerm`. The namespaces wsag and bsp must be declared above it.
     #[derive(Debug, Clone, PartialEq)]
     pub struct GuaranteeTerm {
         /// Name of the term.
-        pub name: String = @"wsag:Name" by token,
-        /// The side that owes it.
-        pub obligated: Obligated = @"wsag:Obligated" by named,
+        pub name: String = @"wsag:Name",
+        /// The side that owes it; the provider where the term names none.
+        pub obligated: Obligated = @"wsag:Obligated",
         /// The services that it is about.
         pub scopes: Vec<ServiceScope> = "wsag:ServiceScope",
         /// When it counts; always, where absent.
@@ -23,6 +23,17 @@ element! {
         pub objective: ServiceLevelObjective = "wsag:ServiceLevelObjective",
         /// Its values.
         pub values: BusinessValueList = "wsag:BusinessValueList",
+    }
+}
+
+element! {
+    /// `wsag:ServiceScope`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServiceScope {
+        /// Name of the service; every service of the agreement, where it is absent.
+        pub service_name: Option<String> = @"wsag:ServiceName" by token,
+        /// Parts of the service, verbatim.
+        pub parts: Vec<Fragment> = "wsag:*",
     }
 }
 
@@ -44,10 +55,6 @@ pub struct ServiceLevelObjective {
     /// `CustomServiceLevel`.
     pub level: Expression,
 }
-
-/// `wsag:ServiceScope`: the name of a service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceScope(pub String);
 
 element! {
     /// `wsag:BusinessValueList`.
@@ -92,20 +99,28 @@ pub enum AssessmentInterval {
     Count(u32),
 }
 
-impl Readable for ServiceScope {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<ServiceScope> {
-        check.attributes(node, &[(WSAG, "ServiceName")]);
-        if node.first_child().is_some() || !node.text().is_empty() {
-            check.structure(node, "nothing may stand in it, not even white space");
-        }
-        let name = check.required_attribute(node, (WSAG, "ServiceName"), token);
-        name.map(ServiceScope)
-    }
-}
-
-impl Written for ServiceScope {
-    fn write(&self, xml: &mut Xml) {
-        xml.attribute("wsag:ServiceName", &self.0);
+impl Readable for GuaranteeTerm {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<GuaranteeTerm> {
+        check.attributes(node, &[(WSAG, "Name"), (WSAG, "Obligated")]);
+        let name = check.required_attribute(node, (WSAG, "Name"), token);
+        let obligated = match node.attribute(WSAG, "Obligated") {
+            Some(_) => check.read_named(node, (WSAG, "Obligated")),
+            None => Some(Obligated::ServiceProvider),
+        };
+        check.children_only(node, |children| {
+            let scopes = children.many(WSAG, "ServiceScope", Readable::read);
+            let qualifying_condition = children.optional(WSAG, "QualifyingCondition", Expression::read);
+            let objective = children.required(WSAG, "ServiceLevelObjective", Readable::read);
+            let values = children.required(WSAG, "BusinessValueList", Readable::read);
+            Some(GuaranteeTerm {
+                name: name?,
+                obligated: obligated?,
+                scopes,
+                qualifying_condition,
+                objective: objective?,
+                values: values?,
+            })
+        })
     }
 }
 

@@ -364,8 +364,8 @@ pub(in crate::negotiation) fn accepting(
             let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
             return Err(error::wrong(format!("{root}/wsag-neg:RenegotiationExtension"), message).into());
         }
-        (Some(of), None) => (&of.context, &of.negotiation, None),
-        (None, Some(of)) => (&of.context, &of.negotiation, Some(&of.responder_agreement)),
+        (Some(of), None) => (&of.context, of.negotiation.as_ref(), None),
+        (None, Some(of)) => (&of.context, Some(&of.negotiation), Some(&of.responder_agreement)),
     };
     let extension = match replaced {
         None => "NegotiationExtension",
@@ -381,7 +381,6 @@ pub(in crate::negotiation) fn accepting(
         id_in(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
     };
     let negotiation = negotiation
-        .as_ref()
         .map(|of| id(of, "ResponderNegotiationEPR", "a negotiation"))
         .transpose()?;
     let replaced = replaced

@@ -4,7 +4,7 @@ use uuid::Uuid;
 use wsag::Fragment;
 use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
-use wsag::states::{self, Activity, AgreementProperties, Part, ServiceTermState, status};
+use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::agreement::{Agreement, Run, RunOutcome, ServiceState};
 use crate::execution::job::folder::Folder;
@@ -108,17 +108,18 @@ fn properties(
     view: &AgreementView,
     (context, terms): (Fragment, Fragment),
 ) -> AgreementProperties {
+    let (state, status) = service_state(agreement, view.reservation.as_deref());
     let services = offer
         .terms
         .descriptions()
         .map(|term| ServiceTermState {
             term_name: term.name.clone(),
-            state: service_state(agreement, view.reservation.as_deref()),
+            state: state.clone(),
             placement: Some(Placement {
                 confidence: view.confidence,
+                status: status.clone(),
                 ..placement(agreement)
             }),
-            extensions: Vec::new(),
         })
         .collect();
     AgreementProperties {
@@ -127,7 +128,10 @@ fn properties(
         context,
         terms,
         state: agreement_state(agreement.state),
-        state_extensions: successors(view),
+        details: Details {
+            supersedes: view.supersedes.map(|id| id.to_string()),
+            superseded_by: view.superseded_by.map(|id| id.to_string()),
+        },
         guarantees: agreement
             .guarantees
             .iter()
@@ -135,15 +139,6 @@ fn properties(
             .collect(),
         services,
     }
-}
-
-/// The agreements that one stands between, as elements of its state.
-fn successors(view: &AgreementView) -> Vec<Fragment> {
-    let old = view.supersedes.map(|id| states::supersedes(&id.to_string()));
-    let new = view
-        .superseded_by
-        .map(|id| states::superseded_by(&id.to_string()));
-    old.into_iter().chain(new).collect()
 }
 
 fn placement(agreement: &Agreement) -> Placement {
@@ -161,29 +156,29 @@ fn placement(agreement: &Agreement) -> Placement {
         ended: agreement.ended.map(instant),
         exit_status: agreement.outcome.and_then(RunOutcome::exit),
         outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+        status: None,
     }
 }
 
-fn service_state(agreement: &Agreement, reservation: Option<&str>) -> states::ServiceState {
-    match agreement.service {
-        ServiceState::NotReady => states::ServiceState::NotReady,
+/// The state of its service, and what is being done in it.
+fn service_state(agreement: &Agreement, reservation: Option<&str>) -> (states::ServiceState, Option<String>) {
+    let (activity, status) = match agreement.service {
+        ServiceState::NotReady => return (states::ServiceState::NotReady, None),
+        ServiceState::Completed => return (states::ServiceState::Completed, None),
         ServiceState::Idle if agreement.is_between_slots() => {
-            states::ServiceState::Ready(Activity::Idle(status("waiting for its next piece")))
+            (Activity::Idle, "waiting for its next piece".to_owned())
         }
-        ServiceState::Idle => {
-            let reserved = reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}"));
-            states::ServiceState::Ready(Activity::Idle(status(&reserved)))
+        ServiceState::Idle => (
+            Activity::Idle,
+            reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}")),
+        ),
+        ServiceState::Processing if agreement.is_being_brought() => {
+            (Activity::Processing, "bringing files".to_owned())
         }
-        ServiceState::Processing => {
-            let doing = if agreement.is_being_brought() {
-                "bringing files"
-            } else if agreement.slot_started().is_some() {
-                "running"
-            } else {
-                "starting"
-            };
-            states::ServiceState::Ready(Activity::Processing(status(doing)))
+        ServiceState::Processing if agreement.slot_started().is_some() => {
+            (Activity::Processing, "running".to_owned())
         }
-        ServiceState::Completed => states::ServiceState::Completed,
-    }
+        ServiceState::Processing => (Activity::Processing, "starting".to_owned()),
+    };
+    (states::ServiceState::Ready(activity), Some(status))
 }

@@ -287,7 +287,8 @@ fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraint
 fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> OfferDocument {
     let template = offer.context.template_id.clone().unwrap_or_default();
     OfferDocument {
-        offer_id: of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string()),
+        offer_id: Some(of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string())),
+        agreement_id: None,
         name: offer.name,
         offer_context: NegotiationOfferContext {
             counter_offer_to: of_itself.to.unwrap_or(template),

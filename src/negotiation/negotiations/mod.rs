@@ -333,6 +333,7 @@ pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
         Some(agreement) => NegotiationKind::Renegotiation {
             responder_agreement: EndpointReference::new(format!("/agreements/{agreement}")),
             initiator_agreement: None,
+            extensions: Vec::new(),
         },
     };
     let input = InitiateInput::of(NegotiationContext {
@@ -351,7 +352,7 @@ pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
 fn opening_of(text: &str) -> Result<InitiateInput> {
     let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
     let document = Document::written(text).map_err(|why| unreadable(why.to_string()))?;
-    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
+    match wsag::read_again(&document).map_err(|why| unreadable(why.to_string()))? {
         Message::InitiateNegotiationInput(input) => Ok(*input),
         _ => Err(unreadable("it is another document".to_owned())),
     }

@@ -36,8 +36,9 @@ pub(in crate::negotiation) struct Placed {
 }
 
 impl Placed {
-    /// An offer whose request is not found yet.
-    pub(in crate::negotiation) fn new(offer: OfferDocument, places: Places) -> Self {
+    /// An offer whose request is not found yet. It is given an id where its maker has given it none.
+    pub(in crate::negotiation) fn new(mut offer: OfferDocument, places: Places) -> Self {
+        offer.offer_id.get_or_insert_with(|| Uuid::now_v7().to_string());
         Self {
             offer,
             places,
@@ -363,7 +364,8 @@ impl Negotiation {
     ) -> Result<Result<(Understood, OfferWords), Vec<Violation>>> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
-        if offer.offer_id.len() > TOKEN_MAX {
+        let name = offer.offer_id.clone().unwrap_or_default();
+        if name.len() > TOKEN_MAX {
             let message = format!("at most {TOKEN_MAX} bytes are expected");
             found.push(violation(places, "/@wsag-neg:OfferId", message));
         }
@@ -437,7 +439,7 @@ impl Negotiation {
             about: About::Negotiation(instance.id),
         };
         let row = NegotiationOffer {
-            name: offer.offer_id.clone(),
+            name,
             expires: context.expiration_time.map(|at| Time(at.floor())),
             ..self.new_row(instance.id, parent, OfferCreator::Initiator, state)
         };

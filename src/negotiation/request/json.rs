@@ -417,11 +417,17 @@ impl Check {
         value.or_else(|| self.wrong(at, format!("{expected} is expected, not {number}")))
     }
 
-    /// A dateTime with its zone.
+    /// A dateTime with its zone, as RFC 3339 has it.
     pub(in crate::negotiation) fn date_time(&mut self, at: &At<'_>) -> Option<DateTime> {
         let text = self.text(at)?;
         let expected = "a dateTime is expected, such as 2026-11-21T08:00:00Z";
         let time: Result<DateTime, _> = text.parse();
+        if time.is_ok() && !text.ends_with('Z') && text.rfind(['+', '-']) < text.find('T') {
+            return self.wrong(
+                at,
+                format!("{expected}: end it with Z or with an offset such as +01:00"),
+            );
+        }
         time.map_or_else(|why| self.wrong(at, format!("{expected}: {why}")), Some)
     }
 }

@@ -306,7 +306,7 @@ impl<'a> Check<'a> {
         self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
-    /// Whether the template has a term of the same kind, name and service.
+    /// Whether the template has a term of the same kind, name and service; of properties, the same term.
     fn is_in_template(&self, term: &Term) -> bool {
         let service = |of: &Term| match of {
             Term::ServiceDescription(of) => of.service_name.clone(),
@@ -318,6 +318,8 @@ impl<'a> Check<'a> {
             std::mem::discriminant(known) == std::mem::discriminant(term)
                 && known.name() == term.name()
                 && service(known) == service(term)
+                // Their variables mean what they mean in the template.
+                && (known == term || !matches!(term, Term::ServiceProperties(_)))
         };
         self.offered.template.terms.flatten().into_iter().any(is_alike)
     }
@@ -372,18 +374,10 @@ impl<'a> Check<'a> {
                 self.violation(ns::JSDL, "Application", 0, message);
             }
         }
-        if let Some(posix) = &wanted.posix {
-            for (local, given) in [
-                ("Input", &posix.input),
-                ("Output", &posix.output),
-                ("Error", &posix.error),
-            ] {
-                if given.is_some() {
-                    let message =
-                        "redirecting streams is not offered: both outputs are captured, and input is empty";
-                    self.not_offered(ns::JSDL_POSIX, local, message);
-                }
-            }
+        // Both outputs are captured, under names of their own.
+        if wanted.posix.as_ref().is_some_and(|posix| posix.input.is_some()) {
+            let message = "standard input is empty: name the file in an argument";
+            self.not_offered(ns::JSDL_POSIX, "Input", message);
         }
         let named = application.files(&arguments);
         let staging = self.staging(definition, &named);
@@ -401,9 +395,21 @@ impl<'a> Check<'a> {
     /// offers are broken already.
     fn request(&mut self, described: &Described<'_>, job: Option<&Job>) -> Option<Request> {
         let defaults = self.offered.defaults();
-        let time = described.time.copied().unwrap_or_default();
+        let mut time = described.time.copied().unwrap_or_default();
         let law = described.scheduling.and_then(|of| of.moldability.as_ref());
         let sizes = described.job.and_then(|job| job.resources.nodes.as_ref());
+        if let Some(limit) = described.job.and_then(wall_time_limit) {
+            let least = time.duration.unwrap_or(1);
+            if law.is_some() || limit < least {
+                let message = format!(
+                    "at least {least} is expected, the length of the slot, and none beside bsp:Moldability"
+                );
+                self.violation(ns::JSDL_POSIX, "WallTimeLimit", 0, message);
+            } else {
+                // As batch systems take it: for so long the job has its nodes.
+                time.duration.get_or_insert(limit);
+            }
+        }
         let (shapes, scaling) = if let Some(law) = law {
             let shapes = self.shapes(law, sizes, defaults.nodes, time.duration)?;
             (shapes, Scaling::ReferenceRate)
@@ -479,6 +485,12 @@ impl<'a> Check<'a> {
         }
         Some(Money::new(budget.amount_micros, currency))
     }
+}
+
+/// Most seconds that a job may run by its own words, or the most that a slot may have.
+fn wall_time_limit(job: &JobDefinition) -> Option<i32> {
+    let limit = job.application.as_ref()?.posix.as_ref()?.wall_time_limit?;
+    Some(i32::try_from(limit).unwrap_or(i32::MAX))
 }
 
 /// The one way to read an offer that leaves no choice.

@@ -64,8 +64,10 @@ impl WordedOffer {
     /// # Errors
     /// [`Error::Internal`] for a stored document that is none.
     pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self> {
-        let read = Document::written(document).map_err(unreadable)?;
-        let words = match wsag::read(&read).map_err(unreadable)? {
+        // As negotiation constraints were written before they were held to the published schemas.
+        let document = document.replace("wsag-neg:Constraint", "wsag:Constraint");
+        let read = Document::written(&document).map_err(unreadable)?;
+        let words = match wsag::read_again(&read).map_err(unreadable)? {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)
             | Message::AdvertiseInput(offers) => offers.into_iter().next(),
@@ -77,7 +79,7 @@ impl WordedOffer {
 }
 
 fn offer_of(document: &Document<'_>) -> Result<Box<AgreementOffer>> {
-    match wsag::read(document).map_err(unreadable)? {
+    match wsag::read_again(document).map_err(unreadable)? {
         Message::AgreementOffer(offer) => Ok(offer),
         _ => Err(unreadable("it is another document")),
     }

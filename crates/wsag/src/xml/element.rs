@@ -5,8 +5,8 @@ use std::fmt::Display;
 use crate::xml::datatypes::write_double;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named};
-use crate::xml::reader::{Check, Children, simple};
+use crate::xml::names::Named;
+use crate::xml::reader::{Check, Children, XSI, read_named, simple};
 use crate::xml::time::{DateTime, Duration};
 use crate::xml::writer::Xml;
 
@@ -274,12 +274,16 @@ impl Readable for DateTime {
 
 impl<T: Named> Readable for T {
     fn read(check: &mut Check, node: Node<'_>) -> Option<T> {
-        simple(named)(check, node)
+        read_named(check, node)
     }
 }
 
 impl Readable for Fragment {
-    fn read(_: &mut Check, node: Node<'_>) -> Option<Fragment> {
+    /// Anything, as it stands; but what says that it is a string has to be one, so that it can be shown again.
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+        if node.attribute(XSI, "type").is_some() {
+            check.string(node)?;
+        }
         Some(node.fragment())
     }
 }
