@@ -55,6 +55,8 @@ worded! {
         KeyRevoked = "key-revoked",
         /// An operator has set the states of nodes.
         NodesSaid = "nodes-said",
+        /// A resource was added or changed, by an operator or by the configuration.
+        ResourceChanged = "resource-changed",
     }
 }
 

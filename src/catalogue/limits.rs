@@ -42,13 +42,18 @@ impl JobLimits {
 }
 
 /// A table of limits as it is written in the configuration.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitKeys {
+    #[serde(skip_serializing_if = "Option::is_none")]
     memory_mib: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     files_mib: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     open_files: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     output_mib: Option<u64>,
 }
 

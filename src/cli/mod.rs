@@ -84,10 +84,12 @@ enum Command {
     Executions(client::executions::Options),
     /// Show the ledger: balances and postings.
     Ledger(operator::ledger::Options),
-    /// Show the states of the resources (operators).
-    Resources(client::Server),
+    /// Show the resources, or add, resize, retire and restore them (operators).
+    Resources(operator::resources::Options),
     /// Show the states of nodes, or set them to down, drained or up (operators).
     Nodes(operator::nodes::Options),
+    /// Have the service read its configuration file again (operators).
+    Reload(operator::resources::ReloadOptions),
     /// Check the clusters of the configuration, before or beside the service.
     Cluster(operator::cluster::Options),
     /// Print the audit trail: everything that has happened, for operators.
@@ -230,7 +232,8 @@ pub fn run() -> ExitCode {
             Command::Calibrate(options) => operator::calibrate::run(options).await,
             Command::Executions(options) => client::executions::run(options).await,
             Command::Ledger(options) => operator::ledger::run(options).await,
-            Command::Resources(server) => operator::nodes::resources(server).await,
+            Command::Resources(options) => operator::resources::run(options).await,
+            Command::Reload(options) => operator::resources::reload(options).await,
             Command::Nodes(options) => operator::nodes::run(options).await,
             Command::Cluster(options) => operator::cluster::run(options),
             Command::Trail(options) => operator::trail::run(options).await,

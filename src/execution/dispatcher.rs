@@ -8,11 +8,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use scheduler::Time;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -21,12 +20,14 @@ use uuid::Uuid;
 use crate::agreement::Agreement;
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, MICROS_PER_SECOND};
+use crate::execution::executors::Executors;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::staging::Stager;
 
 pub use crate::execution::lane::Shared;
-use crate::execution::lane::{Context, Failure, Lane};
+use crate::execution::lane::{Context, Failure};
+use crate::execution::lanes::Lanes;
 use crate::planner::Planner;
 
 /// How often running jobs are looked at.
@@ -40,8 +41,7 @@ const RETRY: (Duration, Duration) = (TICK, Duration::from_secs(2));
 /// Makes the plan happen.
 pub struct Dispatcher {
     context: Arc<Context>,
-    /// By name of the resource.
-    lanes: HashMap<String, Arc<Lane>>,
+    lanes: Lanes,
     attending: JoinSet<Attended>,
     /// The resources with a lane at work.
     busy: HashSet<String>,
@@ -69,20 +69,19 @@ struct Retry {
 }
 
 impl Dispatcher {
-    /// A dispatcher of the planner's jobs to the executors of the resources, by their names, with the applications and
-    /// the input files, and `staging` which moves others. The executors stop jobs by the system's clock; `clock` only decides when their
-    /// slots begin.
+    /// A dispatcher of the planner's jobs to the executors of the resources, with the applications and the input files, and
+    /// `staging` which moves others. The executors stop jobs by the system's clock; `clock` only decides when their slots begin.
     pub fn new(
         planner: Planner,
-        executors: impl IntoIterator<Item = (String, Shared)>,
-        catalogue: Arc<Catalogue>,
+        executors: Executors,
+        catalogue: watch::Receiver<Arc<Catalogue>>,
         files: InputFiles,
         staging: Stager,
         clock: Clock,
     ) -> Self {
-        let executors: Vec<(String, Shared)> = executors.into_iter().collect();
-        let clusters = executors.iter().filter(|(_, of)| of.is_cluster());
-        let (unseen, _) = watch::channel(clusters.map(|(name, _)| name.clone()).collect());
+        let resources = planner.resources();
+        let clusters = resources.iter().filter(|of| of.closed && !of.is_retired());
+        let (unseen, _) = watch::channel(clusters.map(|of| of.name.clone()).collect());
         let context = Arc::new(Context {
             unseen,
             planner,
@@ -92,18 +91,8 @@ impl Dispatcher {
             clock,
             faults: Faults::default(),
         });
-        let lane = |(resource, shared): (String, Shared)| {
-            let lane = Lane {
-                resource: resource.clone(),
-                shared,
-                context: Arc::clone(&context),
-                has_followed: AtomicBool::new(false),
-                look_now: Notify::new(),
-            };
-            (resource, Arc::new(lane))
-        };
         Self {
-            lanes: executors.into_iter().map(lane).collect(),
+            lanes: Lanes::new(Arc::clone(&context), executors),
             context,
             attending: JoinSet::new(),
             busy: HashSet::new(),
@@ -123,16 +112,13 @@ impl Dispatcher {
 
     /// Runs until `stop` is cancelled. Jobs that run then run on, and are followed again after the next start.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut prepared = JoinSet::new();
-        for lane in self.lanes.values().filter(|lane| lane.shared.is_cluster()) {
-            prepared.spawn(Arc::clone(lane).keep_prepared(stop.clone()));
-            prepared.spawn(Arc::clone(lane).keep_informed(stop.clone()));
-        }
         let mut due = self.context.planner.subscribe();
         // Jobs of an earlier run of the service are followed from the start.
         let mut following = true;
+        let mut resources = self.context.planner.subscribe_resources();
         while !stop.is_cancelled() {
-            following = self.round(following).await;
+            resources.borrow_and_update();
+            following = self.round(following, &stop).await;
             let next = *due.borrow_and_update();
             let wait = if following { TICK } else { self.until(next) };
             let again = tokio::time::Instant::now() + wait;
@@ -149,6 +135,7 @@ impl Dispatcher {
                         }
                         break;
                     }
+                    Ok(()) = resources.changed() => break,
                     () = tokio::time::sleep_until(again) => break,
                 }
             }
@@ -165,11 +152,17 @@ impl Dispatcher {
     }
 
     /// Begins due slots and has the lanes attend to running jobs; answers whether anything may be running.
-    async fn round(&mut self, following: bool) -> bool {
+    async fn round(&mut self, following: bool, stop: &CancellationToken) -> bool {
         if !self.may_try(&Concern::Planner) {
             return following;
         }
-        let outcome = self.what_runs(following).await;
+        let mut outcome = self.what_runs(following).await;
+        if let Ok(running) = &outcome {
+            let there = running.iter().map(|of| of.resource.as_str()).collect();
+            if let Err(why) = self.lanes.follow(&there, stop).await {
+                outcome = Err(why.into());
+            }
+        }
         self.note(Concern::Planner, outcome.as_ref().err());
         let Ok(running) = outcome else { return true };
         let any = !running.is_empty();
@@ -205,7 +198,7 @@ impl Dispatcher {
         }
         for (resource, agreements) in by_resource {
             let Some(lane) = self.lanes.get(&resource) else {
-                // The plan is rebuilt for the configured resources only, and each of those has its executor.
+                // Its executor could not be made.
                 error!(resource, "has no executor");
                 continue;
             };

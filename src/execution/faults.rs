@@ -73,6 +73,11 @@ impl Faults {
         is_new
     }
 
+    /// Forgets a resource that is gone.
+    pub fn forget(&self, resource: &str) {
+        lock(&self.current).retain(|(name, _), _| name != resource);
+    }
+
     /// The faults of a resource.
     pub fn of(&self, resource: &str) -> Vec<Fault> {
         let current = lock(&self.current);
@@ -109,5 +114,7 @@ mod tests {
         assert!(!faults.note("cluster", Doing::TellNodes, None, 4));
         assert!(faults.note("cluster", Doing::FollowPlan, None, 5));
         assert!(faults.of("cluster").is_empty() && fails("down", 6));
+        faults.forget("cluster");
+        assert!(faults.failing_in(Doing::FollowPlan).is_empty());
     }
 }

@@ -45,7 +45,7 @@ const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// The shared parts of all lanes.
 pub(super) struct Context {
     pub(super) planner: Planner,
-    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) catalogue: watch::Receiver<Arc<Catalogue>>,
     /// The files that jobs may read.
     pub(super) files: InputFiles,
     /// It moves files of jobs.
@@ -131,6 +131,18 @@ impl Shared {
         }
     }
 
+    /// The same for a resource that had another executor until now: its calls that have not returned are under way still.
+    #[must_use]
+    pub(super) fn in_place_of(self, before: &Self) -> Self {
+        let before = before.clone();
+        Self {
+            executor: self.executor,
+            allowance: self.allowance,
+            folders: self.folders,
+            ..before
+        }
+    }
+
     /// The same where no job of a party starts while these folders have more than its quota.
     #[must_use]
     pub fn among(self, folders: JobFolders) -> Self {
@@ -172,6 +184,8 @@ pub(super) struct Lane {
     pub(super) has_followed: AtomicBool,
     /// Has the nodes looked at now.
     pub(super) look_now: Notify,
+    /// Whether the plan that was last handed over to a cluster was empty.
+    pub(super) is_cleared: AtomicBool,
 }
 
 /// Why a job is not started.
@@ -201,6 +215,18 @@ impl Drop for OpenCall {
 }
 
 impl Lane {
+    /// One for a resource with this executor.
+    pub(super) fn new(resource: String, shared: Shared, context: Arc<Context>) -> Self {
+        Self {
+            resource,
+            shared,
+            context,
+            has_followed: AtomicBool::new(false),
+            look_now: Notify::new(),
+            is_cleared: AtomicBool::new(false),
+        }
+    }
+
     /// Attends to each agreement, several at a time, and never to one twice at a time. Once the executor has not answered,
     /// the rest is left for another time.
     pub(super) async fn attend_to_all(
@@ -249,7 +275,7 @@ impl Lane {
         // It goes on as it was started where its application can no longer save it.
         let application = self.application_of(&agreement);
         let application = application.filter(|of| of.checkpoint.is_some());
-        let save = application.map(|of| save_of(&agreement, of));
+        let save = application.map(|of| save_of(&agreement, &of));
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
             let status = executor.poll(own)?;
@@ -303,10 +329,11 @@ impl Lane {
     }
 
     /// The catalogue's entry for the application of an agreement.
-    fn application_of(&self, agreement: &Agreement) -> Option<&Application> {
+    fn application_of(&self, agreement: &Agreement) -> Option<Application> {
         let job = agreement.job.as_ref()?;
-        let catalogue = &self.context.catalogue;
-        catalogue.find(&job.application, job.version.as_deref())
+        let catalogue = self.context.catalogue.borrow();
+        let found = catalogue.find(&job.application, job.version.as_deref());
+        found.cloned()
     }
 
     /// The job of an agreement that was not started; where it is not to be started, why.
@@ -335,7 +362,7 @@ impl Lane {
             .shared
             .allowance
             .of(application.limits, agreement.slot_nodes());
-        let piece = piece_of(agreement, application);
+        let piece = piece_of(agreement, &application);
         let save = piece.and_then(|piece| piece.save);
         if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.context.clock.micros())) {
             return Err(RunOutcome::Lost.into());

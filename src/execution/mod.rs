@@ -8,10 +8,12 @@
 
 pub mod dispatcher;
 mod error;
+pub mod executors;
 pub mod faults;
 pub mod files;
 pub mod job;
 mod lane;
+mod lanes;
 pub mod local;
 mod lock;
 pub mod metrics;

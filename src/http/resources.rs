@@ -2,18 +2,96 @@
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 
 use super::call::Call;
-use super::path::Path;
+use super::path::{Path, Query};
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
+use crate::negotiation::ResourceChangesView;
 
 /// GET /resources.
 pub(super) async fn list(call: Call) -> Answer {
     operators_only(&call.caller)?;
     let resources = call.negotiation.resources().await?;
     Ok(Json(resources).into_response())
+}
+
+/// The parameters of a change.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ChangeParameters {
+    /// Whether nothing is done, and it is only answered what would follow.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// PUT /resources/{name}: a resource as it is from now on.
+pub(super) async fn put(
+    State(api): State<Api>,
+    call: Call,
+    Path(name): Path<String>,
+    Query(asked): Query<ChangeParameters>,
+    request: Request,
+) -> Answer {
+    operators_only(&call.caller)?;
+    let body = body::json(&api, request).await?;
+    let party = call.party();
+    let told = call.negotiation.put_resource(party, &name, &body, asked.dry_run);
+    let told = told.await?;
+    Ok(answer(&call, &told))
+}
+
+/// POST /resources/{name}/retire: nothing new is placed on it.
+pub(super) async fn retire(
+    call: Call,
+    Path(name): Path<String>,
+    Query(asked): Query<ChangeParameters>,
+) -> Answer {
+    operators_only(&call.caller)?;
+    let party = call.party();
+    let told = call.negotiation.retire_resource(party, &name, asked.dry_run);
+    let told = told.await?;
+    Ok(answer(&call, &told))
+}
+
+/// POST /resources/{name}/restore: it is in service again.
+pub(super) async fn restore(
+    call: Call,
+    Path(name): Path<String>,
+    Query(asked): Query<ChangeParameters>,
+) -> Answer {
+    operators_only(&call.caller)?;
+    let party = call.party();
+    let told = call.negotiation.restore_resource(party, &name, asked.dry_run);
+    let told = told.await?;
+    Ok(answer(&call, &told))
+}
+
+/// POST /configuration/reload: the configuration file is read again.
+pub(super) async fn reload(call: Call, Query(asked): Query<ChangeParameters>) -> Answer {
+    operators_only(&call.caller)?;
+    let told = call.negotiation.reload(call.party(), asked.dry_run).await?;
+    Ok(Json(told).into_response())
+}
+
+/// Answers what became of resources, with a line in the log.
+fn answer(call: &Call, told: &ResourceChangesView) -> Response {
+    if !told.dry_run {
+        for of in &told.resources {
+            tracing::info!(
+                resource = of.name,
+                change = of.change,
+                party = call.party(),
+                moved = told.moved.len(),
+                broken = told.broken.len(),
+                withdrawn = told.withdrawn,
+                "an operator has changed a resource"
+            );
+        }
+    }
+    Json(told).into_response()
 }
 
 /// GET /resources/{name}/nodes.

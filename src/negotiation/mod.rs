@@ -6,6 +6,7 @@ mod error;
 mod idempotency;
 mod negotiations;
 mod request;
+mod resources;
 mod service;
 mod templates;
 mod views;
@@ -29,9 +30,12 @@ pub use views::agreement::{
 };
 pub use views::availability::AvailabilityQuery;
 pub use views::documents::{created, pending, terminated};
-pub use views::nodes::{NodeView, NodesView, RepairedView, ResourceView, ResourcesView};
+pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};
 pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::reliability::ReliabilityView;
+pub use views::resources::{
+    PlaceChangeView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
+};
 pub use views::trail::{RefusedView, TrailView};
 pub use views::values::MoneyView;

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::{Interval, Seconds};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use wsag::templates::agreement_factory_properties;
 
 use super::error::{Error, Result};
-use super::templates::{self, Templates};
+use super::templates::{self, Offering, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
+use super::views::resources::ReloadOrder;
 use crate::address::Policy;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
-use crate::execution::dispatcher::Shared;
+use crate::execution::executors::Executors;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
@@ -61,8 +62,9 @@ impl Scope {
 pub struct Negotiation {
     pub(super) planner: Planner,
     pub(super) store: Store,
-    pub(super) templates: Arc<Templates>,
-    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) templates: Offering,
+    /// The applications that offers may name.
+    catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(super) clock: Clock,
     /// The files that jobs may read.
     pub(super) files: InputFiles,
@@ -76,8 +78,10 @@ pub struct Negotiation {
     pub(crate) staging: Rules,
     /// The present faults of resources.
     pub(crate) faults: Faults,
-    /// The clusters by their resources, for their metrics and their refusals.
-    pub(crate) clusters: Arc<[(String, Shared)]>,
+    /// The executors of resources, for the metrics and the refusals of clusters.
+    pub(crate) executors: Executors,
+    /// Where orders to read the configuration again go; none where there is nothing to read.
+    pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
     /// Rung when there is a pending agreement to decide.
     pub(super) undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -108,7 +112,7 @@ impl Negotiation {
         planner: Planner,
         store: Store,
         templates: Templates,
-        catalogue: Arc<Catalogue>,
+        catalogue: watch::Receiver<Arc<Catalogue>>,
         clock: Clock,
         files: InputFiles,
         jobs: JobFolders,
@@ -117,7 +121,7 @@ impl Negotiation {
         Self {
             planner,
             store,
-            templates: Arc::new(templates),
+            templates: Offering::of(templates),
             catalogue,
             clock,
             files,
@@ -126,7 +130,8 @@ impl Negotiation {
             call_backs: Policy::default(),
             staging: Rules::default(),
             faults: Faults::default(),
-            clusters: Arc::default(),
+            executors: Executors::of([]),
+            reloading: None,
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
@@ -142,6 +147,7 @@ impl Negotiation {
     ) -> Option<(Seconds, Scaling)> {
         let known = self.predictions.as_ref()?.now();
         self.templates
+            .now()
             .sized(&known, (party, job), nodes, offered.slot_probability)
     }
 
@@ -198,9 +204,10 @@ impl Negotiation {
     /// Writes the counts of this module and the ones below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
-        execution::metrics::expose(&self.clusters, text);
-        let resources = self.planner.resources().iter();
-        let troubles = resources.map(|of| (&of.name, self.faults.of(&of.name).len()));
+        execution::metrics::expose(&self.executors.clusters(), text);
+        let resources = self.planner.resources();
+        let in_service = resources.iter().filter(|of| !of.is_retired());
+        let troubles = in_service.map(|of| (&of.name, self.faults.of(&of.name).len()));
         text.numbers(TROUBLES, "resource", troubles);
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {
@@ -208,14 +215,14 @@ impl Negotiation {
         }
     }
 
-    /// The code of the currency that agreements are charged in; `None` where nothing is charged.
-    pub fn currency(&self) -> Option<&str> {
-        self.templates.currency.as_ref().map(Currency::code)
+    /// The currency that agreements are charged in; `None` where nothing is charged.
+    pub fn currency(&self) -> Option<Currency> {
+        self.templates.currency()
     }
 
     /// The applications that offers may name.
-    pub fn catalogue(&self) -> &Catalogue {
-        &self.catalogue
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue.borrow())
     }
 
     /// The clock that decisions go by.
@@ -255,7 +262,7 @@ impl Negotiation {
 impl Negotiation {
     /// The templates that are offered.
     pub fn templates(&self) -> Vec<TemplateView> {
-        self.templates.all().map(|offered| offered.view.clone()).collect()
+        self.templates.now().all().map(|of| of.view.clone()).collect()
     }
 
     /// The nodes and the seconds that the template proposes from which forms make their offers: the first, where it does.
@@ -265,14 +272,13 @@ impl Negotiation {
 
     /// A template and its document.
     pub fn template(&self, id: &str) -> Option<(TemplateView, String)> {
-        self.templates
-            .get(id)
-            .map(|offered| (offered.view.clone(), offered.document.clone()))
+        let offered = self.templates.get(id);
+        offered.map(|of| (of.view.clone(), of.document.clone()))
     }
 
     /// The AgreementFactoryProperties with every template.
     pub fn factory_properties(&self) -> String {
-        agreement_factory_properties(self.templates.all().map(|offered| &offered.template))
+        agreement_factory_properties(self.templates.now().all().map(|of| &of.template))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The templates that are offered: read and compiled once, at start.
+//! The templates that are offered: read and compiled at start, and again when the configuration or the resources have changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use scheduler::Seconds;
 use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 use uuid::Uuid;
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::Template;
@@ -16,7 +17,7 @@ use wsag::{Document, Message};
 use super::views::agreement::TemplateView;
 use crate::agreement::{Currency, Job};
 use crate::negotiation::request::worth::values;
-use crate::planner::{Scaling, Settings};
+use crate::planner::{Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Work};
 
 /// The template offered where the configuration names none.
@@ -69,13 +70,62 @@ pub enum OnLoss {
 
 /// The templates that are offered.
 pub struct Templates {
+    /// As they were configured; none for the built-in ones.
+    texts: Vec<TemplateText>,
     offered: Vec<Arc<Offered>>,
     /// The currency of all prices; none where nothing is priced.
-    pub(super) currency: Option<Currency>,
+    currency: Option<Currency>,
     /// The nodes of the largest resource.
-    pub(super) capacity: u32,
+    capacity: u32,
     /// The resource that offers are placed on, where there is only one.
-    pub(super) resource: Option<String>,
+    resource: Option<String>,
+}
+
+/// The templates that are offered at the moment: cheap to clone, and one for all clones.
+#[derive(Clone)]
+pub(super) struct Offering(watch::Sender<Arc<Templates>>);
+
+impl Offering {
+    pub(super) fn of(templates: Templates) -> Self {
+        Self(watch::Sender::new(Arc::new(templates)))
+    }
+
+    /// All of them as they are now.
+    pub(super) fn now(&self) -> Arc<Templates> {
+        Arc::clone(&self.0.borrow())
+    }
+
+    /// Offers others from now on.
+    pub(super) fn replace(&self, templates: Templates) {
+        self.0.send_replace(Arc::new(templates));
+    }
+
+    /// The one that is meant where none is named.
+    pub(super) fn first(&self) -> Option<Arc<Offered>> {
+        self.0.borrow().offered.first().cloned()
+    }
+
+    /// The template that is offered in this version.
+    pub(super) fn version(&self, version: Uuid) -> Option<Arc<Offered>> {
+        let now = self.0.borrow();
+        now.offered.iter().find(|of| of.version == version).cloned()
+    }
+
+    /// The template with this id.
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Offered>> {
+        let now = self.0.borrow();
+        now.offered.iter().find(|of| of.view.id == id).cloned()
+    }
+
+    /// The currency of all prices; none where nothing is priced.
+    pub(super) fn currency(&self) -> Option<Currency> {
+        self.0.borrow().currency
+    }
+
+    /// The nodes of the largest resource.
+    pub(super) fn capacity(&self) -> u32 {
+        self.0.borrow().capacity
+    }
 }
 
 impl Templates {
@@ -85,11 +135,28 @@ impl Templates {
     /// A sentence that names the template and its fault.
     pub fn load(texts: &[TemplateText], settings: &Settings) -> Result<Self, String> {
         let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
-        let resource = match &settings.resources[..] {
-            [only] => Some(only.name.clone()),
-            _ => None,
-        };
-        let capacity = settings.resources.iter().map(|of| of.capacity).max().unwrap_or(0);
+        Self::offered_on(texts, currency, &settings.resources)
+    }
+
+    /// The same templates where there are these resources.
+    ///
+    /// # Errors
+    /// As [`Templates::load`], though none is expected: they have been read before.
+    pub(super) fn fitted_to(&self, resources: &[Resource]) -> Result<Self, String> {
+        Self::offered_on(&self.texts, self.currency, resources)
+    }
+
+    /// Whether other resources change nothing.
+    pub(super) fn fit(&self, resources: &[Resource]) -> bool {
+        (self.capacity, &self.resource) == (largest(resources), &only(resources))
+    }
+
+    fn offered_on(
+        texts: &[TemplateText],
+        currency: Option<Currency>,
+        resources: &[Resource],
+    ) -> Result<Self, String> {
+        let (capacity, configured) = (largest(resources), texts.to_vec());
         let is_built_in = texts.is_empty();
         let texts = match texts {
             // Guarantees that are worth a part of the price, where there are prices.
@@ -138,10 +205,11 @@ impl Templates {
             offered.push(Arc::new(next));
         }
         Ok(Self {
+            texts: configured,
             offered,
             currency,
             capacity,
-            resource,
+            resource: only(resources),
         })
     }
 
@@ -197,25 +265,23 @@ impl Templates {
         self.offered.iter().map(Arc::as_ref)
     }
 
-    /// The one that is meant where none is named.
-    pub(super) fn first(&self) -> Option<&Arc<Offered>> {
-        self.offered.first()
-    }
-
     /// The versions of the offered templates, each with its document.
     pub fn versions(&self) -> Vec<(Uuid, &str)> {
         self.all().map(|of| (of.version, of.document.as_str())).collect()
     }
+}
 
-    /// The template that is offered in this version.
-    pub(super) fn version(&self, version: Uuid) -> Option<&Offered> {
-        self.all().find(|offered| offered.version == version)
-    }
+/// The nodes of the largest resource in service; 1 where there is none, since a template asks for nodes.
+fn largest(resources: &[Resource]) -> u32 {
+    let in_service = resources.iter().filter(|of| !of.is_retired());
+    in_service.map(|of| of.capacity).max().unwrap_or(1)
+}
 
-    /// The template with this id.
-    pub(super) fn get(&self, id: &str) -> Option<&Arc<Offered>> {
-        self.offered.iter().find(|offered| offered.view.id == id)
-    }
+/// The name of the only resource in service.
+fn only(resources: &[Resource]) -> Option<String> {
+    let mut in_service = resources.iter().filter(|of| !of.is_retired());
+    let first = in_service.next()?;
+    in_service.next().is_none().then(|| first.name.clone())
 }
 
 /// A probability in millionths.

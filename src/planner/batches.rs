@@ -39,7 +39,9 @@ impl DecisionRecord {
             Err(Error::Lost(_)) => "lost",
             Err(Error::Repeated(_) | Error::KeyReused) => "repeated",
             Err(Error::Unavailable) => "unavailable",
-            Err(Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_)) => "invalid",
+            Err(
+                Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_) | Error::Unfit(_),
+            ) => "invalid",
         };
         Self {
             request,

@@ -473,6 +473,10 @@ impl Decider<'_> {
         }
         // A node with work that ended within a second is free from the next one on.
         self.plan.replace(agreement.clone(), second_after(self.now));
+        if release && let Some(at) = self.plan.resources.place(&agreement.resource) {
+            let (now, failures) = (self.second(), &self.settings.failures);
+            self.plan.resources.keep_freed_out_of_use(at, now, failures);
+        }
         let goes_on = if waited {
             agreement.is_waiting()
         } else {

@@ -25,6 +25,8 @@ pub(super) struct Decider<'a> {
     pub(super) remembered: Remembered,
     /// The commands that wait for their clusters, by the agreements that they would make.
     pub(super) later: &'a mut BTreeMap<Uuid, Command>,
+    /// Other settings, for the decisions after these.
+    pub(super) reconfigured: &'a mut Option<Settings>,
 }
 
 impl Decider<'_> {

@@ -51,6 +51,9 @@ pub enum Error {
     /// The offer cannot be accepted any more.
     #[error(transparent)]
     Lost(Lost),
+    /// A resource cannot be as it is to be.
+    #[error("{0}")]
+    Unfit(String),
     /// The tree of offers does not allow it.
     #[error("{0}")]
     Stale(&'static str),
@@ -109,6 +112,9 @@ pub enum StartError {
     /// The stored data are no valid plan for the configured resources.
     #[error("the stored plan does not hold: {0}")]
     Inconsistent(String),
+    /// The resources of the configuration could not be taken over.
+    #[error("the configured resources cannot be taken over: {0}")]
+    Unconfigured(String),
 }
 
 /// A refusal with nothing else to offer.

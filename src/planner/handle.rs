@@ -22,6 +22,7 @@ use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, 
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::need::Foreseeable;
 use crate::planner::resources::nodes::{KeptNodes, NodeReport, Planned, Reporter, Unused};
+use crate::planner::resources::orders::Reconfiguration;
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::{Negotiating, Settings};
 use crate::store::{Lease, Store};
@@ -46,18 +47,19 @@ pub struct Planner {
     pub(super) ready: watch::Receiver<bool>,
     pub(super) epoch: i64,
     pub(super) negotiating: Negotiating,
-    pub(super) resources: Arc<[Resource]>,
+    pub(super) resources: watch::Receiver<Arc<[Resource]>>,
     pub(super) foresight: Foresight,
     pub(super) measured: Arc<Mutex<Measured>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
 }
 
 impl Planner {
-    /// Rebuilds the plan from the store and starts the task that owns it. The task ends when `stop` is cancelled, and
-    /// cancels it itself when it may decide no longer (its lease is lost).
+    /// Rebuilds the plan from the store, starts the task that owns it, and has it take over the configured resources, as
+    /// [`Planner::configure`] does. The task ends when `stop` is cancelled, and cancels it itself when it may decide no longer
+    /// (its lease is lost).
     ///
     /// # Errors
-    /// When the store cannot be read, or does not hold a valid plan (over capacity, an unknown resource).
+    /// When the store cannot be read or written, or does not hold a valid plan (over capacity, an unknown resource).
     pub async fn start(
         settings: Settings,
         store: Store,
@@ -72,17 +74,24 @@ impl Planner {
         let (ready_sender, ready) = watch::channel(true);
         let (stored_sender, stored) = watch::channel(0);
         let (suggested, _) = broadcast::channel(WAITING_MAX);
+        let (resources_sender, resources) = watch::channel(plan.resources.list().into());
         let signals = writer::Signals {
             suggested: suggested.clone(),
             due: due_sender,
             stored: stored_sender,
             ready: ready_sender,
+            resources: resources_sender,
             measured: Arc::default(),
         };
         let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
         let negotiating = settings.negotiation;
-        let resources = settings.resources.as_slice().into();
         let foresight = Foresight::of(&settings);
+        let configuration = Reconfiguration {
+            id: Uuid::now_v7(),
+            party: None,
+            settings: settings.clone(),
+            is_dry: false,
+        };
         let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
         let task = tokio::spawn(writer.run(stop));
         let planner = Self {
@@ -98,6 +107,8 @@ impl Planner {
             measured,
             distrusted: Arc::default(),
         };
+        let configured = planner.configure(configuration).await;
+        configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
         Ok((planner, task))
     }
 
@@ -122,10 +133,21 @@ impl Planner {
         self.epoch
     }
 
+    /// The resources of the domain, the retired ones among them.
+    pub fn resources(&self) -> Arc<[Resource]> {
+        Arc::clone(&self.resources.borrow())
+    }
+
+    /// Changes with them.
+    pub fn subscribe_resources(&self) -> watch::Receiver<Arc<[Resource]>> {
+        self.resources.clone()
+    }
+
     /// The executor of a resource, by the resource's name.
-    pub fn kind_of(&self, resource: &str) -> Option<&str> {
-        let found = self.resources.iter().find(|of| of.name == resource);
-        found.map(|of| of.kind.as_str())
+    pub fn kind_of(&self, resource: &str) -> Option<String> {
+        let resources = self.resources.borrow();
+        let found = resources.iter().find(|of| of.name == resource);
+        found.map(|of| of.kind.clone())
     }
 
     /// The limits of negotiations.
@@ -251,11 +273,13 @@ impl Planner {
     /// A size of a proposal as it would be at most on a resource, by the resource's name; `None` where there is no such resource, or
     /// it has too few nodes.
     pub fn size_on(&self, resource: &str, proposal: &Proposal, shape: Shape) -> Option<Shape> {
-        let found = self.resources.iter().find(|of| of.name == resource)?;
+        let resources = self.resources.borrow();
+        let found = resources.iter().find(|of| of.name == resource)?;
         if shape.nodes > found.capacity {
             return None;
         }
         let by_rate = proposal.scaling.shape(shape, found.rate);
+        drop(resources);
         let foreseen = self.foresight.foreseen(Foreseeable::of(proposal), shape);
         let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(resource));
         Some(Shape {

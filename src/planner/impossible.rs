@@ -7,7 +7,7 @@ pub const IMPOSSIBLE: &str =
     "the plan cannot be right: nothing of this batch is stored, and the plan is read anew";
 
 /// The first thing that must never happen and did; none in a plan that may be used.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Impossible(pub(super) Option<String>);
 
 impl Impossible {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, AgreementState, ServiceState};
 
 /// Every agreement that is not over.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Live {
     by_id: HashMap<Uuid, Agreement>,
     states: BTreeMap<&'static str, u64>,

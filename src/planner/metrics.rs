@@ -29,7 +29,7 @@ metrics! {
     OFFERS_OPEN = Gauge "bespeak_offers_open":
         "Offers that were made in them and are neither rejected, expired nor accepted.";
     OFFERS_HELD = Gauge "bespeak_offers_held": "Those for which nodes are kept.";
-    NODES = Gauge "bespeak_resource_nodes": "Nodes that a resource is configured with.";
+    NODES = Gauge "bespeak_resource_nodes": "Nodes that a resource has; retired ones are left out.";
     NODES_UP = Gauge "bespeak_resource_nodes_up": "Those that are neither down nor drained.";
 }
 
@@ -179,7 +179,7 @@ impl Decider<'_> {
             held: self.plan.table.standing_held as u64,
             resources: Vec::new(),
         };
-        for of in self.plan.resources.plans() {
+        for of in self.plan.resources.in_service() {
             let (name, nodes) = (of.resource.name.clone(), of.resource.capacity);
             census.resources.push((name, nodes, of.nodes.up(nodes)));
         }

@@ -46,13 +46,21 @@ pub use offers::messages::{
 pub use offers::ranking::best_of;
 pub use offers::suggestion::Suggestion;
 pub use plan::Plan;
-pub use request::{Accepted, CompositorChoice, Idempotency, Proposal, Repaired, Termination};
+pub use request::{
+    Accepted, CompositorChoice, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination,
+};
+pub use resources::definition::machines;
 pub use resources::failures::Failures;
 pub use resources::node_status::{NodeOverride, NodeStatus};
 pub use resources::nodes::{
     BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, Planned, ReportedState, Reporter, Unused,
 };
-pub use resources::resource::{Resource, Scaling};
+pub use resources::orders::{
+    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
+};
+pub use resources::resource::{
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling, is_name, rate,
+};
 pub use settings::{Improving, Negotiating, Proposals, Quotas, Refusals, Settings};
 pub use tried::{Tried, TriedPlace, try_out};
 

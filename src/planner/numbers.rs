@@ -13,7 +13,7 @@ pub(super) struct SlotOf {
 }
 
 /// The numbers of all slots: in order of acceptance, since ties go by them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Numbers {
     slots: BTreeMap<u64, SlotOf>,
     /// More than every number so far: no number is used again, since a command that waits may remember it.

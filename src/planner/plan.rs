@@ -1,6 +1,6 @@
 //! The plan in memory: the basis of the decisions, which the store can rebuild at any time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
@@ -19,14 +19,17 @@ use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::placement::moved_up::MovedUp;
 use crate::planner::requests::{request_of_slot, requests_of};
 use crate::planner::reserving::waiting::Reserving;
-use crate::planner::resources::nodes::{NodeState, ReportedState, Reporter};
+use crate::planner::resources::Resources;
+use crate::planner::resources::members::planned;
+use crate::planner::resources::nodes::NodeState;
+use crate::planner::resources::resource::Resource;
 use crate::planner::resources::resource_plan::ResourcePlan;
-use crate::planner::resources::{Resources, planned};
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
-use crate::store::{Binding, NodeRow};
+use crate::store::Binding;
 
 /// Every agreement that is not over, and the slots it occupies.
+#[derive(Clone)]
 pub struct Plan {
     pub(super) resources: Resources,
     pub(super) live: Live,
@@ -67,27 +70,41 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan that a set of live agreements makes, given by rising id, for decisions from `now` on. O(n log n).
+    /// The plan that a set of live agreements makes on resources, given by rising id, for decisions from `now` on. Retired resources
+    /// without any are left out. O(n log n).
     ///
     /// # Errors
-    /// [`StartError::Inconsistent`] when an agreement names a resource that is not configured, or does not fit on it.
+    /// [`StartError::Inconsistent`] when an agreement names a resource that there is not, or does not fit on it.
     pub fn rebuild(
         settings: &Settings,
+        resources: &[Resource],
         agreements: Vec<Agreement>,
         bindings: Vec<Binding>,
         now: Time,
     ) -> Result<Self, StartError> {
-        let mut plans: Vec<ResourcePlan> = settings
-            .resources
-            .iter()
-            .map(|resource| planned(resource, settings))
-            .collect();
-        let places: HashMap<&str, usize> = settings
-            .resources
-            .iter()
-            .map(|of| of.name.as_str())
-            .zip(0..)
-            .collect();
+        let used: BTreeSet<&str> = agreements.iter().map(|of| of.resource.as_str()).collect();
+        let is_gone = |of: &&Resource| of.is_retired() && !used.contains(of.name.as_str());
+        let (gone, resources): (Vec<_>, Vec<&Resource>) = resources.iter().partition(is_gone);
+        let gone = gone.into_iter().cloned().collect();
+        let places: HashMap<&str, usize> = resources.iter().map(|of| of.name.as_str()).zip(0..).collect();
+        // Work still has them.
+        let mut leaving: HashMap<usize, BTreeSet<u32>> = HashMap::new();
+        for binding in bindings.iter().filter(|of| of.interval.end > now) {
+            let place = places.get(binding.resource.as_str());
+            if let Some(at) = place.filter(|at| binding.node >= resources[**at].capacity) {
+                leaving.entry(*at).or_default().insert(binding.node);
+            }
+        }
+        let planned = |(at, resource): (usize, &&Resource)| {
+            let leaving = leaving.get(&at).map_or(0, BTreeSet::len);
+            planned(
+                resource,
+                u32::try_from(leaving).unwrap_or(u32::MAX),
+                settings,
+                now,
+            )
+        };
+        let mut plans: Vec<ResourcePlan> = resources.iter().enumerate().map(planned).collect();
         let mut restored = Vec::with_capacity(agreements.len());
         let (undecided, agreements): (Vec<_>, Vec<_>) = agreements.into_iter().partition(is_undecided);
         let mut number = 0;
@@ -123,7 +140,7 @@ impl Plan {
             of.schedule.advance(from);
         }
         let mut plan = Self {
-            resources: Resources::new(plans, settings, now),
+            resources: Resources::new(plans, gone, settings, now),
             live: Live::default(),
             numbers: Numbers::default(),
             due: Timetable::default(),
@@ -333,22 +350,6 @@ impl Plan {
         running
     }
 
-    /// Takes back how nodes stand; of resources that are no longer configured nothing is known.
-    pub(super) fn recall_nodes(&mut self, rows: &[NodeRow], now: Time) {
-        for row in rows {
-            let at = self.resources.place(&row.resource);
-            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
-            if let Some((at, (by, state))) = at.zip(said) {
-                let said = ReportedState {
-                    state,
-                    since: row.since,
-                    reason: row.reason.clone(),
-                };
-                self.resources.restore_node(at, row.node, by, said, now);
-            }
-        }
-    }
-
     /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
     /// reports.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
@@ -384,7 +385,7 @@ impl Plan {
 
     /// The numbers of the agreements on a resource that have not begun, with their slack.
     pub(super) fn waiting_on(&self, at: usize, now: Time) -> BTreeMap<u64, Seconds> {
-        let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
+        let Some(of) = self.resources.get(at) else {
             return BTreeMap::new();
         };
         let waits = |number: u64| {
@@ -428,9 +429,11 @@ impl Plan {
         self.bound.insert(to, nodes);
     }
 
-    /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval.
+    /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval, or leaves its
+    /// resource.
     pub(super) fn may_keep(&self, agreement: &Agreement, interval: Interval) -> bool {
-        let Some(of) = self.resources.named(&agreement.resource) else {
+        let of = self.resources.named(&agreement.resource);
+        let Some(of) = of.filter(|of| !of.resource.is_retired()) else {
             return false;
         };
         let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
@@ -460,7 +463,7 @@ fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) 
     let name = &agreement.resource;
     let Some(of) = plan else {
         return Err(format!(
-            "is placed on the resource \"{name}\", which is not configured"
+            "is placed on the resource \"{name}\", which there is not"
         ));
     };
     for request in requests_of(agreement, number) {

@@ -1,7 +1,9 @@
 //! What the planner is asked for: an offer that is to be placed, its acceptance, and the end of an agreement.
 
+use std::collections::BTreeMap;
+
 use scheduler::preemptive::Preemption;
-use scheduler::{Fraction, Time};
+use scheduler::{Fraction, Interval, Time};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -158,8 +160,8 @@ impl Termination {
     }
 }
 
-/// The effects of a change of nodes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The effects of a change of nodes or resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Agreements that lost their work with its nodes.
     pub lost: usize,
@@ -169,6 +171,67 @@ pub struct Repaired {
     pub broken: usize,
     /// Offers that were held and cannot be kept.
     pub withdrawn: usize,
+    /// The agreements that have lost their place or got another one, with those that have moved for others, by their ids.
+    pub changes: BTreeMap<Uuid, PlaceChange>,
+}
+
+impl Repaired {
+    /// Adds the effects of a change that came after.
+    pub(super) fn add(&mut self, later: Self) {
+        self.lost += later.lost;
+        self.moved += later.moved;
+        self.broken += later.broken;
+        self.withdrawn += later.withdrawn;
+        for (id, change) in later.changes {
+            let known = self.changes.entry(id).or_insert_with(|| change.clone());
+            known.to = change.to;
+        }
+    }
+
+    /// Notes another place of an agreement, or that it has none any more.
+    pub(super) fn note(&mut self, before: &Agreement, after: Option<&Agreement>) {
+        let known = self.changes.entry(before.id).or_insert_with(|| PlaceChange {
+            party: before.party.clone(),
+            name: before.name.clone(),
+            from: PlannedPlace::of(before),
+            to: None,
+        });
+        known.to = after.map(PlannedPlace::of);
+    }
+}
+
+/// What became of the place of a waiting agreement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceChange {
+    /// Its party.
+    pub party: String,
+    /// The name in its offer.
+    pub name: Option<String>,
+    /// Where it was.
+    pub from: PlannedPlace,
+    /// Where it is; none where there is no place for it any more.
+    pub to: Option<PlannedPlace>,
+}
+
+/// Where an agreement lies in the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedPlace {
+    /// Name of the resource.
+    pub resource: String,
+    /// From the start of its first slot to the end of its last.
+    pub slot: Interval,
+    /// The nodes of the largest.
+    pub nodes: u32,
+}
+
+impl PlannedPlace {
+    fn of(agreement: &Agreement) -> Self {
+        Self {
+            resource: agreement.resource.clone(),
+            slot: agreement.placement(),
+            nodes: agreement.nodes(),
+        }
+    }
 }
 
 /// The party and the idempotency key of a request.

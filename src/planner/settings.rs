@@ -9,13 +9,13 @@ use scheduler::{Fraction, Order, Seconds};
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::resources::failures::Failures;
-use crate::planner::resources::resource::{LOCAL, Resource};
-use crate::prediction::{Machine, Machines, Predictions};
+use crate::planner::resources::resource::Resource;
+use crate::prediction::Predictions;
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The resources, in the order in which ties are broken.
+    /// The resources as configured, in the order in which ties are broken. What is planned on has the store.
     pub resources: Vec<Resource>,
     /// How far ahead the provider plans, in seconds.
     pub horizon: Seconds,
@@ -64,21 +64,6 @@ pub struct Refusals {
 }
 
 impl Settings {
-    /// The resources as predictions know them, by name.
-    pub fn machines(&self) -> Machines {
-        let machine = |of: &Resource| Machine {
-            rate: of.rate,
-            nodes: of.capacity,
-            attributes: of.attributes.clone(),
-            counts_own_work: of.kind == LOCAL,
-            copies_files: of.kind != LOCAL,
-        };
-        self.resources
-            .iter()
-            .map(|of| (of.name.clone(), machine(of)))
-            .collect()
-    }
-
     /// Resources planned so far ahead, in order of missing deadline, with placements that may move until they start.
     pub fn new(resources: Vec<Resource>, horizon: Seconds) -> Self {
         Self {

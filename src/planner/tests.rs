@@ -29,7 +29,7 @@ use crate::agreement::{
     Run, RunOutcome, ServiceState, Shape, Values,
 };
 use crate::clock::{Clock, MICROS_PER_SECOND};
-use crate::store::{ResourceRow, Store};
+use crate::store::Store;
 
 struct Domain {
     planner: Planner,
@@ -60,12 +60,6 @@ impl Domain {
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
         let store = Store::open(&url).await.unwrap();
         let lease = store.acquire_lease().await.unwrap();
-        let row = ResourceRow {
-            name: "local".into(),
-            kind: "local".into(),
-            capacity: 4,
-        };
-        store.put_resources(&[row], clock.micros()).await.unwrap();
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
             .await

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use scheduler::Time;
 
 /// The instants at which things are due, at most one for each.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Timetable<K> {
     at: HashMap<K, Time>,
     by_time: BTreeSet<(Time, K)>,

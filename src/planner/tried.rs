@@ -22,7 +22,7 @@ use crate::store::Store;
 pub struct Tried {
     /// Its agreement, or why there would be none.
     pub placed: Result<Agreement, Refusal>,
-    /// Its place on each resource alone, as the plans stand, in the order of the configuration.
+    /// Its place on each resource alone, as the plans stand, in the order in which ties are broken.
     pub places: Vec<TriedPlace>,
 }
 
@@ -47,28 +47,25 @@ pub async fn try_out(
     clock: &Clock,
     proposal: &Proposal,
 ) -> Result<Tried, StartError> {
-    let mut settings = settings.clone();
-    for resource in &mut settings.resources {
-        resource.closed = false;
-    }
-    let mut plan = writer::read_plan(&settings, store, clock).await?;
+    let mut plan = writer::read_plan(settings, store, clock).await?;
     let (mut batch, mut later) = (Vec::new(), BTreeMap::new());
     let mut decider = Decider {
-        settings: &settings,
+        settings,
         plan: &mut plan,
         now: clock.micros(),
         batch: &mut batch,
         remembered: Remembered::new(),
         later: &mut later,
+        reconfigured: &mut None,
     };
     let now = decider.second();
+    let many = decider.plan.resources.plans().count();
+    (0..many).for_each(|at| decider.plan.resources.open(at));
     decider.plan.resources.advance(now);
     let places = match decider.window(proposal) {
         Ok(window) => {
             let need = Need::of(proposal, decider.plan.next_number(), window, now);
-            (0..settings.resources.len())
-                .filter_map(|at| decider.place_on(at, &need))
-                .collect()
+            (0..many).filter_map(|at| decider.place_on(at, &need)).collect()
         }
         Err(_) => Vec::new(),
     };
@@ -82,7 +79,8 @@ pub async fn try_out(
 impl Decider<'_> {
     /// The best place of a need on one resource.
     fn place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
-        let resource = self.plan.resources.get(at)?.resource.name.clone();
+        let of = &self.plan.resources.get(at)?.resource;
+        let resource = (!of.is_retired()).then(|| of.name.clone())?;
         let only = |shape| {
             let best = self
                 .plan

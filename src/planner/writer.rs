@@ -19,6 +19,7 @@ use crate::planner::decider::{Command, Decider};
 use crate::planner::metrics::Measured;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::plan::Plan;
+use crate::planner::resources::resource::Resource;
 use crate::planner::settings::Settings;
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
@@ -57,6 +58,8 @@ pub(super) struct Signals {
     pub(super) stored: watch::Sender<u64>,
     /// Whether the plan is in step with the store.
     pub(super) ready: watch::Sender<bool>,
+    /// All resources.
+    pub(super) resources: watch::Sender<Arc<[Resource]>>,
     /// The counts.
     pub(super) measured: Arc<Mutex<Measured>>,
 }
@@ -208,6 +211,7 @@ impl Writer {
             decisions,
             ..
         } = &mut self.decided;
+        let mut reconfigured = None;
         let mut decider = Decider {
             settings: &self.settings,
             plan: &mut self.plan,
@@ -215,6 +219,7 @@ impl Writer {
             batch,
             remembered,
             later: &mut self.later,
+            reconfigured: &mut reconfigured,
         };
         decider.lapse();
         decider.fix_those_who_have_waited();
@@ -236,6 +241,10 @@ impl Writer {
         self.again.extend(decider.decidable());
         let remembered = std::mem::take(&mut decider.remembered);
         self.decided.remembered.extend(remembered);
+        // Where the batch is not stored they hold as well: they are in no store.
+        if let Some(settings) = reconfigured {
+            self.settings = settings;
+        }
         self.decided.commands += many;
         self.decided.suggested.append(&mut self.plan.suggested);
         if self.plan.reserving.has_changed() {
@@ -312,6 +321,12 @@ impl Writer {
             of.batch(decided.commands, seconds);
             of.decided(&decided.decisions, batch);
         });
+        if batch
+            .iter()
+            .any(|change| matches!(change, Change::PutResource(_)))
+        {
+            self.say_resources();
+        }
         for answer in decided.answers {
             answer(true);
         }
@@ -376,6 +391,13 @@ impl Writer {
         self.signals
             .due
             .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
+    }
+
+    /// Tells all listeners which resources there are.
+    fn say_resources(&self) {
+        self.signals
+            .resources
+            .send_replace(self.plan.resources.list().into());
     }
 
     fn measure(&self, count: impl FnOnce(&mut Measured)) {
@@ -458,6 +480,7 @@ impl Writer {
                     self.plan = plan;
                     // The plan knows nothing of their slots any more: they are not decided, and their callers are told.
                     self.later.clear();
+                    self.say_resources();
                     self.signals.ready.send_replace(true);
                     let doubt = self.doubt.take().unwrap_or_default();
                     return Some(doubt.is_stored.unwrap_or(false));
@@ -516,14 +539,16 @@ pub(super) async fn read_plan(
     clock: &Clock,
 ) -> Result<Plan, super::StartError> {
     let now = clock.now();
+    let resources = store.resources().await?.into_iter().map(Resource::of_row);
     let mut plan = Plan::rebuild(
         settings,
+        &resources.collect::<Result<Vec<_>, _>>()?,
         store.live_agreements().await?,
         store.bindings(now).await?,
         now,
     )?;
     plan.reopen(store.open_negotiations(now).await?, now)?;
-    plan.recall_nodes(&store.node_states().await?, now);
+    plan.resources.recall_nodes(store.node_states().await?, now);
     let lost = store
         .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
         .await?;

@@ -14,6 +14,7 @@ use super::text::{self, StateLabel};
 use super::values::Values;
 use super::{Answer, Frame, page};
 use crate::access::Role;
+use crate::agreement::Currency;
 use crate::clock::second_of;
 use crate::http::{Api, scope};
 use crate::negotiation::{self, AgreementView, RefusalView};
@@ -94,8 +95,13 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Answer {
     // Without one, a form could be taken twice: it is shown again with one.
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
     let negotiation = &api.negotiation;
+    let currency = negotiation.currency();
     let (wish, form) = match (
-        form::read(&values, negotiation.catalogue(), negotiation.currency()),
+        form::read(
+            &values,
+            &negotiation.catalogue(),
+            currency.as_ref().map(Currency::code),
+        ),
         once,
     ) {
         (Ok(wish), Some(once)) => (wish, once),
@@ -173,7 +179,8 @@ fn whole(message: &str) -> Vec<Problem> {
 /// The values of an empty form: the first application, and the template's size and duration.
 fn proposal(api: &Api) -> Values {
     let (nodes, duration) = api.negotiation.proposed_size();
-    let first = api.negotiation.catalogue().applications().first();
+    let catalogue = api.negotiation.catalogue();
+    let first = catalogue.applications().first();
     let mut values =
         Values::default().with(field::APPLICATION, first.map_or_else(String::new, form::value_of));
     if let Some(nodes) = nodes {
@@ -216,15 +223,16 @@ async fn home(
     };
     let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
     let files = api.negotiation.input_files(&visitor.caller.party).await;
+    let currency = api.negotiation.currency();
     let home = Home {
         frame: visitor.frame(title),
         form: OfferForm::new(
             &asked.values,
             &asked.problems,
-            api.negotiation.catalogue(),
+            &api.negotiation.catalogue(),
             files,
             once,
-            api.negotiation.currency(),
+            currency.as_ref().map(Currency::code),
         ),
         is_filled: asked.is_filled,
         refusal: asked.refusal.map(|refusal| refused(&refusal, &asked.values, now)),

@@ -39,7 +39,12 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
         if nodes.len() > NODES_SHOWN_MAX {
             nodes.retain(|node| !node.said.is_empty());
         }
-        let more = (is.nodes as usize).saturating_sub(nodes.len());
+        let is_gone = is.state == "retired";
+        let more = if is_gone {
+            0
+        } else {
+            (is.nodes as usize).saturating_sub(nodes.len())
+        };
         resources.push(Row { is, nodes, more });
     }
     let shown = Resources {

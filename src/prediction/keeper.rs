@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Knowledge, Machines};
 use crate::clock::{Clock, Micros};
-use crate::store::{self, Learned, Store};
+use crate::store::{self, Learned, ResourceRow, Store};
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
 pub const LEARNED: Learned = Learned {
@@ -48,14 +48,18 @@ impl Predictions {
     }
 }
 
-/// The resources that are configured, and the parts of an estimate that decide; none where estimates decide nothing.
-pub type Setup = (Machines, Option<Ladder>);
+/// How predictions know the stored resources, and the parts of an estimate that decide; none where estimates decide nothing.
+pub type Setup = (
+    fn(Vec<ResourceRow>) -> Result<Machines, store::Error>,
+    Option<Ladder>,
+);
 
 /// The knowledge that is in the store.
 ///
 /// # Errors
 /// Those of reading it.
-pub async fn learn(store: &Store, setup: Setup, now: Time) -> Result<Knowledge, store::Error> {
+pub async fn learn(store: &Store, (machines, ladder): Setup, now: Time) -> Result<Knowledge, store::Error> {
+    let setup = (machines(store.resources().await?)?, ladder);
     let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
     let past = store.past_executions(LEARNED).await?;
     let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;
@@ -77,7 +81,7 @@ pub fn keep(store: Store, setup: Setup, clock: Clock, stop: CancellationToken) -
             .is_some()
         {
             pause = LOOK;
-            match look(&store, &setup, &clock, &mut seen).await {
+            match look(&store, setup, &clock, &mut seen).await {
                 Ok(Some((knowledge, took))) => {
                     pause = LOOK.max(took * SHARE);
                     // It goes on without readers until it is told to stop.
@@ -91,12 +95,12 @@ pub fn keep(store: Store, setup: Setup, clock: Clock, stop: CancellationToken) -
     predictions
 }
 
-/// The end of the last execution, and the time of the samples, that were seen.
-type Seen = Option<(Option<Micros>, i64)>;
+/// The end of the last execution, the time of the samples, and the resources, that were seen.
+type Seen = Option<(Option<Micros>, i64, Vec<ResourceRow>)>;
 
 async fn look(
     store: &Store,
-    setup: &Setup,
+    setup: Setup,
     clock: &Clock,
     seen: &mut Seen,
 ) -> Result<Option<(Knowledge, Duration)>, store::Error> {
@@ -104,12 +108,13 @@ async fn look(
     let there = (
         store.last_execution().await?,
         now.seconds().div_euclid(SAMPLES_LOOK),
+        store.resources().await?,
     );
-    if *seen == Some(there) {
+    if seen.as_ref() == Some(&there) {
         return Ok(None);
     }
     let started = Instant::now();
-    let knowledge = learn(store, setup.clone(), now).await?;
+    let knowledge = learn(store, setup, now).await?;
     *seen = Some(there);
     Ok(Some((knowledge, started.elapsed())))
 }

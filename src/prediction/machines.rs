@@ -18,6 +18,8 @@ pub(super) const HOURS_AHEAD: u16 = 21 * 24;
 /// A resource as predictions know it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Machine {
+    /// Whether nothing new runs on it: its past is learned from, and nothing is foreseen there.
+    pub is_retired: bool,
     /// How fast its nodes work.
     pub rate: Rate,
     /// Its nodes.
@@ -30,7 +32,7 @@ pub struct Machine {
     pub copies_files: bool,
 }
 
-/// The configured resources by name.
+/// The resources by name.
 pub type Machines = BTreeMap<String, Machine>;
 
 /// Machines by name with the number of their kind: those of one kind have the same rate and attributes.

@@ -69,7 +69,8 @@ impl Knowledge {
         let mut of_kinds: BTreeMap<Option<u32>, Arc<Base>> = BTreeMap::new();
         let mut alike: BTreeMap<Option<u32>, Arc<Forecast>> = BTreeMap::new();
         let mut by_name = Vec::with_capacity(self.machines.len());
-        for name in self.machines.keys() {
+        let in_service = self.machines.iter().filter(|(_, of)| !of.is_retired);
+        for name in in_service.map(|(name, _)| name) {
             let there = Work {
                 resource: Some(name),
                 ..*work

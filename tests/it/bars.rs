@@ -74,13 +74,15 @@ async fn a_service_starts_on_a_long_past(url: String) {
 async fn fill(url: &str, many: usize) {
     let store = Store::open(url).await.expect("a database can be opened");
     let lease = store.acquire_lease().await.expect("nobody else decides");
-    let resource = ResourceRow {
-        name: RESOURCE.into(),
-        kind: "local".into(),
-        capacity: 64,
-    };
+    let resource = [
+        Change::PutResource(ResourceRow::new(RESOURCE, "local", 64)),
+        Change::SetCapacity {
+            resource: RESOURCE.into(),
+            steps: vec![(0, 64)],
+        },
+    ];
     store
-        .put_resources(&[resource], 0)
+        .commit(lease.epoch, &resource)
         .await
         .expect("a resource can be stored");
     let rounds = i64::try_from(many.div_ceil(64)).expect("not that many");

@@ -17,6 +17,7 @@ use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Run, RunOutcome,
 use bespeak::catalogue::{Application, Catalogue, CatalogueError, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::dispatcher::{Dispatcher, Shared};
+use bespeak::execution::executors::Executors;
 use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::{JobFolders, Removal};
 use bespeak::execution::job::limits::Allowance;
@@ -24,9 +25,10 @@ use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::staging::{Rules, Stager};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
-use bespeak::store::{ResourceRow, Store};
+use bespeak::store::Store;
 use scheduler::Seconds;
 use tempfile::TempDir;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -65,8 +67,10 @@ impl Service {
         let files = InputFiles::new(folder.path(), 0).unwrap();
         let planner = service.planner.clone();
         let (folders, clock) = (JobFolders::new(folder.path(), None).unwrap(), Clock::system());
+        let (_, catalogue) = watch::channel(Arc::new(catalogue));
+        let executors = Executors::of(executors);
         let staging = Stager::new(Rules::default(), folders, clock.clone());
-        let dispatcher = Dispatcher::new(planner, executors, Arc::new(catalogue), files, staging, clock);
+        let dispatcher = Dispatcher::new(planner, executors, catalogue, files, staging, clock);
         service
             .tasks
             .push(tokio::spawn(dispatcher.run(service.stop.clone())));
@@ -84,13 +88,6 @@ impl Service {
             .await
             .unwrap();
         let lease = store.acquire_lease().await.unwrap();
-        let row = |name: &&str| ResourceRow {
-            name: (*name).into(),
-            kind: "local".into(),
-            capacity: CAPACITY,
-        };
-        let rows: Vec<_> = resources.iter().map(row).collect();
-        store.put_resources(&rows, clock.micros()).await.unwrap();
         let resource = |name: &&str| Resource::new(name, "local", CAPACITY);
         let mut settings = Settings::new(resources.iter().map(resource).collect(), 86_400);
         settings.restarting.insert(RESTARTING.to_owned());

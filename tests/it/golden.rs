@@ -57,7 +57,8 @@ pub(crate) async fn trail_of(store: &Store) -> String {
         let lines = store.trail(after, 1_000).await.expect("it can be read");
         let Some(last) = lines.last() else { return trace };
         after = last.number;
-        for line in lines {
+        // That the configuration brings resources is no decision.
+        for line in lines.into_iter().filter(|of| of.kind != "resource-changed") {
             let subject = numbered(&line.subject.to_string(), &mut numbers);
             let detail = numbered(&line.detail, &mut numbers);
             let party = line.party.unwrap_or_default();

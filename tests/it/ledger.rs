@@ -8,7 +8,7 @@ use bespeak::agreement::{
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{Failures, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
-use bespeak::store::{Change, Finding, Invariant, ResourceRow, Store};
+use bespeak::store::{Change, Finding, Invariant, Store};
 use scheduler::{Fraction, Time};
 use serde_json::json;
 use tokio::task::JoinHandle;

@@ -7,7 +7,7 @@ use bespeak::agreement::{
 };
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{Improving, Planner, Proposal, Resource, Scaling, Settings};
-use bespeak::store::{ResourceRow, Store};
+use bespeak::store::Store;
 use scheduler::{Interval, Seconds, Time};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -38,15 +38,6 @@ impl Domain {
     async fn start(url: &str, clock: Clock) -> Self {
         let store = Store::open(url).await.expect("a store");
         let lease = store.acquire_lease().await.expect("no other process decides");
-        let row = ResourceRow {
-            name: "local".into(),
-            kind: "local".into(),
-            capacity: 4,
-        };
-        store
-            .put_resources(&[row], clock.micros())
-            .await
-            .expect("a resource");
         let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
         // Otherwise it depends on the machine whether a slice moves work up by a second before it is looked at.
         settings.improving = Improving::default();

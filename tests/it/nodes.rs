@@ -207,7 +207,11 @@ async fn nodes_are_listed_and_said_at_the_command_line(url: String) {
     let (_, resources, _) = run(&["resources"]);
     let line = resources.lines().nth(1).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
-    assert_eq!(words, ["local", "local", "4", "1", "0", "3"], "{resources}");
+    assert_eq!(
+        words,
+        ["local", "local", "in-service", "4", "1", "0", "3", "1"],
+        "{resources}"
+    );
     let (_, listed, _) = run(&["nodes", "local", "--json"]);
     let listed: Value = serde_json::from_str(&listed).expect("it is JSON");
     assert_eq!(listed[0]["nodes"][2]["state"], "down");

@@ -51,8 +51,12 @@ const WATCHED: &[&str] = &["/metrics"];
 const OPERATORS: &[(Method, &str)] = &[
     (Method::GET, "/events"),
     (Method::GET, "/resources"),
+    (Method::PUT, "/resources/{name}"),
+    (Method::POST, "/resources/{name}/retire"),
+    (Method::POST, "/resources/{name}/restore"),
     (Method::GET, "/resources/{name}/nodes"),
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),
+    (Method::POST, "/configuration/reload"),
 ];
 
 /// Every operation that needs none.
@@ -251,9 +255,12 @@ async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
             .body(input(path));
     }
     if path.starts_with("/resources") && *method == Method::PUT {
-        request = request
-            .header("content-type", "application/json")
-            .body(r#"{"state": "up"}"#);
+        let body = if path.contains("/nodes/") {
+            r#"{"state": "up"}"#
+        } else {
+            r#"{"nodes": 3}"#
+        };
+        request = request.header("content-type", "application/json").body(body);
     }
     client.send(request).await.status
 }

@@ -109,7 +109,7 @@ async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: S
     world.connect();
     for number in 1..=size("BESPEAK_TEST_VERBS", VERBS) {
         let party = world.random.below(2);
-        match world.random.below(14) {
+        match world.random.below(15) {
             0 => world.open(party).await,
             1..=3 => world.offer(party).await,
             4 => world.counter(party).await,
@@ -120,6 +120,7 @@ async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: S
             10 => world.end(party).await,
             11 => world.reserve(party).await,
             12 => world.repeat().await,
+            13 => world.change_resource().await,
             _ => world.look(party).await,
         }
         if number % KILL_EVERY == 0 {
@@ -504,6 +505,32 @@ impl World {
         assert_eq!(self.without_address(&again), keyed.answer);
         let other = client.send(request(&client, format!("{} ", keyed.body))).await;
         assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");
+    }
+
+    /// An operator adds, resizes, retires or restores a resource, or asks what would follow.
+    async fn change_resource(&mut self) {
+        let name = ["local", "other"][self.random.below(2)];
+        let asks = if self.random.below(3) == 0 {
+            "?dryRun=true"
+        } else {
+            ""
+        };
+        let operator = self.server.client();
+        let request = match self.random.below(5) {
+            0 => operator.request(Method::POST, &format!("/resources/{name}/retire{asks}")),
+            1 | 2 => operator.request(Method::POST, &format!("/resources/{name}/restore{asks}")),
+            _ => operator
+                .request(Method::PUT, &format!("/resources/{name}{asks}"))
+                .json(&json!({ "nodes": 1 + self.random.below(6) })),
+        };
+        let answer = operator.send(request.header("accept", JSON)).await;
+        self.told
+            .lines
+            .push(format!("operator {name} {asks}: {}", answer.status.as_u16()));
+        assert!(
+            answer.status == StatusCode::OK || name == "other" && answer.status == StatusCode::NOT_FOUND,
+            "{answer:?}"
+        );
     }
 
     async fn look(&mut self, party: usize) {

@@ -5,12 +5,13 @@ mod broken_connections;
 mod decider;
 mod kills;
 mod records;
+mod resources;
 pub(crate) mod verify;
 
 use bespeak::agreement::{
     Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState, Slots, Values,
 };
-use bespeak::store::{Change, Lease, ResourceRow, Store};
+use bespeak::store::{Change, Lease, Store};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
@@ -30,15 +31,13 @@ pub(crate) const RESOURCE: &str = "local";
 /// An open store with a resource of eight nodes.
 pub(crate) async fn open(url: &str) -> Store {
     let store = Store::open(url).await.expect("a database can be opened");
-    let resource = ResourceRow {
-        name: RESOURCE.into(),
-        kind: "local".into(),
-        capacity: 8,
-    };
-    store
-        .put_resources(&[resource], 0)
-        .await
-        .expect("a resource can be stored");
+    for sql in [
+        "INSERT INTO resources (name, kind, capacity, configured) VALUES ('local', 'local', 8, NULL) \
+         ON CONFLICT DO NOTHING",
+        "INSERT INTO capacities (resource, since_us, capacity) VALUES ('local', 0, 8) ON CONFLICT DO NOTHING",
+    ] {
+        tamper(url, sql).await;
+    }
     store
 }
 

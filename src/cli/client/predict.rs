@@ -13,7 +13,7 @@ use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions, instant};
 use crate::clock::Clock;
 use crate::negotiation::{Templates, millionths};
-use crate::planner::{Proposal, Scaling, Settings, StartError, Tried, TriedPlace, try_out};
+use crate::planner::{Proposal, Resource, Scaling, Settings, StartError, Tried, TriedPlace, try_out};
 use crate::prediction::{Explanation, Given, Knowledge, Predictions, Work, learn};
 
 const EXAMPLES: &str = "\
@@ -97,8 +97,6 @@ struct Predicted<'a> {
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let mut settings = config.planner();
-    let templates = Templates::load(&config.templates()?, &settings)
-        .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     let clock = Clock::system();
     let after = options.after.map_or(clock.now(), |after| Time(after.ceil()));
     let window = Interval::new(after, Time(options.before.floor()));
@@ -108,8 +106,13 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         ));
     }
     let job = job(&options, &config)?;
-    let barred = others_than(options.resource.as_deref(), &settings)?;
     let store = options.store.open().await?;
+    let stored = store.resources().await?.into_iter().map(Resource::of_row);
+    settings.resources = stored.collect::<Result<_, _>>()?;
+    settings.resources.retain(|of| !of.is_retired());
+    let templates = Templates::load(&config.templates()?, &settings)
+        .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
+    let barred = others_than(options.resource.as_deref(), &settings)?;
     let knowledge = learn(&store, config.predictions(), clock.now()).await?;
     let probability = options.probability.unwrap_or(templates.slot_probability());
     let learned = templates.sized(&knowledge, (&options.party, &job), options.nodes, probability);
@@ -209,7 +212,7 @@ fn others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<Barred
     let names = || settings.resources.iter().map(|of| of.name.as_str());
     if !names().any(|name| name == only) {
         return Err(Failure::Usage(format!(
-            "--resource: there is no {only:?}; the configuration has {}",
+            "--resource: there is no {only:?} in service; there is {}",
             names().collect::<Vec<_>>().join(", ")
         )));
     }

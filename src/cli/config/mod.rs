@@ -12,7 +12,7 @@ pub(super) mod slurm;
 pub(super) mod staging;
 pub(super) mod tls;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,7 +31,6 @@ use crate::cli::config::ranges::{table, within};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
 use crate::cli::config::tls::Tls;
-use crate::execution::job::limits::Allowance;
 use crate::execution::local::find_program;
 use resources::Resource;
 
@@ -164,7 +163,7 @@ impl Negotiating {
 }
 
 /// The rules for receivers of call-backs.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CallBacks {
     /// Whether addresses may be called that are not public.
@@ -250,6 +249,25 @@ impl Config {
             .map_err(|why| why.to_string())
     }
 
+    /// The names of the parts that differ from those of another configuration and are read at a start only.
+    pub(super) fn left_for_a_start(&self, started: &Self) -> Vec<String> {
+        let parts = [
+            ("horizon_days", self.horizon_days == started.horizon_days),
+            ("public_address", self.public_address == started.public_address),
+            ("[tls]", self.tls == started.tls),
+            ("[scheduling]", self.scheduling == started.scheduling),
+            ("[negotiation]", self.negotiation == started.negotiation),
+            ("[callbacks]", self.callbacks == started.callbacks),
+            ("[execution]", self.execution == started.execution),
+            ("[staging]", self.staging == started.staging),
+            ("[prediction]", self.prediction == started.prediction),
+            ("[history]", self.history == started.history),
+            ("[limits]", self.limits == started.limits),
+        ];
+        let differ = parts.into_iter().filter(|(_, is_same)| !is_same);
+        differ.map(|(name, _)| name.to_owned()).collect()
+    }
+
     /// The price list, for the resources that there are.
     fn pricing(&self) -> Result<Option<planner::Pricing>, String> {
         // The one that there is where none is named.
@@ -299,14 +317,9 @@ impl Config {
         }
     }
 
-    /// The resources as predictions know them, and the parts of an estimate that decide.
+    /// How predictions know the resources, and the parts of an estimate that decide.
     pub(super) fn predictions(&self) -> crate::prediction::Setup {
-        (self.planner().machines(), self.prediction.ladder())
-    }
-
-    /// The limits of the jobs of each local resource, by its name.
-    pub(super) fn allowances(&self) -> BTreeMap<String, Allowance> {
-        resources::allowances(&self.resources, self.execution.limits())
+        (planner::machines, self.prediction.ladder())
     }
 
     /// The clusters that Slurm runs, as their executors have them.

@@ -15,7 +15,7 @@ table! {
 }
 
 /// The parts that a provider can choose.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Choice {
     /// None: slots are sized by past run times at the reference rate, and the earliest end of a slot is best.

@@ -10,7 +10,7 @@ macro_rules! table {
         $($(#[$key_about:meta])* $key_visible:vis $key:ident: $type:ty = $value:expr $(, $range:expr)?;)+
     }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, serde::Deserialize)]
+        #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
         #[serde(deny_unknown_fields, default)]
         $visible struct $name {
             $($(#[$key_about])* $key_visible $key: $type,)+

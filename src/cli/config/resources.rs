@@ -3,25 +3,19 @@
 use std::collections::BTreeMap;
 
 use scheduler::domain::Attribute;
-use scheduler::{Interval, Rate, Time};
+use scheduler::{Interval, Time};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use wsag::time::DateTime;
 
 use super::ranges::{table, within};
 use super::slurm::Slurm;
-use crate::catalogue::{JobLimits, LimitKeys};
+use crate::catalogue::{CatalogueError, JobLimits, LimitKeys};
 use crate::execution::job::limits::Allowance;
 use crate::execution::slurm::Settings;
-use crate::planner;
-
-/// The most resources that a service plans for; decisions among this number were measured.
-const RESOURCES_MAX: usize = 10_000;
-/// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
-const CAPACITY_MAX: u32 = 1_000_000;
-/// Nodes a hundred times slower or faster than the reference are a slip of the pen.
-const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
-/// Characters in the name of an architecture.
-const ARCHITECTURE_LENGTH_MAX: usize = 64;
+use crate::planner::{
+    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX, is_name,
+};
 
 /// One resource as written.
 #[derive(Debug, Deserialize)]
@@ -161,28 +155,25 @@ impl Resource {
     }
 
     /// The attributes that are numbers, by the names by which filters know them.
-    fn numbers(&self) -> [(&'static str, Option<i64>); 6] {
-        [
-            ("cpu_speed_hz", self.cpu_speed_hz),
-            ("cpus", self.cpus),
-            ("network_bits_per_second", self.network_bits_per_second),
-            ("memory_bytes", self.memory_bytes),
-            ("virtual_memory_bytes", self.virtual_memory_bytes),
-            ("disk_bytes", self.disk_bytes),
-        ]
+    fn numbers(&self) -> impl Iterator<Item = (&'static str, Option<i64>)> {
+        let values = [
+            self.cpu_speed_hz,
+            self.cpus,
+            self.network_bits_per_second,
+            self.memory_bytes,
+            self.virtual_memory_bytes,
+            self.disk_bytes,
+        ];
+        NUMBERS.into_iter().zip(values)
     }
 
     fn planned(&self) -> planner::Resource {
         let mut attributes: BTreeMap<String, Attribute> = self
             .numbers()
-            .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), Attribute::Number(value?))))
             .collect();
         if let Some(architecture) = &self.cpu_architecture {
-            attributes.insert(
-                "cpu_architecture".to_owned(),
-                Attribute::Word(architecture.clone()),
-            );
+            attributes.insert(ARCHITECTURE.to_owned(), Attribute::Word(architecture.clone()));
         }
         let capacity = self.capacity();
         let maintenance = self
@@ -191,9 +182,14 @@ impl Resource {
             .filter_map(|of| Some((of.interval().ok()?, of.nodes.unwrap_or(capacity))));
         planner::Resource {
             maintenance: maintenance.collect(),
-            rate: self.rate.and_then(rate).unwrap_or_default(),
+            rate: self.rate.and_then(planner::rate).unwrap_or_default(),
             attributes,
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
+            executor: match (&self.slurm, &self.limits) {
+                (Some(slurm), _) => json!({ "slurm": slurm }),
+                (None, Some(limits)) => json!({ "limits": limits }),
+                (None, None) => Value::Null,
+            },
             // Until it has been checked.
             closed: self.slurm.is_some(),
             ..planner::Resource::new(&self.name, &self.kind, capacity)
@@ -234,29 +230,50 @@ pub(in crate::cli) fn planned(resources: &[Resource]) -> Vec<planner::Resource> 
     resources.iter().map(Resource::planned).collect()
 }
 
-/// The limits of the jobs of each local resource, by its name; `otherwise` where it sets none.
-pub(in crate::cli) fn allowances(
-    resources: &[Resource],
-    otherwise: JobLimits,
-) -> BTreeMap<String, Allowance> {
-    let unnamed = Allowance {
-        otherwise,
-        ..Allowance::default()
-    };
-    if resources.is_empty() {
-        return BTreeMap::from([("local".to_owned(), unnamed)]);
+/// What the executor of a resource needs.
+pub(in crate::cli) enum Executor {
+    /// One of this machine: the limits of its jobs.
+    Local(Allowance),
+    /// A cluster.
+    Slurm(Box<Settings>),
+}
+
+/// What an executor needs, as it is stored with its resource.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Stored {
+    limits: LimitKeys,
+    slurm: Option<Slurm>,
+}
+
+/// What the executor of a resource needs; the limits are `otherwise` where it sets none.
+///
+/// # Errors
+/// In words, where that is not known any more.
+pub(in crate::cli) fn executor(of: &planner::Resource, otherwise: JobLimits) -> Result<Executor, String> {
+    let stored = (!of.executor.is_null()).then(|| serde_json::from_value(of.executor.clone()));
+    let stored: Stored = stored
+        .transpose()
+        .map_err(|why| why.to_string())?
+        .unwrap_or_default();
+    if of.kind != "local" {
+        let slurm = stored
+            .slurm
+            .ok_or("the configuration has no table [resource.slurm] for it")?;
+        return Ok(Executor::Slurm(Box::new(slurm.settings(&of.name))));
     }
-    let local = resources.iter().filter(|of| of.slurm.is_none());
-    let allowance = |of: &Resource| Allowance {
-        // It has been checked.
-        resource: of
-            .limits
-            .and_then(|limits| limits.try_into().ok())
-            .unwrap_or_default(),
-        node_memory: of.memory_bytes.and_then(|bytes| u64::try_from(bytes).ok()),
-        otherwise,
+    let memory = match of.attributes.get("memory_bytes") {
+        Some(Attribute::Number(bytes)) => u64::try_from(*bytes).ok(),
+        _ => None,
     };
-    local.map(|of| (of.name.clone(), allowance(of))).collect()
+    Ok(Executor::Local(Allowance {
+        resource: stored
+            .limits
+            .try_into()
+            .map_err(|why: CatalogueError| why.to_string())?,
+        node_memory: memory,
+        otherwise,
+    }))
 }
 
 /// The applications that clusters say something of, each with the name of the resource.
@@ -276,22 +293,4 @@ pub(in crate::cli) fn clusters(resources: &[Resource]) -> Vec<Settings> {
 /// The number of cores of this machine.
 fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
-}
-
-/// A rate in millionths of the reference.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "it was checked to be within a hundred times the reference"
-)]
-fn rate(rate: f64) -> Option<Rate> {
-    Rate::from_millionths((rate * 1e6).round() as u32)
-}
-
-/// Whether a name can stand in a log line, a file name and an XML attribute without any care.
-fn is_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }

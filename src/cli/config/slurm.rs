@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ranges::within;
 use crate::execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
@@ -30,7 +30,7 @@ const RECLAIM_MINUTES_MAX: u32 = 1_440;
 const NAME_LENGTH_MAX: usize = 64;
 
 /// The keys as written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::cli) struct Slurm {
     partition: String,
@@ -68,7 +68,7 @@ pub(in crate::cli) struct Slurm {
 }
 
 /// The user of the jobs of one party.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Party {
     name: String,
@@ -84,7 +84,7 @@ struct Party {
 }
 
 /// The policy for the jobs of one application.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Application {
     name: String,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::cli::Failure;
 
 /// The files of a certificate.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::cli) struct Tls {
     /// The chain in PEM, the service's own certificate first.

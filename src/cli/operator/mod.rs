@@ -7,5 +7,6 @@ pub(super) mod helper;
 pub(super) mod key;
 pub(super) mod ledger;
 pub(super) mod nodes;
+pub(super) mod resources;
 pub(super) mod trail;
 pub(super) mod verify;

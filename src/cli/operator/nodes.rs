@@ -1,4 +1,4 @@
-//! `bespeak resources` and `bespeak nodes`.
+//! `bespeak nodes`.
 
 use clap::Args;
 use serde_json::json;
@@ -80,36 +80,6 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     }
     print_rows(rows, &[1]);
     Ok(())
-}
-
-/// `bespeak resources`.
-pub(in crate::cli) async fn resources(server: Server) -> Result<(), Failure> {
-    let answer = server.get("/resources").await?;
-    server.show(answer, print_resources)
-}
-
-fn print_resources(all: &ResourcesView) {
-    let mut rows = vec![headings("RESOURCE, KIND, NODES, UP, DRAINED, DOWN, TROUBLE")];
-    for of in &all.resources {
-        let troubles: Vec<String> = of
-            .troubles
-            .iter()
-            .map(|trouble| {
-                let (doing, since, message) = (&trouble.doing, &trouble.since, &trouble.message);
-                format!("does not {doing} since {since}: {message}")
-            })
-            .collect();
-        rows.push(row([
-            &of.name,
-            &of.kind,
-            &of.nodes,
-            &of.up,
-            &of.drained,
-            &of.down,
-            &troubles.join("; "),
-        ]));
-    }
-    print_rows(rows, &[2, 3, 4, 5]);
 }
 
 fn heading() -> Vec<String> {

@@ -2,6 +2,8 @@
 
 pub(super) mod check;
 pub(super) mod descriptors;
+mod executors;
+mod reload;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -14,11 +16,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use self::reload::Reloader;
 use super::config::Config;
 use super::config::tls::Tls;
 use super::{Failure, StoreOptions};
@@ -26,19 +29,19 @@ use crate::access::{Access, OperatorKey};
 use crate::callbacks::CallBacks;
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
-use crate::execution::dispatcher::{Dispatcher, Shared};
+use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
-use crate::execution::local::LocalExecutor;
-use crate::execution::slurm::SlurmExecutor;
 use crate::execution::staging::Stager;
 use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
-use crate::planner::{self, Planner, Settings};
+use crate::planner::{Planner, Settings};
 use crate::portal;
-use crate::prediction::{self, Predictions};
-use crate::store::{self, Lease, ResourceRow, Store};
+use crate::prediction;
+use crate::store::{Lease, Store};
 
+/// Orders to read the configuration again that may wait.
+const RELOADS_MAX: usize = 8;
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 
@@ -49,7 +52,7 @@ Examples:
   bespeak serve --database-url postgres://bespeak@localhost/bespeak --config bespeak.toml
 
 Every option is also an environment variable, named in brackets. SIGINT and SIGTERM stop the service; jobs that run go
-on, and are followed again at the next start.";
+on, and are followed again at the next start. SIGHUP has the configuration read again, as `bespeak reload` does.";
 
 /// Options of `serve`.
 #[derive(Debug, Args)]
@@ -90,6 +93,8 @@ fn take_note(settings: &mut Settings, templates: &negotiation::Templates, catalo
 /// Runs the service until it is told to stop.
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
+    // From here on it does not end the process.
+    let hangup = signal(SignalKind::hangup()).map_err(|why| Failure::Unavailable(why.to_string()))?;
     let config = Config::load(options.store.config.as_deref())?;
     let mut settings = config.planner();
     // Before anything is opened.
@@ -97,7 +102,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let clock = Clock::system();
     let measured = http::Measured::since(clock.micros());
     let data_dir = &make_folders(&options.store.data_dir)?;
-    let catalogue = Arc::new(config.catalogue()?);
+    let catalogue = config.catalogue()?;
     let templates = negotiation::Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     take_note(&mut settings, &templates, &catalogue);
@@ -118,20 +123,17 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         stop.clone(),
     ));
 
-    let (store, lease) = open_store(&options.store.database_url(), &settings, &templates, &clock).await?;
+    let (store, lease) = open_store(&options.store.database_url(), &templates, &clock).await?;
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
     let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
-        .map_err(|why| Failure::Unavailable(why.to_string()))?
-        .and_on(&config.clusters());
-    let executors = executors(&settings, &config, &folders, data_dir)?;
-    let clusters: Vec<_> = executors
-        .iter()
-        .filter(|(_, of)| of.is_cluster())
-        .cloned()
-        .collect();
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    for cluster in config.clusters() {
+        folders.and_on(&cluster);
+    }
+    let executors = executors::executors(&config, &folders, data_dir)?;
     forget(&config, folders.clone(), &store, &clock, &stop);
-    let predictions = predictions(&settings, config.predictions(), &executors, &store, &clock, &stop);
+    let predictions = prediction::keep(store.clone(), config.predictions(), clock.clone(), stop.clone());
     settings.predictions = Some(predictions.clone());
     let planner_stop = CancellationToken::new();
     let (planner, decided) = Planner::start(
@@ -148,10 +150,11 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
     let dispatcher = Dispatcher::new(
         planner.clone(),
-        executors,
-        Arc::clone(&catalogue),
+        executors.clone(),
+        catalogue.clone(),
         files.clone(),
         Stager::new(config.staging.rules(), folders.clone(), clock.clone()),
         clock.clone(),
@@ -159,28 +162,61 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let faults = dispatcher.faults();
     let unseen = dispatcher.unseen();
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
+    tokio::spawn(executors::sample(
+        planner.clone(),
+        executors.clone(),
+        store.clone(),
+        clock.clone(),
+        stop.clone(),
+    ));
 
     tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
-    let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
+    let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
+    let mut negotiation = Negotiation::new(
+        planner.clone(),
+        store,
+        templates,
+        catalogue,
+        clock,
+        files,
+        folders,
+    );
     negotiation.predictions = Some(predictions);
     negotiation.call_backs = config.call_backs();
     negotiation.staging = config.staging.rules();
-    (negotiation.faults, negotiation.clusters) = (faults, clusters.into());
+    (negotiation.faults, negotiation.executors) = (faults, executors);
+    negotiation.reloading = Some(ask_to_reload);
+    negotiation
+        .fit_templates()
+        .await
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let limits = config.limits.clone();
+    let public_address = config.public_address.as_deref().map(Arc::from);
+    let reloader = Reloader {
+        file: options.store.config.clone(),
+        started: config,
+        planner,
+        negotiation: negotiation.clone(),
+        catalogue: catalogue_sender,
+        orders,
+        hangup,
+    };
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
     let api = Api {
         negotiation: Arc::new(negotiation),
         access,
-        body_timeout: config.limits.body_timeout(),
-        places: Places::new(config.limits.requests, config.limits.party_requests),
+        body_timeout: limits.body_timeout(),
+        places: Places::new(limits.requests, limits.party_requests),
         measured,
         connections,
         scheme,
-        public_address: config.public_address.as_deref().map(Arc::from),
+        public_address,
     };
     let open = async {
         first_look(unseen).await;
         tokio::spawn(decide_pending);
+        tokio::spawn(reloader.run(stop.clone()));
         // Set once, here.
         let _ = router.set(http::router(api, portal::pages()));
         announce(scheme, address, &key, &options.store);
@@ -191,7 +227,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         served,
         decided,
         dispatched,
-        patience: config.limits.shutdown_timeout(),
+        patience: limits.shutdown_timeout(),
     };
     tasks.until_stopped(open, &stop, &planner_stop).await
 }
@@ -269,37 +305,6 @@ fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, st
     tokio::spawn(folders.keep(store(), clock(), config.execution.folders_kept(), stop()));
 }
 
-/// Starts to learn from ended work, and to sample the clusters, and this machine for its own resource.
-fn predictions(
-    settings: &Settings,
-    setup: prediction::Setup,
-    executors: &[(String, Shared)],
-    store: &Store,
-    clock: &Clock,
-    stop: &CancellationToken,
-) -> Predictions {
-    for (resource, executor) in executors.iter().filter(|(_, of)| of.is_cluster()) {
-        let executor = executor.clone();
-        tokio::spawn(prediction::sample_with(
-            resource.clone(),
-            store.clone(),
-            clock.clone(),
-            stop.clone(),
-            move || executor.condition(),
-        ));
-    }
-    for resource in settings.resources.iter().filter(|of| of.kind == "local") {
-        tokio::spawn(prediction::sample(
-            resource.name.clone(),
-            resource.capacity,
-            store.clone(),
-            clock.clone(),
-            stop.clone(),
-        ));
-    }
-    prediction::keep(store.clone(), setup, clock.clone(), stop.clone())
-}
-
 /// A listener, and where it listens: port 0 is whichever is free.
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let cannot = |why: std::io::Error| Failure::Unavailable(format!("cannot listen on {address}: {why}"));
@@ -321,67 +326,14 @@ fn scheme(is_secure: bool, listen: SocketAddr) -> &'static str {
     "http"
 }
 
-/// The executor of each resource, by its kind.
-fn executors(
-    settings: &Settings,
-    config: &Config,
-    folders: &JobFolders,
-    data_dir: &Path,
-) -> Result<Vec<(String, Shared)>, Failure> {
-    let unavailable = |why: &dyn std::fmt::Display| Failure::Unavailable(why.to_string());
-    let local = LocalExecutor::new(data_dir).map_err(|why| unavailable(&why))?;
-    let local = Shared::new(local.among(folders.clone())).among(folders.clone());
-    let allowances = config.allowances();
-    let is_local = |resource: &&planner::Resource| resource.kind == "local";
-    if rustix::process::geteuid().is_root() && settings.resources.iter().any(|of| is_local(&of)) {
-        warn!("jobs of local resources run as root: let the service run as a user of its own");
-    }
-    let mut executors: Vec<_> = settings
-        .resources
-        .iter()
-        .filter(is_local)
-        .map(|resource| {
-            let allowance = allowances.get(&resource.name).copied().unwrap_or_default();
-            (resource.name.clone(), local.clone().allowing(allowance))
-        })
-        .collect();
-    for cluster in config.clusters() {
-        let resource = cluster.resource.clone();
-        let executor = SlurmExecutor::new(cluster, data_dir).map_err(|why| unavailable(&why))?;
-        let executor = executor.among(folders.clone());
-        executors.push((resource, Shared::new(executor).among(folders.clone())));
-    }
-    Ok(executors)
-}
-
-/// Opens the store as its only decider, with the configured resources and templates, and makes sure that its content is
-/// consistent.
+/// Opens the store as its only decider, with the configured templates, and makes sure that its content is consistent.
 async fn open_store(
     url: &str,
-    settings: &Settings,
     templates: &negotiation::Templates,
     clock: &Clock,
 ) -> Result<(Store, Lease), Failure> {
     let store = Store::open(url).await?;
     let lease = store.acquire_lease().await?;
-    let rows: Vec<_> = settings
-        .resources
-        .iter()
-        .map(|of| ResourceRow {
-            name: of.name.clone(),
-            kind: of.kind.clone(),
-            capacity: of.capacity,
-        })
-        .collect();
-    store
-        .put_resources(&rows, clock.micros())
-        .await
-        .map_err(|why| match why {
-            store::Error::Conflict(what) => Failure::Refused(format!(
-                "resource.nodes: {what}; give the resource the nodes that were promised"
-            )),
-            other => other.into(),
-        })?;
     store.keep_templates(&templates.versions()).await?;
     // The rest is checked behind.
     let findings = store.verify_open(clock.now()).await?;

@@ -41,7 +41,7 @@ const DOOMED: char = '.';
 pub struct JobFolders {
     jobs: PathBuf,
     /// The disks of clusters, on which jobs have folders, too.
-    disks: Arc<Vec<Disk>>,
+    disks: Arc<Mutex<Arc<[Disk]>>>,
     /// The most bytes that the folders of one party may have together; none for no limit.
     quota: Option<u64>,
     /// The known sizes, by the folder's name.
@@ -99,20 +99,25 @@ impl JobFolders {
     pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
         Ok(Self {
             jobs: std::path::absolute(data_dir)?.join("jobs"),
-            disks: Arc::default(),
+            disks: Arc::new(Mutex::new(Arc::new([]))),
             quota,
             known: Arc::default(),
             damaged: Arc::default(),
         })
     }
 
-    /// The same with the files of jobs on the disks of these clusters.
-    #[must_use]
-    pub fn and_on(self, clusters: &[Settings]) -> Self {
-        Self {
-            disks: Arc::new(clusters.iter().map(Disk::of).collect()),
-            ..self
-        }
+    /// Takes in the files of jobs on the disk of a cluster, or takes note of its other settings.
+    pub fn and_on(&self, cluster: &Settings) {
+        let mut disks = lock(&self.disks);
+        let (disk, others) = (Disk::of(cluster), disks.iter().cloned());
+        *disks = others
+            .filter(|of| !of.is_at(&disk))
+            .chain([disk.clone()])
+            .collect();
+    }
+
+    fn disks(&self) -> Arc<[Disk]> {
+        Arc::clone(&lock(&self.disks))
     }
 
     /// Where they are.
@@ -309,7 +314,7 @@ impl JobFolders {
                 continue;
             }
             if let Some(shared) = part.shared()? {
-                Disk::with(&shared, &self.disks).pack(&shared)?;
+                Disk::with(&shared, &self.disks()).pack(&shared)?;
             }
             part.pack()?;
         }
@@ -365,7 +370,7 @@ impl JobFolders {
         // Those that the job, and each slot, has on a disk of its cluster.
         for folder in parts_of(&path)? {
             if let Some(shared) = folder.shared()? {
-                Disk::with(&shared, &self.disks).remove(&shared)?;
+                Disk::with(&shared, &self.disks()).remove(&shared)?;
             }
         }
         let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
@@ -457,7 +462,7 @@ impl JobFolders {
             Ok(packed) => info!(packed, "packed folders of jobs that are over"),
             Err(error) => warn!(%error, "folders of jobs are not packed"),
         }
-        for disk in self.disks.iter() {
+        for disk in self.disks().iter() {
             let disk = disk.clone();
             if let Err(error) = self.unhurried(move |_| disk.clear()).await {
                 warn!(%error, "drafts of folders stay for now");

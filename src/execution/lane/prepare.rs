@@ -62,11 +62,14 @@ impl Lane {
             slot.replaces = replaced.get(&slot.run.agreement).copied();
         }
         slots.sort_by_key(|slot| (slot.interval.start, slot.run.agreement, slot.run.slot));
+        let is_empty = slots.is_empty();
         let prepare = move |executor: &dyn Executor| {
             executor.leave_out(planned.left_out);
             executor.prepare(&slots)
         };
         let prepared = self.call(None, prepare).await;
+        self.is_cleared
+            .store(is_empty && prepared.is_ok(), Ordering::Relaxed);
         let kept = self.shared.executor.kept_nodes();
         let (planner, resource) = (&self.context.planner, || self.resource.clone());
         let within = self.shared.executor.reserves_within();

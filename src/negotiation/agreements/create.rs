@@ -66,7 +66,7 @@ impl Negotiation {
         let drafted = self.reading(move |this| {
             let offered = this.templates.first();
             let offered = offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))?;
-            this.drafts_of_flat(&request, offered, &Places::document("/wsag:AgreementOffer"), &of)
+            this.drafts_of_flat(&request, &offered, &Places::document("/wsag:AgreementOffer"), &of)
         });
         let (offer, drafts) = drafted.await??;
         self.place(offer, drafts, key).await

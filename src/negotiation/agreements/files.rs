@@ -186,9 +186,10 @@ impl Negotiation {
     /// An agreement of the party with a job that names a file and has not started.
     async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>> {
         let waiting = self.store.agreements_to_start(party).await?;
+        let catalogue = self.catalogue();
         let names_it = |agreement: &&Agreement| {
             agreement.job.as_ref().is_some_and(|job| {
-                let application = self.catalogue.find(&job.application, job.version.as_deref());
+                let application = catalogue.find(&job.application, job.version.as_deref());
                 application.is_some_and(|of| of.files(&job.arguments).contains(&name))
                     || job.uploads().any(|upload| upload == name)
             })

@@ -72,7 +72,7 @@ impl Negotiation {
     fn reservation_of(&self, agreement: &Agreement) -> Option<String> {
         let handed = agreement.job.is_none()
             && !agreement.state.is_final()
-            && self.planner.kind_of(&agreement.resource) == Some("slurm");
+            && self.planner.kind_of(&agreement.resource).as_deref() == Some("slurm");
         handed.then(|| name_of(&agreement.resource, Run::first(agreement.execution_id())))
     }
 

@@ -256,7 +256,8 @@ impl Negotiation {
                         let message = format!("what it changes was made from the template {of:?}");
                         return refused(&places, "/template", &message);
                     }
-                    wish.change(&offer, this.templates.get(of).map(|of| &of.template))
+                    let offered = this.templates.get(of);
+                    wish.change(&offer, offered.as_ref().map(|of| &of.template))
                 }
             };
             let drafts = this.drafts_of(&offer, &places, &party, replaced.as_ref())?;

@@ -236,7 +236,7 @@ impl Negotiation {
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
-                templates: this.templates.all().map(|of| of.template.clone()).collect(),
+                templates: this.templates.now().all().map(|of| of.template.clone()).collect(),
                 offers: documents(&said),
             };
             Ok((view, properties.to_xml()))

@@ -227,7 +227,7 @@ impl Negotiation {
         let weights = weights(&asked);
         let offered = asked.context.template_id.as_deref();
         let offered = offered.and_then(|template| self.templates.get(template));
-        let others = offered.and_then(|offered| others(&asked, offered, self.templates.capacity));
+        let others = offered.and_then(|offered| others(&asked, &offered, self.templates.capacity()));
         self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
             .await;
         let barred = draft.proposal.barred.clone();
@@ -256,7 +256,7 @@ impl Negotiation {
             let Some(offered) = this.templates.get(template) else {
                 return Err(Rejection::Violations(Vec::new()));
             };
-            let say = |of: &Candidate| counter(&asked, &places, offered, &demands, &of.terms);
+            let say = |of: &Candidate| counter(&asked, &places, &offered, &demands, &of.terms);
             let (said, mut broken) = sayable(quote.candidates, weights, say);
             let mut counters = Vec::with_capacity(said.len());
             for (counter, mut candidate) in said {

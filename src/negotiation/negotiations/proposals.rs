@@ -91,7 +91,7 @@ impl Negotiation {
             proposed: Some(*reason),
         };
         let offered = self.templates.get(&agreement.template);
-        let agreed = wish.change(&offer, offered.map(|of| &of.template));
+        let agreed = wish.change(&offer, offered.as_ref().map(|of| &of.template));
         // The root of the proposal is the agreement in the provider's words.
         let template = agreed.context.template_id.clone().unwrap_or_default();
         let mut root = self.offer_of_ours(instance.id, (None, &template), OfferState::Advisory, agreed);

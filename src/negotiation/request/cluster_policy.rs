@@ -26,9 +26,10 @@ impl Negotiation {
         let Some(job) = proposal.job.clone() else {
             return;
         };
-        let asked = self.clusters.iter();
-        let asked =
-            asked.map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
+        let clusters = self.executors.clusters();
+        let asked = clusters
+            .iter()
+            .map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
         let barred = asked.map(|of| tokio::time::timeout(JUDGED_WITHIN, of));
         let barred = join_all(barred).await;
         proposal.barred = barred.into_iter().filter_map(Result::ok).flatten().collect();
@@ -78,7 +79,7 @@ impl Negotiation {
         proposal: &Proposal,
     ) -> Option<Barred> {
         let (terms, job) = (offer.terms.as_ref()?, proposal.job.as_ref()?);
-        let (resource, cluster) = self.clusters.iter().find(|(name, _)| *name == terms.resource)?;
+        let cluster = self.executors.get(&terms.resource).filter(Shared::is_cluster)?;
         let judged = async {
             for size in some_of(&sizes_of(terms), SIZES_MAX) {
                 let said = cluster.refusal_of(prospective(proposal, job, size)).await;
@@ -90,7 +91,7 @@ impl Negotiation {
         };
         let why = tokio::time::timeout(JUDGED_WITHIN, judged).await.ok()??;
         Some(Barred {
-            resource: resource.clone(),
+            resource: terms.resource.clone(),
             sizes: Vec::new(),
             why,
         })

@@ -60,7 +60,7 @@ impl Check<'_> {
                 format!("its value cannot be evaluated: {why}"),
             )
         };
-        let values = values(term, self.negotiation.templates.currency).map_err(unreadable)?;
+        let values = values(term, self.negotiation.templates.currency()).map_err(unreadable)?;
         let bound = |of: &Expression| {
             let bound = self.offered.compiled.bound(of.text.trim(), self.document);
             bound.map_err(|why| (ViolationKind::NotEvaluable, why))

@@ -133,7 +133,7 @@ impl Negotiation {
         Some(Request {
             wish,
             places,
-            offered: Arc::clone(offered?),
+            offered: offered?,
             named,
             decision,
         })

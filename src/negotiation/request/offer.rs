@@ -4,6 +4,8 @@
 mod pieces;
 mod staging;
 
+use std::sync::Arc;
+
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
@@ -92,7 +94,7 @@ impl Negotiation {
                 document,
                 party,
                 offer,
-                offered,
+                offered: &offered,
                 chosen: &alternative.terms,
                 now: self.clock.now(),
                 begun: replaced.filter(|of| of.is_being_carried_out()),
@@ -124,10 +126,11 @@ impl Negotiation {
     }
 
     /// The template that an offer names.
-    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered> {
+    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<Arc<Offered>> {
         let context = &offer.context;
         let known = || {
-            let ids = self.templates.all().map(|of| of.view.id.as_str());
+            let offered = self.templates.now();
+            let ids = offered.all().map(|of| of.view.id.as_str());
             ids.collect::<Vec<_>>().join(", ")
         };
         let refused = |element: &str, message: String| {
@@ -467,7 +470,7 @@ impl<'a> Check<'a> {
         let found = sizes::of(
             law,
             sizes.unwrap_or(&exactly),
-            self.negotiation.templates.capacity,
+            self.negotiation.templates.capacity(),
         );
         found
             .map_err(|message| self.violation(ns::BSP, "Moldability", 0, message))
@@ -478,7 +481,7 @@ impl<'a> Check<'a> {
     fn budget(&mut self, described: &Described<'_>) -> Option<Money> {
         let budget = described.scheduling?.budget.as_ref()?;
         let currency = Currency::parse(&budget.currency)?;
-        let charged = self.negotiation.templates.currency;
+        let charged = self.negotiation.templates.currency();
         if let Some(charged) = charged.filter(|charged| *charged != currency) {
             let message = format!("prices are in {charged}, a budget in that currency is expected");
             self.violation(ns::BSP, "Currency", 0, message);

@@ -10,6 +10,7 @@ pub(super) mod offer;
 pub(super) mod refusal;
 pub(super) mod rejection;
 pub(super) mod reliability;
+pub(super) mod resources;
 pub(super) mod scheduling;
 pub(super) mod staging;
 pub(super) mod terms;

@@ -1,4 +1,4 @@
-//! Resources and their nodes, as operators see them and say how they stand.
+//! The nodes of resources, as operators see them and say how they stand.
 
 use std::collections::BTreeSet;
 
@@ -17,43 +17,6 @@ const NODES_SHOWN_MAX: usize = 10_000;
 const REASON_MAX: usize = 500;
 /// Bytes of a text that names nodes beyond which they are counted rather than named in the audit trail.
 const WORDS_MAX: usize = 500;
-
-/// The resources of the domain.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ResourcesView {
-    /// In the order of the configuration.
-    pub resources: Vec<ResourceView>,
-}
-
-/// How a resource stands.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ResourceView {
-    /// Its name.
-    pub name: String,
-    /// Its executor.
-    pub kind: String,
-    /// How many nodes it has.
-    pub nodes: u32,
-    /// How many of them are up.
-    pub up: u32,
-    /// How many are drained.
-    pub drained: u32,
-    /// How many are down.
-    pub down: u32,
-    /// Its present faults.
-    pub troubles: Vec<TroubleView>,
-}
-
-/// Something that a resource fails in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TroubleView {
-    /// The action that fails.
-    pub doing: String,
-    /// Its last message.
-    pub message: String,
-    /// Since when.
-    pub since: String,
-}
 
 /// How nodes of a resource stand.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -111,35 +74,6 @@ pub struct RepairedView {
 }
 
 impl Negotiation {
-    /// The resources and how they stand. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn resources(&self) -> Result<ResourcesView> {
-        let counts = self.planner.node_counts().await?;
-        let mut resources = Vec::new();
-        for (resource, counts) in self.planner.resources().iter().zip(counts) {
-            let faults = self.faults.of(&resource.name);
-            resources.push(ResourceView {
-                name: resource.name.clone(),
-                kind: resource.kind.clone(),
-                nodes: resource.capacity,
-                up: counts.up,
-                drained: counts.drained,
-                down: counts.down,
-                troubles: faults
-                    .into_iter()
-                    .map(|of| TroubleView {
-                        doing: of.doing.words().to_owned(),
-                        message: of.message,
-                        since: instant(of.since),
-                    })
-                    .collect(),
-            });
-        }
-        Ok(ResourcesView { resources })
-    }
-
     /// How the nodes of a resource stand. For operators.
     ///
     /// # Errors
@@ -203,8 +137,8 @@ impl Negotiation {
 
     /// The numbers of the nodes that a text names; none where one of them is none of the resource.
     fn numbers_of(&self, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
-        let mut resources = self.planner.resources().iter();
-        let of = resources.find(|of| of.name == resource)?;
+        let resources = self.planner.resources();
+        let of = resources.iter().find(|of| of.name == resource)?;
         let number = |name: &String| {
             let named = of.node_names.iter().position(|known| known == name);
             let number = named.map_or_else(|| name.parse().ok(), |at| u32::try_from(at).ok())?;

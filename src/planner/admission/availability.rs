@@ -51,7 +51,7 @@ impl Decider<'_> {
         let mut gaps: Vec<Interval> = self
             .plan
             .resources
-            .plans()
+            .in_service()
             .filter(|of| of_kind(&of.resource.kind) && of.resource.capacity >= asked.nodes)
             .flat_map(|of| of.schedule.tree().gaps(within, asked.nodes).take(GAPS_MAX))
             .collect();

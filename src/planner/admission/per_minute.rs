@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Counts of the current minute, by party.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::planner) struct PerMinute {
     pub(in crate::planner) minute: i64,
     pub(in crate::planner) counts: BTreeMap<String, u32>,

@@ -69,6 +69,9 @@ impl Decider<'_> {
 
     /// The condition that no resource meets, and the values of the nodes, in words.
     fn not_offered(&self, filters: &[Filter]) -> String {
+        if self.plan.resources.in_service().next().is_none() {
+            return "no resource is in service".to_owned();
+        }
         let wanting = filters
             .iter()
             .find(|filter| self.plan.resources.extent(std::slice::from_ref(filter)).is_none());

@@ -12,6 +12,7 @@ use crate::planner::timetable::Timetable;
 const REPORTS_WAIT: Seconds = 15;
 
 /// The instants, by agreement.
+#[derive(Clone)]
 pub(in crate::planner) struct Agenda {
     pub(in crate::planner) times: Timetable<Uuid>,
     /// Before this nothing is decided about jobs.

@@ -1,13 +1,13 @@
 //! Agreements that are answered for at once and decided afterwards: Pending, and stored as such, until they are
 //! Observed or Rejected. The call-back about the decision is stored with the decision.
 
-use scheduler::Interval;
+use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Step};
-use crate::planner::error::{Error, Result};
+use crate::planner::error::{Error, Result, bare};
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::Acceptance;
 use crate::planner::request::{Accepted, Idempotency, Proposal};
@@ -103,7 +103,10 @@ impl Decider<'_> {
         let proposal = pending.proposal;
         self.is_new(proposal.idempotency.as_ref())?;
         // It is on the first resource until it is decided.
-        self.settings.resources.first().ok_or(Error::Unavailable)?;
+        if self.plan.resources.get(0).is_none() {
+            let why = "no resource is in service";
+            return Err(bare(Reason::ResourceNotOffered, why).into());
+        }
         let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
         if self.plan.pending() >= PENDING_MAX {
             return Err(Error::Unavailable);

@@ -65,9 +65,12 @@ impl Decider<'_> {
         self.run_again(agreement, end, why)
     }
 
-    /// Whether an agreement may go to a resource: work that was lost is run again where its job of before can be stopped.
+    /// Whether an agreement may go to a resource, or have another place there: one that is in service and has what was asked for.
+    /// Work that was lost is run again where its job of before can be stopped.
     pub(in crate::planner) fn may_go_to(&self, at: usize, agreement: &Agreement) -> bool {
-        agreement.restarts() == 0 || self.makes_way(at, agreement)
+        let of = self.plan.resources.get(at);
+        of.is_some_and(|of| of.may_have(agreement))
+            && (agreement.restarts() == 0 || self.makes_way(at, agreement))
     }
 
     /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this

@@ -49,12 +49,16 @@ impl Decider<'_> {
         let less = kept(&offers, &base);
         offers.extend(terms.kept());
         let at = self.plan.resources.place(&terms.resource)?;
+        let is_retired = self.plan.resources.get(at)?.resource.is_retired();
         let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in beyond(&kept(&offers, &base), &less) {
             // Its past part needs no hold.
             let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
             if stretch.0.is_empty() {
                 continue;
+            }
+            if is_retired {
+                return None;
             }
             let held = HeldStretch {
                 resource: terms.resource.clone(),
@@ -307,7 +311,7 @@ impl crate::planner::Plan {
                 let at = self
                     .resources
                     .place(&resource)
-                    .ok_or_else(|| format!("the resource \"{resource}\" is not configured"))?;
+                    .ok_or_else(|| format!("there is no resource \"{resource}\""))?;
                 let (interval, nodes) = stretch;
                 if !self.resources.put(at, now, &held.request(now), interval.start) {
                     return Err(format!(

@@ -35,7 +35,7 @@ impl HeldStretch {
 pub(in crate::planner) type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
 
 /// The nodes kept for the offers of one answer, by answer and by resource.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(in crate::planner) struct Holds {
     pub(in crate::planner) by_answer: BTreeMap<Uuid, Vec<HeldStretch>>,
     pub(in crate::planner) by_resource: BTreeMap<String, ByStart>,

@@ -14,6 +14,7 @@ use crate::planner::timetable::Timetable;
 const HOLDS: u64 = 1 << 63;
 
 /// A negotiation that goes on, and its offers by id, which is the order in which they came.
+#[derive(Clone)]
 pub(in crate::planner) struct OpenNegotiation {
     pub(in crate::planner) instance: NegotiationInstance,
     pub(in crate::planner) offers: BTreeMap<Uuid, NegotiationOffer>,
@@ -22,7 +23,7 @@ pub(in crate::planner) struct OpenNegotiation {
 }
 
 /// Every negotiation that goes on.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(in crate::planner) struct OpenNegotiations {
     open: BTreeMap<Uuid, OpenNegotiation>,
     /// When something lapses next in each.
@@ -47,7 +48,7 @@ pub(in crate::planner) struct OpenNegotiations {
 }
 
 /// The negotiations that a party has opened.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Party {
     talks: BTreeSet<Uuid>,
     /// The answers of which it has something held, and the most node-seconds that it can take of each.

@@ -95,7 +95,8 @@ impl Decider<'_> {
         now: Time,
     ) -> Option<Agreement> {
         let (at, number) = self.plan.planned_slot(agreement, index)?;
-        if policy.stays {
+        let may_stay = self.may_go_to(at, agreement);
+        if policy.stays && may_stay {
             let request = request_of_slot(agreement, number, index);
             let start = agreement.slots.get(index)?.placement.start;
             if self.plan.resources.put(at, now, &request, start) {
@@ -115,7 +116,7 @@ impl Decider<'_> {
             }
         }
         // Where there are more slots, those stay that can.
-        let has_stays = policy.stays || agreement.slots.is_split();
+        let has_stays = may_stay && (policy.stays || agreement.slots.is_split());
         let window = rest_of_window(agreement, now);
         let beside = has_stays.then(|| self.place_beside_others(at, agreement, index, now));
         beside.flatten().or_else(|| {

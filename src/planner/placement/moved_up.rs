@@ -8,7 +8,7 @@ use uuid::Uuid;
 const HOUR: Seconds = 3_600;
 
 /// Which agreements were moved of late, and when those are looked at again that were moved too often.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::planner) struct MovedUp {
     /// The last moves of each, as many as are counted.
     pub(in crate::planner) times: HashMap<Uuid, VecDeque<Time>>,

@@ -100,7 +100,9 @@ impl Plan {
             waiting,
             replaced: self.reserving.replaced_on(resource),
             moved: self.reserving.moved_on(resource).collect(),
-            left_out: of.map_or_else(Vec::new, |of| of.nodes.left_out(of.resource.capacity)),
+            left_out: of.map_or_else(Vec::new, |of| {
+                of.nodes.left_out(of.resource.capacity, of.extent())
+            }),
         }
     }
 

@@ -30,6 +30,7 @@ pub(in crate::planner) enum ReservationState {
 }
 
 /// A command that waits until its cluster holds the nodes.
+#[derive(Clone)]
 pub(in crate::planner) struct Waiting {
     /// Whether the command is kept to be decided again: from when it has been decided to wait, until it is taken.
     pub(in crate::planner) is_kept: bool,
@@ -67,6 +68,7 @@ pub(in crate::planner) struct Tried {
 }
 
 /// A slot with reserved nodes.
+#[derive(Clone)]
 pub(in crate::planner) struct Reserved {
     pub(in crate::planner) admitted: Placement,
     pub(in crate::planner) window: Interval,
@@ -74,6 +76,7 @@ pub(in crate::planner) struct Reserved {
 }
 
 /// The answer of the cluster, with which a waiting command is decided again.
+#[derive(Clone)]
 pub(in crate::planner) enum Verdict {
     Reserved(Box<Reserved>),
     Refused(Tried),
@@ -81,7 +84,7 @@ pub(in crate::planner) enum Verdict {
 }
 
 /// The commands that wait for their clusters, by the ids of the agreements that they would make.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(in crate::planner) struct Reserving {
     pub(in crate::planner) waiting: BTreeMap<Uuid, Waiting>,
     /// The answer of the cluster for the present command, where it has waited.

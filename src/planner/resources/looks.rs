@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const LOOKS_WORK: u64 = 64;
 
 /// Where something may be able to start earlier: resources by their places, each with the work that may be done to look for it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::planner) struct ToLookAt {
     pub(in crate::planner) work: BTreeMap<usize, u64>,
     /// The place behind the one that was looked at last.

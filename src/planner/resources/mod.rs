@@ -3,16 +3,20 @@
 //! All changes of a plan go through here, because the domain's index has to know each of them: with it a decision looks
 //! at few of ten thousand resources.
 
+pub(super) mod change;
 pub(super) mod failures;
 pub(super) mod foresight;
 pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
+pub(super) mod orders;
 pub(super) mod repair;
 pub(super) mod resource;
 pub(super) mod unchecked;
 
+pub(super) mod definition;
 mod looks;
+pub(super) mod members;
 mod out_of_use;
 pub(super) mod resource_plan;
 pub(super) mod undo;
@@ -21,7 +25,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use scheduler::admission::{Improved, TRIES};
+use scheduler::admission::Improved;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time};
 
@@ -30,31 +34,34 @@ use crate::planner::impossible::Impossible;
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::looks::ToLookAt;
 use crate::planner::resources::need::Need;
-use crate::planner::resources::nodes::{Nodes, ReportedState, Reporter};
 use crate::planner::resources::resource::{Resource, Scaling};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
-use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
 use crate::prediction::Ids;
+use crate::store::NodeRow;
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
 /// The number of agreements in its window that are looked at, to find these.
 const LYING_MAX: usize = 1_024;
 
-/// The resources with their plans, each known by its place in the configuration.
+/// The resources with their plans, each known by its place: the order in which they came.
+#[derive(Clone)]
 pub(super) struct Resources {
     domain: Domain<ResourcePlan>,
     places: HashMap<String, usize>,
+    /// The retired ones on which nothing is planned any more, by name, with how their nodes stood.
+    gone: BTreeMap<String, (Resource, Vec<NodeRow>)>,
     /// Those on which something may be able to start earlier,
     pub(super) to_look_at: ToLookAt,
     /// and whether every change of their plans makes it so.
     idle: bool,
     /// When to look again at the resources with nodes that are not in their normal state.
     looks: Timetable<usize>,
-    /// The closed resources.
+    /// The closed resources, and the retired ones.
     closed: BTreeSet<usize>,
+    retired: BTreeSet<usize>,
     /// What is foreseen of work on them, and the ids of the domain by name.
     foresight: Foresight,
     ids: Arc<Ids>,
@@ -72,88 +79,29 @@ pub(super) struct Resources {
     pub(super) undo: UndoLog,
 }
 
-/// The domain's name of a resource. The lower wins a tie, so it is the place in the configuration.
+/// The domain's name of a resource. The lower wins a tie, so it is its place.
 pub(super) fn id(index: usize) -> u64 {
     index as u64
 }
 
-/// The place in the configuration of the resource that the domain knows by that name.
+/// The place of the resource that the domain knows by that name.
 fn index(id: u64) -> usize {
     // It was a place in a list before.
     usize::try_from(id).unwrap_or(usize::MAX)
 }
 
-/// A resource and its plan before it is part of a domain.
-pub(super) fn planned(resource: &Resource, settings: &Settings) -> ResourcePlan {
-    ResourcePlan {
-        resource: resource.clone(),
-        schedule: Schedule::new(resource.capacity, settings.order)
-            .budgeted(Some(settings.decision_work))
-            .trying(TRIES)
-            .gaining(settings.improving.least_gain),
-        bound_until: BTreeMap::new(),
-        kept: HashMap::new(),
-        nodes: Nodes::new(resource.maintenance.clone()),
-    }
-}
-
 impl Resources {
-    /// The resources with the plans that they have, in order of the configuration, for decisions from `now` on.
-    pub(super) fn new(plans: Vec<ResourcePlan>, settings: &Settings, now: Time) -> Self {
-        let pricing = settings.pricing.as_ref();
-        let places = plans
-            .iter()
-            .enumerate()
-            .map(|(index, of)| (of.resource.name.clone(), index))
-            .collect();
-        let troubled = plans.iter().enumerate().filter(|(_, of)| !of.nodes.is_plain());
-        let mut looks = Timetable::default();
-        for (at, _) in troubled {
-            looks.set(at, Some(now));
-        }
-        let capacity_max = plans.iter().map(|of| of.resource.capacity).max().unwrap_or(0);
-        let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
-        let closed = plans.iter().enumerate().filter(|(_, of)| of.resource.closed);
-        let closed = closed.map(|(index, _)| index).collect();
-        let ids = foresight::ids(plans.iter().map(|of| of.resource.name.as_str()));
-        let mut impossible = Impossible::default();
-        for of in &plans {
-            impossible.look_at(of);
-        }
-        let known = plans.into_iter().enumerate().map(|(index, of)| {
-            let price = pricing.map_or(0, |pricing| pricing.node_hour(&of.resource.name));
-            let known = scheduler::domain::Resource {
-                id: id(index),
-                rate: of.resource.rate,
-                price,
-                attributes: of.resource.attributes.clone(),
-            };
-            (known, of)
-        });
-        Self {
-            domain: Domain::new(Interval::new(now, now + settings.horizon), known.collect()),
-            places,
-            to_look_at: ToLookAt::default(),
-            idle: settings.improving.idle,
-            looks,
-            closed,
-            foresight: Foresight::of(settings),
-            ids,
-            capacity_max,
-            rate_max,
-            work: settings.decision_work,
-            work_each: settings.decision_work,
-            cut_short: false,
-            impossible,
-            undo: UndoLog::default(),
-        }
-    }
-
-    /// The resource at a place of the configuration.
+    /// The resources on which something may be planned, in the order of their places.
     pub(super) fn plans(&self) -> impl Iterator<Item = &ResourcePlan> {
         (0..self.places.len()).filter_map(|at| self.get(at))
     }
 
+    /// The ones of these that are not retired.
+    pub(super) fn in_service(&self) -> impl Iterator<Item = &ResourcePlan> {
+        self.plans().filter(|of| !of.resource.is_retired())
+    }
+
+    /// The resource at a place.
     pub(super) fn get(&self, at: usize) -> Option<&ResourcePlan> {
         self.domain.get(id(at)).map(|(_, plan)| plan)
     }
@@ -201,10 +149,11 @@ impl Resources {
         if need.is_new {
             task.except.extend(self.closed.iter().copied().map(id));
         }
+        task.except.extend(self.retired.iter().copied().map(id));
         task
     }
 
-    /// The best placement of one size of a need in a window as the plans stand; ties go to the first configured.
+    /// The best placement of one size of a need in a window as the plans stand; ties go to the first.
     pub(super) fn best(
         &self,
         need: &Need<'_>,
@@ -224,7 +173,7 @@ impl Resources {
         }
     }
 
-    /// The largest and the fastest resource of the ones that meet all filters; `None` where none does.
+    /// The largest and the fastest resource of the ones in service that meet all filters; `None` where none does.
     pub(super) fn extent(&self, filters: &[Filter]) -> Option<(u32, Rate)> {
         if filters.is_empty() {
             return Some((self.capacity_max, self.rate_max));
@@ -236,7 +185,7 @@ impl Resources {
             work: 1,
             window: Interval::new(Time::MIN, Time::MAX),
             requires: each.iter().map(|filter| filter.requirement(1)).collect(),
-            except: Vec::new(),
+            except: self.retired.iter().copied().map(id).collect(),
             forecasts: None,
         };
         let able = self.domain.able(&task).into_iter();
@@ -271,7 +220,7 @@ impl Resources {
         place
     }
 
-    /// The name of the resource at a place of the configuration, which must be there.
+    /// The name of the resource at a place, which must be there.
     pub(super) fn name(&mut self, at: usize) -> String {
         let name = self.get(at).map(|of| of.resource.name.clone());
         self.impossible
@@ -510,23 +459,16 @@ impl Resources {
         improved.unwrap_or_default()
     }
 
-    /// Takes back how a node stands.
-    pub(super) fn restore_node(
-        &mut self,
-        at: usize,
-        node: u32,
-        by: Reporter,
-        said: ReportedState,
-        now: Time,
-    ) {
-        self.bindings(at, |of| of.nodes.restore(node, by, said));
-        self.looks.set(at, Some(now));
-    }
-
     /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
-        self.closed.clone_from(&before.closed);
-        for (at, before) in before.plans().enumerate() {
+        for (was, of) in before.plans().enumerate() {
+            let Some(at) = self.place(&of.resource.name) else {
+                continue;
+            };
+            if !before.closed.contains(&was) {
+                self.closed.remove(&at);
+            }
+            let before = of;
             self.bindings(at, |of| {
                 of.nodes.busy.clone_from(&before.nodes.busy);
                 of.kept.clone_from(&before.kept);
@@ -575,12 +517,10 @@ impl Resources {
         self.change_plan(at, |of| (change(of), Vec::new()))
     }
 
-    /// The value of an attribute of any resource that has it, to list the values.
+    /// The value of an attribute of any resource in service that has it, to list the values.
     pub(super) fn values(&self, attribute: &str) -> BTreeSet<Attribute> {
-        let values = self
-            .domain
-            .iter()
-            .filter_map(|(of, _)| of.attributes.get(attribute));
+        let values = self.in_service();
+        let values = values.filter_map(|of| of.resource.attributes.get(attribute));
         values.cloned().collect()
     }
 }

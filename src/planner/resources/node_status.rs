@@ -46,20 +46,16 @@ pub struct NodeOverride {
 }
 
 impl Planner {
-    /// The resources of the domain.
-    pub fn resources(&self) -> &[Resource] {
-        &self.resources
-    }
-
-    /// How many nodes of each resource stand how at one moment, in the order of [`Planner::resources`].
+    /// The resources, as [`Planner::resources`] has them, and how many nodes of each stand how at one moment; none where it is
+    /// retired and nothing is planned on it.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn node_counts(&self) -> Result<Vec<NodeCounts>> {
+    pub async fn node_counts(&self) -> Result<Vec<(Resource, Option<NodeCounts>)>> {
         self.ask(|of| Ok(of.node_counts())).await
     }
 
-    /// How the nodes of a resource stand, by their numbers.
+    /// How the nodes of a resource stand, by their numbers; none of a retired resource on which nothing is planned.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
@@ -91,7 +87,7 @@ impl Decider<'_> {
         }
         let report = of
             .nodes
-            .with(capacity, &saying.nodes, saying.state, saying.reason.as_deref());
+            .with(of.extent(), &saying.nodes, saying.state, saying.reason.as_deref());
         let why = saying
             .reason
             .as_deref()
@@ -111,19 +107,23 @@ impl Decider<'_> {
         of.map_or_else(String::new, |of| of.resource.names_of(nodes))
     }
 
-    /// How many nodes of each resource stand how.
-    pub(in crate::planner) fn node_counts(&self) -> Vec<NodeCounts> {
-        let resources = self.settings.resources.iter();
-        let count = |of: &Resource| {
-            let of = self.plan.resources.named(&of.name);
-            of.map_or_else(NodeCounts::default, |of| of.nodes.counts(of.resource.capacity))
+    /// The resources, and how many nodes of each stand how.
+    pub(in crate::planner) fn node_counts(&self) -> Vec<(Resource, Option<NodeCounts>)> {
+        let resources = self.plan.resources.list().into_iter();
+        let count = |resource: Resource| {
+            let of = self.plan.resources.named(&resource.name);
+            let counts = of.map(|of| of.nodes.counts(resource.capacity));
+            (resource, counts)
         };
         resources.map(count).collect()
     }
 
     /// How the nodes of a resource stand.
     pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>> {
-        let of = self.plan.resources.named(resource).ok_or(Error::NotFound)?;
+        let Some(of) = self.plan.resources.named(resource) else {
+            let known = self.plan.resources.known(resource);
+            return known.map(|_| Vec::new()).ok_or(Error::NotFound);
+        };
         let said = |node| {
             [Reporter::Executor, Reporter::Operator]
                 .into_iter()

@@ -17,7 +17,7 @@ const REMEMBERED: Seconds = 3_600;
 /// Failures of one node that are remembered.
 const FAILURES_MAX: usize = 10;
 /// Later than any plan reaches: the end of intervals without an end.
-const FAR: Time = Time(1 << 40);
+pub(super) const FAR: Time = Time(1 << 40);
 /// Into how many steps the time that a repair is thought to take is rounded, so that the plan does not change all the time.
 const STEPS: Seconds = 8;
 
@@ -190,6 +190,11 @@ impl Nodes {
         }
     }
 
+    /// Takes over other planned times without nodes.
+    pub(in crate::planner) fn plan_maintenance(&mut self, maintenance: Vec<(Interval, u32)>) {
+        self.maintenance = maintenance;
+    }
+
     /// Takes back the stored states.
     pub(in crate::planner) fn restore(&mut self, node: u32, by: Reporter, said: ReportedState) {
         self.said.insert((node, by), said);
@@ -258,21 +263,25 @@ impl Nodes {
         said.any(|(node, _)| self.state(*node) == NodeState::Down)
     }
 
-    /// Whether anything is to be thought of at all.
+    /// Whether every node is up and will be.
     pub(in crate::planner) fn is_plain(&self) -> bool {
         self.said.is_empty() && self.busy.is_empty() && self.maintenance.is_empty() && self.blocks.is_empty()
     }
 
     /// The times and nodes that are not to be used, by the word of operators or by plan, while the executor may take them for its
-    /// own work.
-    pub(in crate::planner) fn left_out(&self, capacity: u32) -> Vec<BusyTime> {
+    /// own work: it knows the nodes up to `extent`.
+    pub(in crate::planner) fn left_out(&self, capacity: u32, extent: u32) -> Vec<BusyTime> {
         let by_operators = self.said.keys().filter(|(_, by)| *by == Reporter::Operator);
-        let by_operators = by_operators.map(|(node, _)| (*node, Interval::new(Time::MIN, Time::MAX)));
+        let by_operators = by_operators.map(|(node, _)| *node);
+        // Nodes that are not the resource's, or no more.
+        let beyond = capacity..extent;
+        let always = by_operators.chain(beyond);
+        let always = always.map(|node| (node, Interval::new(Time::MIN, Time::MAX)));
         let planned = self.maintenance.iter().flat_map(|(interval, nodes)| {
             let without = capacity.saturating_sub(*nodes)..capacity;
             without.map(|node| (node, *interval))
         });
-        let out = by_operators.chain(planned);
+        let out = always.chain(planned);
         out.map(|(node, interval)| BusyTime { node, interval }).collect()
     }
 
@@ -282,11 +291,12 @@ impl Nodes {
         self.busy.iter().any(is)
     }
 
-    /// Whether a node, of a number of nodes, is up, and at no time of an interval others' or out of use by plan.
+    /// Whether a node is one of a number of nodes and up, and at no time of an interval others' or out of use by plan.
     pub(in crate::planner) fn may_be_kept(&self, node: u32, capacity: u32, interval: Interval) -> bool {
         let planned =
             |(of, nodes): &(Interval, u32)| of.meets(interval) && node >= capacity.saturating_sub(*nodes);
-        self.state(node) == NodeState::Up
+        node < capacity
+            && self.state(node) == NodeState::Up
             && !self.is_busy(node, interval)
             && !self.maintenance.iter().any(planned)
     }
@@ -356,13 +366,13 @@ impl Nodes {
     }
 
     /// How many nodes are out of use at each time, from `now` on. Running work keeps a drained node until the instant
-    /// that `kept` gives.
+    /// that `kept` gives, and nodes that leave the resource until the instants `leaving`.
     pub(in crate::planner) fn out_of_use(
         &self,
         capacity: u32,
         now: Time,
         failures: &Failures,
-        kept: impl Fn(u32) -> Option<Time>,
+        (kept, leaving): (impl Fn(u32) -> Option<Time>, &[Time]),
     ) -> Vec<(Interval, u32)> {
         let mut each: BTreeMap<u32, Vec<Interval>> = BTreeMap::new();
         let mut add = |node: u32, interval: Interval| {
@@ -391,6 +401,10 @@ impl Nodes {
             }
         }
         let mut changes: BTreeMap<Time, i64> = BTreeMap::new();
+        for left in leaving {
+            *changes.entry(*left).or_default() += 1;
+            *changes.entry(FAR).or_default() -= 1;
+        }
         for mut intervals in each.into_values() {
             intervals.sort_unstable_by_key(|of| of.start);
             let mut reached = Time::MIN;
@@ -497,18 +511,25 @@ mod tests {
         ];
         let changed = nodes.apply_report(Reporter::Executor, &down, 4, Time(0), 5);
         assert_eq!(changed, [(1, NodeState::Down)]);
-        let out = nodes.out_of_use(4, Time(0), &FAILURES, |_| None);
+        let out = nodes.out_of_use(4, Time(0), &FAILURES, (|_| None, &[]));
         assert_eq!(out, [(at(0, 90), 1), (at(100, 200), 2), (at(200, 250), 1)]);
         assert_eq!(nodes.next_look(Time(0), &FAILURES), Some(Time(10)));
     }
 
     #[test]
-    fn a_drained_node_is_kept_by_what_runs_on_it() {
+    fn a_node_that_is_drained_or_leaves_is_kept_by_what_runs_on_it() {
         let mut nodes = Nodes::default();
         let drained = report(&[NodeState::Drained]);
         nodes.apply_report(Reporter::Operator, &drained, 2, Time(0), 5);
-        let out = nodes.out_of_use(2, Time(0), &FAILURES, |_| Some(Time(30)));
-        assert_eq!(out, [(at(30, 90), 1)]);
+        let out = nodes.out_of_use(2, Time(0), &FAILURES, (|_| Some(Time(30)), &[Time(70)]));
+        assert_eq!(
+            out,
+            [
+                (at(30, 70), 1),
+                (at(70, 90), 2),
+                (Interval::new(Time(90), FAR), 1)
+            ]
+        );
     }
 
     #[test]
@@ -549,13 +570,17 @@ mod tests {
             5,
         );
         let left_out: Vec<_> = nodes
-            .left_out(3)
+            .left_out(3, 4)
             .into_iter()
             .map(|of| (of.node, of.interval))
             .collect();
         assert_eq!(
             left_out,
-            [(1, Interval::new(Time::MIN, Time::MAX)), (2, at(50, 60))]
+            [
+                (1, Interval::new(Time::MIN, Time::MAX)),
+                (3, Interval::new(Time::MIN, Time::MAX)),
+                (2, at(50, 60))
+            ]
         );
     }
 }

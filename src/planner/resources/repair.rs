@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::Interval;
+use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind, ServiceState};
@@ -22,8 +22,52 @@ use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::words::{by, piece_of};
 use crate::store::{Change, NodeRow};
 
-/// Why offers are withdrawn, in words for their party.
-const OUT_OF_USE: &str = "nodes are out of use";
+/// Why something has to leave its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::planner) enum Cause {
+    /// Nodes are not up, or are left out by plan.
+    OutOfUse,
+    /// The resource has fewer nodes.
+    Fewer,
+    /// The resource is retired.
+    Retired,
+    /// The resource has other attributes.
+    Unlike,
+}
+
+impl Cause {
+    /// In words for parties.
+    fn words(self, resource: &str) -> String {
+        match self {
+            Self::OutOfUse => format!("nodes of {resource} are out of use"),
+            Self::Fewer => format!("{resource} has fewer nodes than before"),
+            Self::Retired => format!("{resource} is retired"),
+            Self::Unlike => format!("{resource} has no longer what was asked for"),
+        }
+    }
+
+    /// In words for parties, before the name of the resource is told.
+    fn words_before(self, resource: &str) -> String {
+        match self {
+            Self::OutOfUse => "nodes are out of use".to_owned(),
+            other => other.words(resource),
+        }
+    }
+}
+
+/// Slots that have left the plan of a resource and are to have another place.
+struct Homeless {
+    /// The numbers by which the schedule knew them.
+    numbers: Vec<u64>,
+    /// Their slack.
+    known: BTreeMap<u64, Seconds>,
+    /// The answers of the ones that are held for offers.
+    held: BTreeMap<u64, Uuid>,
+    /// Why.
+    cause: Cause,
+    /// The name of the resource.
+    resource: String,
+}
 
 impl Decider<'_> {
     /// Takes a report about the nodes of a resource and repairs the plan.
@@ -37,8 +81,8 @@ impl Decider<'_> {
         let now = self.second();
         let settle = self.settings.failures.settle;
         let hear = |of: &mut ResourcePlan| {
-            of.nodes
-                .apply_report(by, report, of.resource.capacity, now, settle)
+            let extent = of.extent();
+            of.nodes.apply_report(by, report, extent, now, settle)
         };
         let changed = self.plan.resources.bindings(at, hear).unwrap_or_default();
         for (node, _) in changed {
@@ -60,7 +104,7 @@ impl Decider<'_> {
                 },
             });
         }
-        let repaired = self.repair(at);
+        let repaired = self.repair(at, Cause::OutOfUse);
         if by == Reporter::Executor {
             self.note_reported(resource);
         }
@@ -70,12 +114,12 @@ impl Decider<'_> {
     /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
     pub(in crate::planner) fn look_after_nodes(&mut self) {
         for at in self.plan.resources.to_look_at(self.second()) {
-            self.repair(at);
+            self.repair(at, Cause::OutOfUse);
         }
     }
 
     /// Fits the plan of a resource to its nodes.
-    fn repair(&mut self, at: usize) -> Repaired {
+    pub(in crate::planner) fn repair(&mut self, at: usize, cause: Cause) -> Repaired {
         let now = self.second();
         let mut repaired = Repaired::default();
         let lost: Vec<Uuid> = self.plan.on_lost_nodes(at, now);
@@ -124,12 +168,68 @@ impl Decider<'_> {
                 repaired.lost += usize::from(self.lose(id).is_some());
             }
         }
-        let Some(mut homeless) = homeless else {
+        if let Some(homeless) = homeless {
+            let leaving = Homeless {
+                numbers: homeless.into_iter().map(|(number, _)| number).collect(),
+                known,
+                held,
+                cause,
+                resource,
+            };
+            self.place_again(leaving, &mut repaired);
+        }
+        repaired
+    }
+
+    /// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
+    /// for. Returns what became of it.
+    pub(in crate::planner) fn send_away(&mut self, at: usize) -> Repaired {
+        let now = self.second();
+        let mut repaired = Repaired::default();
+        let Some(of) = self.plan.resources.get(at) else {
             return repaired;
         };
-        homeless.sort_by_key(|(number, _)| (known.get(number).copied(), *number));
+        let (resource, is_retired) = (of.resource.name.clone(), of.resource.is_retired());
+        let mut known = self.plan.waiting_on(at, now);
+        known.retain(|number, _| {
+            let waits = self.plan.slot_that_waits(*number);
+            waits.is_some_and(|(agreement, _)| !of.may_have(agreement))
+        });
+        let mut held = BTreeMap::new();
+        let cause = if is_retired { Cause::Retired } else { Cause::Unlike };
+        if is_retired {
+            held = self.plan.held_on(&resource);
+            let commands = self.plan.reserving.numbers_on(&resource);
+            known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
+        }
+        for number in known.keys() {
+            self.plan.resources.vacate(at, now, *number);
+        }
+        let leaving = Homeless {
+            numbers: known.keys().copied().collect(),
+            known,
+            held,
+            cause,
+            resource,
+        };
+        self.place_again(leaving, &mut repaired);
+        repaired
+    }
+
+    /// Finds other places for slots that have left the plan.
+    fn place_again(&mut self, leaving: Homeless, repaired: &mut Repaired) {
+        let now = self.second();
+        let Homeless {
+            mut numbers,
+            known,
+            held,
+            cause,
+            resource,
+        } = leaving;
+        let why = cause.words(&resource);
+        numbers.sort_by_key(|number| (known.get(number).copied(), *number));
         let mut answers = BTreeSet::new();
-        for (number, _) in homeless {
+        for number in numbers {
             answers.extend(held.get(&number));
             let waits = self.plan.slot_that_waits(number);
             let Some((agreement, index)) = waits.map(|(of, index)| (of.clone(), index)) else {
@@ -144,27 +244,30 @@ impl Decider<'_> {
             }
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
             let Some((placed, moves)) = found else {
-                let why = format!("nodes of {} are out of use", agreement.resource);
+                repaired.note(&agreement, None);
                 self.has_no_place(agreement, index, &why);
                 repaired.broken += 1;
                 continue;
             };
             if placed != agreement {
-                let why = format!("because nodes of {} are out of use", agreement.resource);
-                self.take_place(placed, &why);
+                repaired.note(&agreement, Some(&placed));
+                self.take_place(placed, &format!("because {why}"));
                 repaired.moved += 1;
             } else if placed.fixed {
                 // Others may have made room for it in its old place.
                 self.plan.fix(&placed);
             }
             // Others may also have moved out of the place that it had.
-            self.moved(&moves, REPAIR.others);
+            let before: Vec<_> = moves.iter().filter_map(|of| self.plan.slot_of(of.id)).collect();
+            let before: Vec<Agreement> = before.into_iter().map(|(of, _)| of.clone()).collect();
+            for (before, after) in before.iter().zip(self.moved(&moves, REPAIR.others)) {
+                repaired.note(before, Some(&after));
+            }
         }
         // An agreement counts more than an offer: offers keep the rest.
         for answer in answers {
-            repaired.withdrawn += self.keep_again(answer, OUT_OF_USE);
+            repaired.withdrawn += self.keep_again(answer, &cause.words_before(&resource));
         }
-        repaired
     }
 
     /// Ends the work that ran on nodes that are gone.

@@ -4,13 +4,52 @@ use std::collections::BTreeMap;
 
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate};
+use serde_json::Value;
 
 use crate::agreement::Shape;
+use crate::clock::Micros;
 
 /// The kind of resources that are all this machine.
 pub(in crate::planner) const LOCAL: &str = "local";
 /// The kind of resources that others use, too.
 pub(in crate::planner) const CLUSTER: &str = "slurm";
+
+/// The names of the attributes of nodes that are numbers.
+pub const NUMBERS: [&str; 6] = [
+    "cpu_speed_hz",
+    "cpus",
+    "network_bits_per_second",
+    "memory_bytes",
+    "virtual_memory_bytes",
+    "disk_bytes",
+];
+/// The name of the one that is a word.
+pub const ARCHITECTURE: &str = "cpu_architecture";
+/// Characters in the name of an architecture.
+pub const ARCHITECTURE_LENGTH_MAX: usize = 64;
+/// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
+pub const CAPACITY_MAX: u32 = 1_000_000;
+/// Nodes a hundred times slower or faster than the reference are a slip of the pen.
+pub const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
+
+/// A rate from a multiple of the reference within [`RATES`], to the millionth.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is within a hundred times the reference"
+)]
+pub fn rate(multiple: f64) -> Option<Rate> {
+    let is_sound = RATES.contains(&multiple);
+    is_sound.then(|| Rate::from_millionths((multiple * 1e6).round() as u32))?
+}
+
+/// Whether a name can stand in a log line, a file name and an XML attribute without any care.
+pub fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
 
 /// A set of identical nodes that placements are made on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +68,17 @@ pub struct Resource {
     pub node_names: Vec<String>,
     /// When it will be without a number of nodes, the ones with the highest numbers.
     pub maintenance: Vec<(Interval, u32)>,
+    /// What its executor needs beside its nodes, in the executor's own words.
+    pub executor: Value,
     /// Whether nothing new is promised on it until [`Planner::open`](crate::planner::Planner::open): it has to be checked first.
     pub closed: bool,
+    /// Since when nothing new is placed on it.
+    pub retired: Option<Micros>,
+    /// Its place among the others: ties go to the lower one.
+    pub position: u32,
+    /// The resource as the configuration last had it, in the words of [`Resource::definition`]; none where it did not have it, and
+    /// empty where that is not known.
+    pub configured: Option<String>,
 }
 
 impl Resource {
@@ -44,8 +92,17 @@ impl Resource {
             attributes: BTreeMap::new(),
             node_names: Vec::new(),
             maintenance: Vec::new(),
+            executor: Value::Null,
             closed: false,
+            retired: None,
+            position: 0,
+            configured: None,
         }
+    }
+
+    /// Whether nothing new is placed on it.
+    pub fn is_retired(&self) -> bool {
+        self.retired.is_some()
     }
 
     /// The names of some of its nodes, for people.

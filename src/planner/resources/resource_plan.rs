@@ -6,10 +6,12 @@ use scheduler::domain::Planned;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::agreement::{Agreement, Run};
+use crate::planner::resources::need::{may_take, shape_of};
 use crate::planner::resources::nodes::{KeptNodes, NodeState, Nodes};
 use crate::planner::resources::resource::Resource;
 
 /// One resource's share of the plan.
+#[derive(Clone)]
 pub(in crate::planner) struct ResourcePlan {
     pub(in crate::planner) resource: Resource,
     pub(in crate::planner) schedule: Schedule,
@@ -28,6 +30,37 @@ impl Planned for ResourcePlan {
 }
 
 impl ResourcePlan {
+    /// Whether it has all of its nodes, no others, and will.
+    pub(in crate::planner) fn is_plain(&self) -> bool {
+        self.nodes.is_plain() && self.schedule.tree().capacity() == self.resource.capacity
+    }
+
+    /// How many nodes executors and operators may speak of: those that the resource has, had, or may have again.
+    pub(in crate::planner) fn extent(&self) -> u32 {
+        let named = u32::try_from(self.resource.node_names.len()).unwrap_or(u32::MAX);
+        let bound = self.bound_until.last_key_value().map_or(0, |(node, _)| node + 1);
+        self.resource.capacity.max(named).max(bound)
+    }
+
+    /// Until when each node is bound that is to leave the resource then, from `now` on.
+    pub(in crate::planner) fn leaving(&self, now: Time) -> Vec<Time> {
+        let beyond = self.bound_until.range(self.resource.capacity..);
+        beyond
+            .map(|(_, until)| *until)
+            .filter(|until| *until > now)
+            .collect()
+    }
+
+    /// Whether it may have an agreement on it that is to have a place there. Saved work stays where it is.
+    pub(in crate::planner) fn may_have(&self, agreement: &Agreement) -> bool {
+        if agreement.slots.is_split() && agreement.slots_begun() > 0 {
+            return true;
+        }
+        let (shape, _) = shape_of(agreement);
+        let leeway = &agreement.leeway;
+        !self.resource.is_retired() && may_take(&self.resource, shape, &leeway.filters, &leeway.barred)
+    }
+
     /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the
     /// lowest-numbered, and last the ones that are kept for others or are others' before it ends.
     pub(in crate::planner) fn free_nodes(&self, agreement: &Agreement, now: Time) -> Vec<u32> {

@@ -65,7 +65,14 @@ mod tests {
         assert_eq!(first.resource, "cluster");
 
         let known = domain.known.values().cloned().collect();
-        let mut rebuilt = Plan::rebuild(&domain.settings, known, Vec::new(), Time(0)).unwrap();
+        let mut rebuilt = Plan::rebuild(
+            &domain.settings,
+            &domain.settings.resources,
+            known,
+            Vec::new(),
+            Time(0),
+        )
+        .unwrap();
         rebuilt.recall_reports(&domain.plan, Time(0));
         domain.plan = rebuilt;
         domain.place(proposal(2, 100, (0, 400))).unwrap();

@@ -3,7 +3,7 @@
 use scheduler::{Request, Time};
 
 /// How the changes since the outermost trial began are undone, in the order in which they were made.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::planner) struct UndoLog {
     /// How many trials go on.
     pub(in crate::planner) depth: usize,
@@ -11,7 +11,7 @@ pub(in crate::planner) struct UndoLog {
 }
 
 /// How one change of the schedule of a resource is undone.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::planner) struct Undo {
     pub(in crate::planner) at: usize,
     /// A slot that came in, or moved, leaves.

@@ -13,7 +13,7 @@ use scheduler::{Fraction, Rate, Seconds, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::domain::{Domain, proposal};
+use super::domain::{Domain, machines_of, proposal};
 use crate::agreement::{
     Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money, RunOutcome, Values,
     Worth,
@@ -207,7 +207,7 @@ impl Simulation {
         settings.pricing = Some(pricing);
         settings.objective = objective;
         let (knowledge, predictions) =
-            Predictions::of(Knowledge::of(&[], &[], (settings.machines(), None), Time(0)));
+            Predictions::of(Knowledge::of(&[], &[], (machines_of(&settings), None), Time(0)));
         settings.predictions = Some(predictions);
         let mut domain = Domain::with(settings);
         domain.moves_up = false;
@@ -250,7 +250,7 @@ impl Simulation {
             execution,
         }));
         self.past.sort_by_key(|past| past.execution.ended);
-        let setup = (self.domain.settings.machines(), self.choice);
+        let setup = (machines_of(&self.domain.settings), self.choice);
         let known = Knowledge::of(&self.past, &self.hours, setup, Time(now));
         self.knowledge.send_replace(Arc::new(known));
         self.learned = now;

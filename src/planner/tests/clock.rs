@@ -52,7 +52,8 @@ async fn so_many_refusals_of_a_party_in_a_minute_are_noted_and_no_more() {
     };
     refused("physics", 70).await;
     refused("biology", 1).await;
-    let noted = async || domain.store.trail(0, 1_000).await.unwrap();
+    // Behind the line of the resource.
+    let noted = async || domain.store.trail(1, 1_000).await.unwrap();
     let lines = noted().await;
     assert_eq!(lines.len(), 61, "sixty of the one, and that of the other");
     assert!(format!("{:?}", lines[59]).contains("further ones of this party in this minute are not noted"));

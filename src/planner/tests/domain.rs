@@ -10,9 +10,11 @@ use super::super::batches::Remembered;
 use super::super::decider::{Decider, Step};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Execution, Filter, JobEnd, RunOutcome, ServiceState, Shape};
-use crate::clock::MICROS_PER_SECOND;
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::planner::resources::definition::machines;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::store::Change;
+use crate::prediction::Machines;
+use crate::store::{Binding, Change};
 
 pub(in crate::planner) const HORIZON: Seconds = 4_000;
 
@@ -25,6 +27,8 @@ pub(in crate::planner) struct Domain {
     /// The executions that were recorded.
     pub(in crate::planner) executions: Vec<Execution>,
     pub(in crate::planner) now: i64,
+    /// What each resource has since when, as it would have been stored.
+    pub(in crate::planner) capacities: BTreeMap<String, Vec<(Micros, u32)>>,
     /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
     pub(in crate::planner) moves_up: bool,
 }
@@ -37,8 +41,11 @@ impl Domain {
     }
 
     pub(in crate::planner) fn with(settings: Settings) -> Self {
-        let plan = Plan::rebuild(&settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+        let capacities = settings.resources.iter();
+        let capacities = capacities.map(|of| (of.name.clone(), vec![(0, of.capacity)]));
         Self {
+            capacities: capacities.collect(),
             moves_up: true,
             settings,
             plan,
@@ -66,6 +73,7 @@ impl Domain {
             batch: &mut batch,
             remembered: Remembered::new(),
             later: &mut BTreeMap::new(),
+            reconfigured: &mut None,
         };
         let result = verb(&mut decider);
         while self.moves_up && decider.plan.may_move_up(Time(self.now)) {
@@ -75,6 +83,12 @@ impl Domain {
         for change in batch {
             if let Change::RecordExecution(execution) = change {
                 self.executions.push(*execution);
+                continue;
+            }
+            if let Change::SetCapacity { resource, steps } = change {
+                let known = self.capacities.entry(resource).or_default();
+                known.retain(|(since, _)| *since < steps[0].0);
+                known.extend(steps);
                 continue;
             }
             let (Change::CreateAgreement {
@@ -128,24 +142,23 @@ impl Domain {
                 assert!(requirement.holds(&of.resource.attributes), "{agreement:?}");
             }
         }
-        for resource in &self.settings.resources {
-            let at = self.plan.resources.place(&resource.name).unwrap();
-            let tree = self.plan.resources.get(at).unwrap().schedule.tree();
+        for of in self.plan.resources.plans() {
+            let (resource, tree) = (&of.resource, of.schedule.tree());
             // A slot that ended within this second has its nodes until the second is over.
             for second in self.now + 2..self.now + 800 {
                 let here = self.known.values().filter(|a| a.resource == resource.name);
                 let loads = here.flat_map(Agreement::loads);
                 let using = |(of, _): &(Interval, u32)| of.contains(Interval::of(Time(second), 1));
                 let used: u32 = loads.filter(using).map(|(_, nodes)| nodes).sum();
-                assert!(used <= resource.capacity, "{} at {second}", resource.name);
+                let has = self.capacity(&resource.name, second);
+                assert!(used <= has, "{} at {second}: {used} of {has}", resource.name);
                 if second % 7 == 0 {
-                    let of = self.plan.resources.get(at).unwrap();
                     let out = |(of, _): &&(Interval, u32)| of.contains(Interval::of(Time(second), 1));
                     let blocked: u32 = of.nodes.blocks.iter().filter(out).map(|(_, nodes)| nodes).sum();
                     let free = tree.min_free(Interval::of(Time(second), 1));
                     assert_eq!(
                         free + used + blocked,
-                        resource.capacity,
+                        tree.capacity(),
                         "{} at {second}",
                         resource.name
                     );
@@ -154,15 +167,47 @@ impl Domain {
         }
     }
 
+    /// The nodes of a resource in a second, as stored.
+    fn capacity(&self, resource: &str, second: i64) -> u32 {
+        let Some(known) = self.capacities.get(resource) else {
+            // A test that has made its plan itself.
+            return self.plan.resources.named(resource).unwrap().resource.capacity;
+        };
+        let mut since = known.iter().rev();
+        let last = since.find(|(since, _)| *since <= second * MICROS_PER_SECOND);
+        last.unwrap_or(&known[0]).1
+    }
+
+    /// The nodes that agreements have been given, as stored.
+    fn bindings(&self) -> Vec<Binding> {
+        let bound = self.plan.bound.iter();
+        let of = |(id, nodes): (&Uuid, &Vec<u32>)| {
+            let agreement = &self.known[id];
+            let one = |node: &u32| Binding {
+                agreement: agreement.id,
+                resource: agreement.resource.clone(),
+                node: *node,
+                interval: agreement.slot(),
+            };
+            nodes.iter().map(one).collect::<Vec<_>>()
+        };
+        bound.flat_map(of).collect()
+    }
+
     /// That the plan rebuilt from the store keeps the same nodes free as this one.
     pub(in crate::planner) fn check_rebuilt(&self) {
         let mut known: Vec<_> = self.known.values().cloned().collect();
         known.sort_by_key(|agreement| agreement.id);
         let now = Time(self.now);
-        let rebuilt = Plan::rebuild(&self.settings, known, Vec::new(), now).unwrap();
-        for (at, of) in self.settings.resources.iter().enumerate() {
+        let resources = self.plan.resources.list();
+        let rebuilt = Plan::rebuild(&self.settings, &resources, known, self.bindings(), now).unwrap();
+        for of in &resources {
+            if rebuilt.resources.place(&of.name).is_none() {
+                assert!(of.is_retired(), "{} is not planned on", of.name);
+                continue;
+            }
             let second = |plan: &Plan, second| {
-                let of = plan.resources.get(at).unwrap();
+                let of = plan.resources.named(&of.name).unwrap();
                 let second = Interval::of(Time(second), 1);
                 let out = |(block, _): &&(Interval, u32)| block.contains(second);
                 let blocked: u32 = of.nodes.blocks.iter().filter(out).map(|(_, nodes)| nodes).sum();
@@ -189,8 +234,7 @@ impl Domain {
     /// Where the pieces lie that have not begun, and where they may.
     fn windows(&self, plan: &Plan) -> Vec<(Uuid, usize, Time, Time, Time)> {
         let mut windows = Vec::new();
-        for at in 0..self.settings.resources.len() {
-            let of = plan.resources.get(at).unwrap();
+        for of in plan.resources.plans() {
             windows.extend(of.schedule.waiting().filter_map(|request| {
                 let (agreement, index) = plan.slot_that_waits(request.id)?;
                 let in_pieces = agreement.slots.is_split();
@@ -264,9 +308,8 @@ impl Domain {
             proposal.deadline.unwrap(),
         );
         let mut earliest = None;
-        for resource in &self.settings.resources {
-            let at = self.plan.resources.place(&resource.name)?;
-            let schedule = &self.plan.resources.get(at)?.schedule;
+        for of in self.plan.resources.in_service() {
+            let (resource, schedule) = (&of.resource, &of.schedule);
             let (tree, now) = (schedule.tree(), schedule.now());
             for shape in &proposal.shapes {
                 let shape = proposal.scaling.shape(*shape, resource.rate);
@@ -334,4 +377,9 @@ pub(in crate::planner) fn arm(name: &str) -> Resource {
         .attributes
         .insert("memory_bytes".into(), Attribute::Number(100));
     resource
+}
+
+/// The resources of settings as predictions know them.
+pub(in crate::planner) fn machines_of(settings: &Settings) -> Machines {
+    machines(settings.resources.iter().map(Resource::row).collect()).expect("they were not stored")
 }

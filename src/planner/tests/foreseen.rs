@@ -5,7 +5,7 @@ use scheduler::prediction::Ladder;
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
-use super::domain::{Domain, proposal, rated};
+use super::domain::{Domain, machines_of, proposal, rated};
 use crate::agreement::{
     Agreement, Compensation, Currency, Execution, Guarantee, GuaranteeState, Job, Money, RunOutcome, Values,
     Worth,
@@ -113,7 +113,7 @@ impl History {
         settings.objective = objective;
         settings.pricing = Some(Pricing::flat(3_600, Currency::parse("EUR").unwrap()));
         self.past.sort_by_key(|past| past.execution.ended);
-        let setup = (settings.machines(), self.ladder);
+        let setup = (machines_of(&settings), self.ladder);
         let known = Knowledge::of(&self.past, &self.hours, setup, Time(0));
         let (_, predictions) = Predictions::of(known);
         settings.predictions = Some(predictions);
@@ -331,13 +331,19 @@ fn an_agreement_keeps_its_length_on_its_own_resource_whatever_is_learned_meanwhi
     let known = Knowledge::of(
         &runs("local", 900, 60),
         &[],
-        (domain.settings.machines(), Some(Ladder::All)),
+        (machines_of(&domain.settings), Some(Ladder::All)),
         Time(0),
     );
     let (_, predictions) = Predictions::of(known);
     domain.settings.predictions = Some(predictions);
-    domain.plan =
-        crate::planner::Plan::rebuild(&domain.settings, vec![placed.clone()], Vec::new(), Time(0)).unwrap();
+    domain.plan = crate::planner::Plan::rebuild(
+        &domain.settings,
+        &domain.settings.resources,
+        vec![placed.clone()],
+        Vec::new(),
+        Time(0),
+    )
+    .unwrap();
     let next = place(&mut domain, work((HOUR, DAY)));
     assert_eq!(next.duration, 900);
     // It moves to let another in, as it is.
@@ -408,8 +414,14 @@ fn where_the_cheapest_is_best_a_penalty_counts_as_likely_as_it_is() {
         pricing.resources.insert("sure".into(), 5_000);
         pricing.busy = Fraction::percent(0);
         domain.settings.pricing = Some(pricing);
-        domain.plan =
-            crate::planner::Plan::rebuild(&domain.settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        domain.plan = crate::planner::Plan::rebuild(
+            &domain.settings,
+            &domain.settings.resources,
+            Vec::new(),
+            Vec::new(),
+            Time(0),
+        )
+        .unwrap();
         let mut proposal = stated(1_000, (0, DAY));
         proposal.guarantees = vec![Guarantee {
             name: "ends".into(),

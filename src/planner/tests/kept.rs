@@ -247,6 +247,9 @@ impl Domain {
         self.task.await.unwrap();
         self.store.close().await;
         let settings = Settings::new(vec![Resource::new("local", CLUSTER, 4)], 86_400);
-        Self::start_with(self.folder, self.clock, settings).await
+        let again = Self::start_with(self.folder, self.clock, settings).await;
+        // It is looked at anew.
+        again.planner.open("local".to_owned()).await.unwrap();
+        again
     }
 }

@@ -30,7 +30,7 @@ impl Domain {
         let mut settings = Settings::new(vec![resource("small", 3), resource("large", 5)], HORIZON);
         settings.order = Order::Edf;
         settings.pricing = Some(pricing);
-        let plan = Plan::rebuild(&settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
         Self { settings, plan }
     }
 
@@ -63,6 +63,7 @@ impl Domain {
             batch: &mut batch,
             remembered: Remembered::new(),
             later: &mut BTreeMap::new(),
+            reconfigured: &mut None,
         };
         let answer = what(&mut decider);
         assert_eq!(self.plan.impossible(), None);

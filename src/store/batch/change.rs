@@ -10,10 +10,20 @@ use crate::clock::Micros;
 use crate::store::records::call_backs::CallBack;
 use crate::store::records::idempotency::Idempotent;
 use crate::store::records::nodes::NodeRow;
+use crate::store::records::resources::ResourceRow;
 
 /// One change of a batch.
 #[derive(Debug, Clone)]
 pub enum Change {
+    /// Stores a resource as it is from now on.
+    PutResource(ResourceRow),
+    /// Stores what a resource has from an instant on: its nodes, and those that leave it only when their work ends.
+    SetCapacity {
+        /// Name of the resource.
+        resource: String,
+        /// The nodes from when on, in order of time; at least one.
+        steps: Vec<(Micros, u32)>,
+    },
     /// Stores a new agreement, with everything that is stored once.
     CreateAgreement {
         /// The agreement, with version 1.

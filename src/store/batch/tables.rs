@@ -18,6 +18,7 @@ use crate::store::records::ledger;
 use crate::store::records::negotiations;
 use crate::store::records::nodes::NodeRow;
 use crate::store::records::notes;
+use crate::store::records::resources::ResourceRow;
 
 /// Why an attempt failed.
 pub(in crate::store) enum Failure {
@@ -72,6 +73,9 @@ pub(in crate::store) struct Tables<'a> {
     changed: BTreeMap<Uuid, (i64, &'a Agreement)>,
     changed_offers: BTreeMap<Uuid, &'a NegotiationOffer>,
     nodes: BTreeMap<(&'a str, u32, &'a str), Option<&'a NodeRow>>,
+    resources: BTreeMap<&'a str, &'a ResourceRow>,
+    /// Since when each has other nodes, and which.
+    capacities: BTreeMap<&'a str, (Micros, Vec<(Micros, u32)>)>,
     keys: BTreeSet<(&'a str, &'a str)>,
     /// In their order, as nodes that one gives back another may get.
     bindings: Vec<Run<'a>>,
@@ -98,6 +102,16 @@ impl<'a> Tables<'a> {
         }
         for offer in std::mem::take(&mut tables.changed_offers).into_values() {
             tables.push(&bulk::UPDATE_OFFERS, negotiations::changed_offer_row(offer));
+        }
+        for resource in std::mem::take(&mut tables.resources).into_values() {
+            tables.push(&bulk::PUT_RESOURCES, resource.values());
+        }
+        for (resource, (since, steps)) in std::mem::take(&mut tables.capacities) {
+            tables.push(&bulk::FORGET_CAPACITIES, [resource.into(), since.into()]);
+            for (since, nodes) in steps {
+                let row = [resource.into(), since.into(), nodes.into()];
+                tables.push(&bulk::INSERT_CAPACITIES, row);
+            }
         }
         for ((resource, node, reporter), of) in std::mem::take(&mut tables.nodes) {
             let key = [resource.into(), node.into(), reporter.into()];
@@ -130,6 +144,16 @@ impl<'a> Tables<'a> {
     #[expect(clippy::too_many_lines, reason = "a few lines for each kind of change")]
     fn add(&mut self, change: &'a Change, now: Micros) -> Result<()> {
         match change {
+            Change::PutResource(row) => {
+                self.resources.insert(&row.name, row);
+            }
+            Change::SetCapacity { resource, steps } => {
+                let since = steps.first().map_or(now, |(since, _)| *since);
+                let (from, known) = self.capacities.entry(resource).or_insert((since, Vec::new()));
+                *from = since.min(*from);
+                known.retain(|(at, _)| *at < since);
+                known.extend(steps);
+            }
             Change::CreateAgreement {
                 agreement,
                 document,

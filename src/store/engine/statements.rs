@@ -176,14 +176,8 @@ statements! {
         AND a.id > $1 AND a.id <= $2 ORDER BY e.agreement, e.seq";
 
     // Resources.
-    PUT_RESOURCE = "INSERT INTO resources (name, kind, capacity) VALUES ($1, $2, $3) \
-        ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, capacity = excluded.capacity";
-    RESOURCES = "SELECT name, kind, capacity FROM resources ORDER BY name";
-    // Only where it differs from the latest that is known.
-    RECORD_CAPACITY = "INSERT INTO capacities (resource, since_us, capacity) SELECT r.name, $2, r.capacity \
-        FROM resources r WHERE r.name = $1 AND r.capacity <> COALESCE((SELECT c.capacity FROM capacities c \
-        WHERE c.resource = $1 ORDER BY c.since_us DESC LIMIT 1), -1) \
-        ON CONFLICT (resource, since_us) DO UPDATE SET capacity = excluded.capacity";
+    RESOURCES = "SELECT name, kind, capacity, position, rate, details, configured, retired_us FROM resources \
+        ORDER BY position, name";
     NODE_STATES = "SELECT resource, node, reporter, state, since_us, reason FROM node_states \
         ORDER BY resource, node, reporter";
     CAPACITIES = "SELECT resource, since_us, capacity FROM capacities ORDER BY resource, since_us";

@@ -1,11 +1,10 @@
-//! The resources as they are configured, and their earlier capacities.
+//! The resources, as they are planned on.
 
-use super::agreements;
-use crate::agreement::Agreement;
+use scheduler::Rate;
+
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Connection, Error, Record, Result, record, statements};
-use crate::store::verify::{Capacity, overbooked};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// A set of identical nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,28 +15,37 @@ pub struct ResourceRow {
     pub kind: String,
     /// Its nodes.
     pub capacity: u32,
+    /// Its place among the others: ties go to the lower one.
+    pub position: u32,
+    /// How fast its nodes work, in millionths of the reference.
+    pub rate: u32,
+    /// All else that is planned with, as JSON.
+    pub details: String,
+    /// The resource as the configuration file last had it, as JSON; none where it did not have it. Empty where that is not known,
+    /// since an earlier version stored it.
+    pub configured: Option<String>,
+    /// Since when nothing new is placed on it.
+    pub retired: Option<Micros>,
+}
+
+impl ResourceRow {
+    /// Nodes of which nothing particular is known, and which no configuration file has.
+    pub fn new(name: &str, kind: &str, capacity: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            capacity,
+            position: 0,
+            rate: Rate::REFERENCE.millionths(),
+            details: "{}".to_owned(),
+            configured: None,
+            retired: None,
+        }
+    }
 }
 
 impl Store {
-    /// Stores the resources as configured from `now` on. One that is no longer among them stays, for the agreements
-    /// that refer to it.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] where one is to have fewer nodes than live agreements were promised on it;
-    /// [`Error::Unavailable`].
-    pub async fn put_resources(&self, resources: &[ResourceRow], now: Micros) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        check_promises(&mut transaction, resources).await?;
-        for resource in resources {
-            let values = resource.values();
-            transaction.execute(statements::PUT_RESOURCE, &values).await?;
-            let values = [(&resource.name).into(), now.into()];
-            transaction.execute(statements::RECORD_CAPACITY, &values).await?;
-        }
-        Ok(transaction.commit().await?)
-    }
-
-    /// The resources, by name.
+    /// The resources, in the order in which ties are broken.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
@@ -46,38 +54,4 @@ impl Store {
     }
 }
 
-record! { ResourceRow: name, kind, capacity }
-
-/// Refuses capacities that are less than the nodes promised on them. Stored, they would turn a mistake in a configuration into a
-/// violated invariant, and a lasting one.
-async fn check_promises(connection: &mut Connection, resources: &[ResourceRow]) -> Result<()> {
-    let before = connection
-        .read(statements::RESOURCES, &[], ResourceRow::of)
-        .await?;
-    let shrunk = |row: &&ResourceRow| {
-        before
-            .iter()
-            .any(|before| before.name == row.name && before.capacity > row.capacity)
-    };
-    if !resources.iter().any(|row| shrunk(&row)) {
-        return Ok(());
-    }
-    let live = connection
-        .read(statements::LIVE_AGREEMENTS, &[], agreements::read)
-        .await?;
-    for resource in resources.iter().filter(shrunk) {
-        let loads: Vec<_> = live
-            .iter()
-            .filter(|agreement| agreement.resource == resource.name)
-            .flat_map(Agreement::loads)
-            .collect();
-        let capacity = Capacity {
-            since: 0,
-            nodes: resource.capacity,
-        };
-        if let Some(peak) = overbooked(&loads, &[capacity]).first() {
-            return Err(Error::Conflict(format!("resource {}: {peak}", resource.name)));
-        }
-    }
-    Ok(())
-}
+record! { ResourceRow: name, kind, capacity, position, rate, details, configured, retired "retired_us" }

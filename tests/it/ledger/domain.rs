@@ -19,15 +19,6 @@ impl Domain {
     pub(super) async fn start_with(url: &str, clock: Clock, failures: Failures) -> Self {
         let store = Store::open(url).await.expect("the database is there");
         let lease = store.acquire_lease().await.expect("no other process decides");
-        let row = ResourceRow {
-            name: "local".to_owned(),
-            kind: "local".to_owned(),
-            capacity: 4,
-        };
-        store
-            .put_resources(&[row], clock.micros())
-            .await
-            .expect("it can be stored");
         let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
         let mut pricing = Pricing::flat(1_000_000, eur(0).currency);
         pricing.cancellation = Fraction::percent(10);

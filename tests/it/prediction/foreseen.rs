@@ -51,17 +51,16 @@ fn run_in(hour: i64, resource: &str, seconds: i64) -> (Agreement, Execution) {
 /// Stores two weeks of samples and runs, up to now.
 async fn remember(url: &str) {
     let store = Store::open(url).await.expect("a database can be opened");
-    let resource = |name: &str| ResourceRow {
-        name: name.into(),
-        kind: "local".into(),
-        capacity: 2,
+    let lease = store.acquire_lease().await.expect("no other process decides");
+    let row = |(name, position)| ResourceRow {
+        position,
+        ..ResourceRow::new(name, "local", 2)
     };
-    let rows = ["steady", "loaded"].map(resource);
+    let rows = [("steady", 0), ("loaded", 1)].map(|of| Change::PutResource(row(of)));
     store
-        .put_resources(&rows, 0)
+        .commit(lease.epoch, &rows)
         .await
         .expect("resources can be stored");
-    let lease = store.acquire_lease().await.expect("no other process decides");
     let last = now().div_euclid(HOUR);
     for hour in last - HOURS..last {
         let free = if is_loaded(hour) { 100_000 } else { 900_000 };

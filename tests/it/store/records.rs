@@ -7,11 +7,11 @@ use bespeak::agreement::{
     Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
 use bespeak::clock::Clock;
-use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, ResourceRow, Store};
+use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, Store};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use super::{RESOURCE, agreement, create, decide, event, open, update};
+use super::{RESOURCE, agreement, create, decide, event, update};
 use crate::support::random::Random;
 use crate::support::stores::on_both_engines;
 
@@ -24,7 +24,6 @@ on_both_engines!(
     what_is_final_is_no_longer_live,
     a_key_works_once_a_day,
     an_agreement_on_an_unknown_resource_is_a_conflict,
-    resources_are_replaced_by_name,
     random_batches_leave_what_a_model_has,
     changes_of_one_row_in_a_batch_leave_the_last,
     a_batch_goes_on_where_another_process_left_the_trail,
@@ -462,23 +461,6 @@ async fn an_agreement_on_an_unknown_resource_is_a_conflict(url: String) {
     };
     let refused = store.commit(lease.epoch, &[create(&lost)]).await;
     assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
-}
-
-async fn resources_are_replaced_by_name(url: String) {
-    let store = open(&url).await;
-    let row = |name: &str, capacity| ResourceRow {
-        name: name.into(),
-        kind: "local".into(),
-        capacity,
-    };
-    for capacity in [4, 4, 2, 0] {
-        store
-            .put_resources(&[row("b", capacity), row("a", 1)], 5)
-            .await
-            .expect("they can be stored");
-        let expected = [row("a", 1), row("b", capacity), row(RESOURCE, 8)];
-        assert_eq!(store.resources().await.expect("they are there"), expected);
-    }
 }
 
 /// Batches of random changes, some of which do not fit. The model applies a batch to a copy and keeps it only if every

@@ -2,10 +2,10 @@
 
 use bespeak::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
 use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::store::{Change, Engine, Error, Finding, Invariant, ResourceRow, Store};
+use bespeak::store::{Change, Engine, Finding, Invariant, Store};
 use scheduler::{Interval, Time};
 
-use super::{RESOURCE, agreement, create, decide, event, open, tamper, try_tamper};
+use super::{RESOURCE, agreement, create, decide, event, tamper, try_tamper};
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
@@ -13,7 +13,6 @@ on_both_engines!(
     every_kind_of_damage_is_found,
     a_second_owner_of_a_node_is_found_or_not_even_stored,
     more_nodes_in_use_than_there_are_are_found,
-    promises_outlast_a_smaller_configuration,
     a_database_full_of_damage_gives_a_bounded_answer,
     pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_why,
 );
@@ -29,7 +28,7 @@ pub(crate) fn change(agreement: &Agreement, kinds: &[EventKind]) -> Change {
     }
 }
 
-fn bind(agreement: &Agreement, nodes: &[u32]) -> Change {
+pub(super) fn bind(agreement: &Agreement, nodes: &[u32]) -> Change {
     Change::BindNodes {
         agreement: agreement.id,
         resource: RESOURCE.into(),
@@ -39,7 +38,7 @@ fn bind(agreement: &Agreement, nodes: &[u32]) -> Change {
 }
 
 /// The agreement after its slot has begun.
-fn begun(agreement: &Agreement) -> Agreement {
+pub(super) fn begun(agreement: &Agreement) -> Agreement {
     let service = if agreement.job.is_some() {
         ServiceState::Processing
     } else {
@@ -413,47 +412,6 @@ async fn more_nodes_in_use_than_there_are_are_found(url: String) {
             .into(),
     };
     assert_eq!(findings, [expected]);
-}
-
-async fn promises_outlast_a_smaller_configuration(url: String) {
-    let store = open(&url).await;
-    let lease = store.acquire_lease().await.expect("no other process decides");
-    let row = |capacity| {
-        [ResourceRow {
-            name: RESOURCE.into(),
-            kind: "local".into(),
-            capacity,
-        }]
-    };
-    let promised = agreement("a");
-    store
-        .commit(lease.epoch, &[create(&promised)])
-        .await
-        .expect("it is right");
-    let refused = store.put_resources(&row(1), second(50)).await;
-    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
-    store
-        .put_resources(&row(2), second(60))
-        .await
-        .expect("two are enough");
-    assert_eq!(store.verify().await.expect("it can be read"), []);
-    let begun = begun(&promised);
-    let done = over(&begun, AgreementState::Complete, second(160));
-    let batch = [
-        change(&begun, &[EventKind::Begun]),
-        bind(&begun, &[0, 1]),
-        change(&done, &[EventKind::Ended, EventKind::Closed]),
-    ];
-    store.commit(lease.epoch, &batch).await.expect("it is right");
-    store
-        .put_resources(&row(1), second(160))
-        .await
-        .expect("nothing is promised any more");
-    assert_eq!(
-        store.verify().await.expect("it can be read"),
-        [],
-        "then there were two"
-    );
 }
 
 async fn a_database_full_of_damage_gives_a_bounded_answer(url: String) {

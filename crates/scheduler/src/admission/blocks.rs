@@ -1,7 +1,7 @@
-//! Nodes that are out of use for a time: lost, drained, under maintenance, or others'.
+//! Nodes that are out of use for a time: lost, drained, under maintenance, or others'; and nodes that come, or leave for ever.
 //!
-//! Unlike a smaller capacity, a block has an end, and the schedule does not decide which requests give way to it. A caller that
-//! wants nodes which are taken first withdraws requests of its choice.
+//! The schedule does not decide which requests give way. A caller that wants nodes which are taken first withdraws requests of
+//! its choice.
 
 use super::Schedule;
 use crate::slot_tree::SlotError;
@@ -31,6 +31,23 @@ impl Schedule {
         self.tree.release(rest, nodes)?;
         self.memory.changed(rest);
         self.waiting.loosen_around(rest);
+        Ok(())
+    }
+
+    /// Gives the resource another number of nodes. No request moves, but where there are more every waiting one may be able to.
+    ///
+    /// # Errors
+    /// Fewer nodes are free at some second than are to go; nothing is changed then.
+    ///
+    /// # Panics
+    /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
+    pub fn resize(&mut self, capacity: u32) -> Result<(), SlotError> {
+        let more = capacity > self.tree.capacity();
+        self.tree.resize(capacity)?;
+        self.memory.clear();
+        if more {
+            self.waiting.loosen_all();
+        }
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! A set of resources by number, 64 to a word.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Words for this number of resources.
@@ -15,6 +16,34 @@ pub(super) fn put(bits: &mut [u64], number: usize, present: bool) {
     } else {
         bits[number / 64] &= !bit;
     }
+}
+
+/// A set with every number from `number` on one higher, and without `number`: room for one more.
+pub(super) fn opened(bits: &[u64], number: usize, words: usize) -> impl Iterator<Item = u64> {
+    let low = (1_u64 << (number % 64)) - 1;
+    let word = move |at: usize| bits.get(at).copied().unwrap_or(0);
+    (0..words).map(move |at| {
+        let carried = at.checked_sub(1).map_or(0, |before| word(before) >> 63);
+        match at.cmp(&(number / 64)) {
+            Ordering::Less => word(at),
+            Ordering::Equal => (word(at) & low) | ((word(at) & !low) << 1),
+            Ordering::Greater => (word(at) << 1) | carried,
+        }
+    })
+}
+
+/// A set without `number`, and with every higher number one lower.
+pub(super) fn closed(bits: &[u64], number: usize, words: usize) -> impl Iterator<Item = u64> {
+    let low = (1_u64 << (number % 64)) - 1;
+    let word = move |at: usize| bits.get(at).copied().unwrap_or(0);
+    (0..words).map(move |at| {
+        let shifted = (word(at) >> 1) | (word(at + 1) << 63);
+        match at.cmp(&(number / 64)) {
+            Ordering::Less => word(at),
+            Ordering::Equal => (word(at) & low) | (shifted & !low),
+            Ordering::Greater => shifted,
+        }
+    })
 }
 
 /// The first number in `range` of which `word` has the bit; `word(w)` gives the bits of numbers 64·w to 64·w + 63.
@@ -51,4 +80,32 @@ pub(super) fn within(range: Range<usize>, bits: &[u64]) -> Vec<u64> {
     words
         .map(|(word, bits)| bits & below(range.end, word) & !below(range.start, word))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{all, closed, opened, put, words};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn room_is_made_and_taken_back_at_any_number(
+            set in prop::collection::btree_set(0_usize..200, 0..60),
+            count in 200_usize..260,
+            number in 0_usize..200,
+        ) {
+            let mut bits = vec![0; words(count)];
+            set.iter().for_each(|one| put(&mut bits, *one, true));
+            let numbers = |bits: &[u64], count| all(0..count, |w| bits[w]).collect::<BTreeSet<_>>();
+            let wide: Vec<u64> = opened(&bits, number, words(count + 1)).collect();
+            let higher = set.iter().map(|one| one + usize::from(*one >= number)).collect();
+            prop_assert_eq!(numbers(&wide, count + 1), higher);
+            prop_assert_eq!(closed(&wide, number, words(count)).collect::<Vec<_>>(), bits.clone());
+            let lower = set.iter().filter(|one| **one != number);
+            let lower = lower.map(|one| one - usize::from(*one > number)).collect();
+            let narrow: Vec<u64> = closed(&bits, number, words(count - 1)).collect();
+            prop_assert_eq!(numbers(&narrow, count - 1), lower);
+        }
+    }
 }

@@ -138,6 +138,57 @@ impl Index {
         }
     }
 
+    /// Makes room for a resource with this number, and takes in its plan. O(b + s) for b bits of the index and s steps of the plan.
+    pub(super) fn insert(&mut self, number: usize, plan: &SlotTree) {
+        let sizes = self.sizes.max(size_class(plan.capacity().max(1)) + 1);
+        self.rearrange(self.resources + 1, sizes, |row, words| {
+            bits::opened(row, number, words).collect()
+        });
+        for stretch in &mut self.stretches {
+            for class in (0..DURATIONS.len()).rev() {
+                stretch.levels.insert(class * (self.resources - 1) + number, 0);
+            }
+        }
+        self.sweep(0, number, plan);
+    }
+
+    /// Forgets the resource with this number. O(b) for b bits of the index.
+    pub(super) fn remove(&mut self, number: usize) {
+        self.rearrange(self.resources - 1, self.sizes, |row, words| {
+            bits::closed(row, number, words).collect()
+        });
+        for stretch in &mut self.stretches {
+            for class in (0..DURATIONS.len()).rev() {
+                stretch.levels.remove(class * (self.resources + 1) + number);
+            }
+        }
+    }
+
+    /// Takes in the plans of other resources, over the same time.
+    pub(super) fn renew<P: Planned>(&mut self, plans: &[P]) {
+        let capacity = plans.iter().map(|p| p.plan().capacity()).max().unwrap_or(0);
+        self.resources = plans.len();
+        self.sizes = size_class(capacity.max(1)) + 1;
+        self.stretches.clear();
+        self.fill(plans);
+    }
+
+    /// Writes each set as `row` has it, for as many resources and size classes.
+    fn rearrange(&mut self, resources: usize, sizes: usize, row: impl Fn(&[u64], usize) -> Vec<u64>) {
+        let (before, words) = (bits::words(self.resources), bits::words(resources));
+        let more = vec![0; (sizes - self.sizes) * words];
+        for Stretch { sets, .. } in &mut self.stretches {
+            let mut next = Vec::with_capacity(DURATIONS.len() * sizes * words);
+            for class in sets.chunks((self.sizes * before).max(1)) {
+                next.extend(class.chunks(before.max(1)).flat_map(|set| row(set, words)));
+                next.extend(&more);
+            }
+            next.resize(DURATIONS.len() * sizes * words, 0);
+            *sets = next;
+        }
+        (self.resources, self.sizes) = (resources, sizes);
+    }
+
     /// Begins at the stretch of `now`, and adds as many stretches at the end as go.
     pub(super) fn advance<P: Planned>(&mut self, now: Time, plans: &[P]) {
         self.now = self.now.max(now);
@@ -174,7 +225,7 @@ impl Index {
         }
     }
 
-    /// Finds the levels of a resource in the stretches from `first` on, which are new, in one walk of its plan a size class.
+    /// Finds the levels of a resource in the stretches from `first` on, which know nothing of it, in one walk of its plan a size class.
     fn sweep(&mut self, first: usize, number: usize, plan: &SlotTree) {
         let steps: Vec<(Time, u32)> = plan.steps().collect();
         let begin = self.seconds(first).start;

@@ -20,6 +20,7 @@ mod by_forecast;
 mod forecast;
 mod index;
 mod least_lost;
+mod members;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -168,40 +169,19 @@ impl<P: Planned> Domain<P> {
     /// # Panics
     /// If two resources have the same id.
     pub fn new(planned: Interval, mut resources: Vec<(Resource, P)>) -> Self {
-        resources.sort_by_key(|(r, _)| (std::cmp::Reverse(r.rate), r.price, r.id));
+        resources.sort_by_key(|(resource, _)| members::order(resource));
         let (resources, plans): (Vec<_>, Vec<_>) = resources.into_iter().unzip();
-        let numbers: BTreeMap<_, _> = resources.iter().enumerate().map(|(n, r)| (r.id, n)).collect();
-        assert_eq!(
-            numbers.len(),
-            resources.len(),
-            "resources of a domain have distinct ids"
-        );
-        let mut kinds = Vec::new();
-        let mut first = 0;
-        for alike in resources.chunk_by(|a, b| (a.rate, a.price) == (b.rate, b.price)) {
-            kinds.push(Kind {
-                rate: alike[0].rate,
-                price: alike[0].price,
-                members: first..first + alike.len(),
-            });
-            first += alike.len();
-        }
-        let mut cheapest: Vec<usize> = (0..kinds.len()).collect();
-        cheapest.sort_by(|a, b| {
-            let (a, b) = (&kinds[*a], &kinds[*b]);
-            // Price over rate, compared across without division.
-            let cost = |k: &Kind, other: &Kind| u64::from(k.price) * u64::from(other.rate.millionths());
-            cost(a, b).cmp(&cost(b, a))
-        });
-        Self {
-            catalogue: Catalogue::new(&resources),
+        let mut domain = Self {
+            catalogue: Catalogue::new(&[]),
             index: Index::new(planned, &plans),
             resources,
             plans,
-            numbers,
-            kinds,
-            cheapest,
-        }
+            numbers: BTreeMap::new(),
+            kinds: Vec::new(),
+            cheapest: Vec::new(),
+        };
+        domain.arrange();
+        domain
     }
 
     /// A resource and its plan.

@@ -165,6 +165,13 @@ enum Step {
     /// Take something somewhere, if it is free.
     Reserve(u64, Interval, u32),
     Advance(i64),
+    /// Resources come, with these capacities at most.
+    Join(Vec<(Resource, u32)>),
+    Leave(usize),
+    /// A resource gets this capacity, if it can.
+    Resize(usize, u32),
+    /// This number of resources become others.
+    Revise(usize, Resource),
 }
 
 fn resource(id: u64) -> impl Strategy<Value = (Resource, u32)> {
@@ -243,12 +250,20 @@ fn task(horizon: i64, resources: u64) -> impl Strategy<Value = Task> {
 }
 
 fn steps(resources: u64, horizon: i64, most: usize) -> impl Strategy<Value = Vec<Step>> {
+    // More than are worth a new index, where there are many.
+    let many = usize::try_from(resources).expect("few");
+    // Among them some for which there are forecasts.
+    let new = prop_oneof![0..2_000_u64, 999..1_001 + resources];
     let step = prop_oneof![
         4 => (task(horizon, resources), 0..3_usize).prop_map(|(task, objective)| Step::Place(task, objective)),
         2 => any::<usize>().prop_map(Step::Release),
         3 => (1_000..1_000 + resources, interval(horizon, horizon / 5), 1..20_u32)
             .prop_map(|(id, slot, nodes)| Step::Reserve(id, slot, nodes)),
         1 => (0..horizon / 10).prop_map(Step::Advance),
+        1 => proptest::collection::vec(new.prop_flat_map(resource), 1..many).prop_map(Step::Join),
+        1 => any::<usize>().prop_map(Step::Leave),
+        1 => (any::<usize>(), 1..40_u32).prop_map(|(which, capacity)| Step::Resize(which, capacity)),
+        1 => (1..many, resource(0)).prop_map(|(most, (as_is, _))| Step::Revise(most, as_is)),
     ];
     proptest::collection::vec(step, 1..most)
 }
@@ -337,6 +352,43 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
             Step::Advance(seconds) => {
                 now = now + seconds;
                 domain.advance(now);
+            }
+            Step::Join(more) => {
+                let more: BTreeMap<u64, _> = more.into_iter().map(|of| (of.0.id, of)).collect();
+                let new = more.into_values().filter(|(of, _)| domain.get(of.id).is_none());
+                let plans = new.map(|(resource, capacity)| (resource, SlotTree::new(capacity)));
+                domain.insert(plans.collect());
+            }
+            Step::Leave(which) => {
+                let ids: Vec<u64> = domain.iter().map(|(of, _)| of.id).collect();
+                let id = ids.get(which % ids.len().max(1)).copied().unwrap_or(0);
+                assert_eq!(
+                    domain.remove(id).map(|(of, _)| of.id),
+                    ids.contains(&id).then_some(id)
+                );
+                assert!(domain.remove(id).is_none());
+                live.retain(|(of, ..)| *of != id);
+            }
+            Step::Resize(which, capacity) => {
+                let all: Vec<Resource> = domain.iter().map(|(of, _)| of.clone()).collect();
+                let Some(resource) = all.get(which % all.len().max(1)) else {
+                    continue;
+                };
+                let resize = |plan: &mut SlotTree| {
+                    let busy = plan.steps().map(|(_, free)| plan.capacity() - free).max();
+                    let resized = plan.resize(capacity).is_ok();
+                    ((busy, resized), vec![Interval::new(now, Time(horizon * 2))])
+                };
+                let (busy, resized) = domain.change(resource.id, resize).expect("it is there");
+                assert_eq!(resized, busy <= Some(capacity));
+                domain.revise(vec![resource.clone()]);
+            }
+            Step::Revise(most, as_is) => {
+                let all = domain.iter().take(most).map(|(of, _)| Resource {
+                    id: of.id,
+                    ..as_is.clone()
+                });
+                domain.revise(all.collect());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::search::{Cursor, Span};
 use super::summary::Summary;
-use super::{BLOCK, LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps};
+use super::{BLOCK, LEFT, NIL, OWN, RIGHT, SUBTREE, SlotError, SlotTree, Steps, check_capacity};
 use crate::time::{Interval, Time};
 
 impl SlotTree {
@@ -84,6 +84,26 @@ impl SlotTree {
             self.pull_path(y);
         }
         self.refresh([first, if x == first { NIL } else { x }]);
+    }
+
+    /// Gives the resource another number of nodes, at all times of the plan. O(1).
+    ///
+    /// # Errors
+    /// [`SlotError::NotFree`] if at some second fewer nodes are free than are to go. Nothing is changed then.
+    ///
+    /// # Panics
+    /// If `capacity` exceeds [`super::MAX_CAPACITY`].
+    pub fn resize(&mut self, capacity: u32) -> Result<(), SlotError> {
+        check_capacity(capacity);
+        let more = capacity.cast_signed() - self.capacity;
+        let free = self.sums[self.root as usize][SUBTREE].min();
+        if free + more < 0 {
+            let free = free.cast_unsigned();
+            return Err(SlotError::NotFree { free });
+        }
+        self.add_subtree(self.root, more);
+        self.capacity += more;
+        Ok(())
     }
 
     fn change(&mut self, interval: Interval, nodes: u32, take: bool) -> Result<(), SlotError> {

@@ -75,6 +75,13 @@ impl fmt::Display for SlotError {
 
 impl std::error::Error for SlotError {}
 
+fn check_capacity(capacity: u32) {
+    assert!(
+        capacity <= MAX_CAPACITY,
+        "a resource of {capacity} nodes; at most {MAX_CAPACITY} are possible"
+    );
+}
+
 /// A node of the red-black tree: a block's key and links.
 #[derive(Debug, Clone, Default)]
 struct Node {
@@ -158,10 +165,7 @@ impl SlotTree {
     /// # Panics
     /// If `capacity` exceeds [`MAX_CAPACITY`].
     pub fn new(capacity: u32) -> Self {
-        assert!(
-            capacity <= MAX_CAPACITY,
-            "a resource of {capacity} nodes; at most {MAX_CAPACITY} are possible"
-        );
+        check_capacity(capacity);
         let mut tree = Self {
             capacity: capacity.cast_signed(),
             begin: Time::MIN.0 + 1,

@@ -46,6 +46,16 @@ impl PerSecond {
         fits
     }
 
+    fn resize(&mut self, capacity: u32) -> bool {
+        let fits = |free: &u32| free + capacity >= self.capacity;
+        let all_fit = self.free[self.begin as usize..].iter().all(fits) && fits(&self.capacity);
+        if all_fit {
+            let before = std::mem::replace(&mut self.capacity, capacity);
+            self.free.iter_mut().for_each(|f| *f = *f + capacity - before);
+        }
+        all_fit
+    }
+
     fn forget(&mut self, before: i64) {
         self.begin = self.begin.max(before);
         let capacity = self.capacity;
@@ -163,6 +173,7 @@ enum Step {
     PlaceLate(i64, Seconds, u32),
     Undo(usize),
     Forget(i64),
+    Resize(u32),
 }
 
 const HORIZON: i64 = 160;
@@ -176,6 +187,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => span().prop_map(|(s, d, n)| Step::PlaceLate(s, d, n)),
         5 => any::<usize>().prop_map(Step::Undo),
         1 => (0..HORIZON / 4).prop_map(Step::Forget),
+        1 => (0..12_u32).prop_map(Step::Resize),
     ]
 }
 
@@ -224,7 +236,11 @@ fn play(capacity: u32, steps: &[Step], stretch: i64) {
                         starts.clone().rev().find(|t| naive.fits(*t, n, d)),
                     )
                 };
-                assert_eq!(found.map(|t| t.0), expected.filter(|_| n <= capacity), "{step:?}");
+                assert_eq!(
+                    found.map(|t| t.0),
+                    expected.filter(|_| n <= naive.capacity),
+                    "{step:?}"
+                );
                 if let Some(start) = found {
                     let interval = Interval::of(start, d);
                     tree.reserve(interval, n)
@@ -245,6 +261,7 @@ fn play(capacity: u32, steps: &[Step], stretch: i64) {
                 tree.forget(Time(t * stretch));
                 naive.forget(t * stretch);
             }
+            Step::Resize(to) => assert_eq!(tree.resize(to).is_ok(), naive.resize(to), "{step:?}"),
         }
         tree.check();
         compare(&tree, &naive);

@@ -45,6 +45,11 @@ impl Disk {
         }
     }
 
+    /// Whether it is in the same place as another.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        self.work_dir == other.work_dir
+    }
+
     /// The one that a job's folder is on, among these or of a cluster that is no longer configured.
     pub(crate) fn with(folder: &Path, disks: &[Self]) -> Self {
         let work_dir = folder.parent().unwrap_or(folder);

@@ -21,7 +21,7 @@ impl Check<'_> {
         request: Option<&Request>,
     ) -> Option<Preemption> {
         let (scheduling, request) = described.scheduling.zip(request)?;
-        let found = of(scheduling, job, &request.shapes, self.negotiation.catalogue());
+        let found = of(scheduling, job, &request.shapes, &self.negotiation.catalogue());
         found.unwrap_or_else(|message| {
             self.violation(ns::BSP, "Preemption", 0, message);
             None

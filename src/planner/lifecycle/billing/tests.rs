@@ -88,7 +88,7 @@ const WINDOW: Interval = Interval::new(Time(100), Time(150));
 fn four_nodes(pricing: Pricing) -> Domain {
     let mut settings = Settings::new(vec![Resource::new("only", "local", 4)], HORIZON);
     settings.pricing = Some(pricing);
-    let plan = Plan::rebuild(&settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+    let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
     Domain { settings, plan }
 }
 

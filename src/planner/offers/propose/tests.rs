@@ -13,7 +13,14 @@ use crate::planner::{About, Plan, Pricing, Proposal, Resource, Weights};
 fn filled(moves_max: usize) -> Domain {
     let mut domain = Domain::new(Pricing::flat(0, eur()));
     domain.settings.resources = vec![Resource::new("large", "local", 5)];
-    domain.plan = Plan::rebuild(&domain.settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+    domain.plan = Plan::rebuild(
+        &domain.settings,
+        &domain.settings.resources,
+        Vec::new(),
+        Vec::new(),
+        Time(0),
+    )
+    .unwrap();
     domain.settings.negotiation.hold = 10;
     domain.settings.proposals.moves_max = moves_max;
     domain.place(0, by("physics", 5, 100, (100, 200))).unwrap();

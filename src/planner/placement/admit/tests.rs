@@ -246,7 +246,14 @@ fn the_cheapest_and_the_latest_can_be_preferred_to_the_earliest() {
         (Objective::LatestStart, "fast", 970),
     ] {
         domain.settings.objective = objective;
-        domain.plan = Plan::rebuild(&domain.settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        domain.plan = Plan::rebuild(
+            &domain.settings,
+            &domain.settings.resources,
+            Vec::new(),
+            Vec::new(),
+            Time(0),
+        )
+        .unwrap();
         let placed = domain.place(work()).unwrap().agreement;
         assert_eq!(
             (placed.resource.as_str(), placed.placement().start),

@@ -162,7 +162,14 @@ fn who_lies_at_its_first_fit_does_so_after_a_restart() {
     }
     let mut known: Vec<_> = domain.known.values().cloned().collect();
     known.sort_by_key(|agreement| agreement.id);
-    domain.plan = Plan::rebuild(&domain.settings, known, Vec::new(), Time(0)).unwrap();
+    domain.plan = Plan::rebuild(
+        &domain.settings,
+        &domain.settings.resources,
+        known,
+        Vec::new(),
+        Time(0),
+    )
+    .unwrap();
     domain.plan.resources.settle();
     domain.plan.resources.note_free_time_everywhere();
     domain.told.clear();
@@ -178,7 +185,14 @@ fn what_could_start_earlier_before_a_restart_does_so_after_it() {
     let second = place(&mut domain, 4, 600, (100, 5_000));
     end(&mut domain, first);
     let known = domain.known.values().cloned().collect();
-    domain.plan = Plan::rebuild(&domain.settings, known, Vec::new(), Time(0)).unwrap();
+    domain.plan = Plan::rebuild(
+        &domain.settings,
+        &domain.settings.resources,
+        known,
+        Vec::new(),
+        Time(0),
+    )
+    .unwrap();
     domain.plan.resources.settle();
     domain.plan.resources.note_free_time_everywhere();
     slices(&mut domain);

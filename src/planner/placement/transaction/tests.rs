@@ -206,6 +206,7 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         batch: &mut batch,
         remembered: std::collections::HashMap::new(),
         later: &mut std::collections::BTreeMap::new(),
+        reconfigured: &mut None,
     };
     decider.suppose(|this| {
         this.plan.resources.vacate(0, Time(20), number);
@@ -234,6 +235,7 @@ fn an_agreement_that_is_changed_in_a_trial_makes_the_plan_impossible() {
         batch: &mut batch,
         remembered: std::collections::HashMap::new(),
         later: &mut std::collections::BTreeMap::new(),
+        reconfigured: &mut None,
     };
     decider.suppose(|this| this.update(agreement, Vec::new()));
     let why = domain

@@ -42,7 +42,16 @@ fn set(domain: &mut Domain, state: NodeState, nodes: &[u32]) -> Repaired {
     let report = states(state, nodes);
     let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
     domain.check();
-    repaired.unwrap()
+    let mut repaired = repaired.unwrap();
+    let changes = std::mem::take(&mut repaired.changes);
+    let broken = changes.values().filter(|change| change.to.is_none()).count();
+    assert_eq!(repaired.broken, broken, "each is named");
+    for (id, change) in changes {
+        let lies = change.to.map(|to| (to.resource, to.slot));
+        let known = domain.known.get(&id);
+        assert_eq!(lies, known.map(|of| (of.resource.clone(), of.placement())));
+    }
+    repaired
 }
 
 #[test]
@@ -241,6 +250,7 @@ fn maintenance_is_planned_around() {
     domain.check();
     let again = Plan::rebuild(
         &domain.settings,
+        &domain.settings.resources,
         domain.known.values().cloned().collect(),
         Vec::new(),
         Time(0),
@@ -283,8 +293,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         Repaired {
             lost: 0,
             moved: 1,
-            broken: 0,
-            withdrawn: 0,
+            ..Repaired::default()
         }
     );
     let again = domain.of(one.id).clone();

@@ -239,7 +239,14 @@ fn work_is_saved_on_a_cluster_too_and_ends_with_its_slot_where_its_application_c
     for (kind, application) in [("slurm", "count"), ("slurm", "other"), ("local", "other")] {
         let mut domain = domain();
         domain.settings.resources = vec![Resource::new("local", kind, 4)];
-        domain.plan = Plan::rebuild(&domain.settings, Vec::new(), Vec::new(), Time(0)).unwrap();
+        domain.plan = Plan::rebuild(
+            &domain.settings,
+            &domain.settings.resources,
+            Vec::new(),
+            Vec::new(),
+            Time(0),
+        )
+        .unwrap();
         let id = domain.place_one(Proposal {
             job: Some(job(application)),
             ..counting(4, 40, (0, 200))

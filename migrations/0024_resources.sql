@@ -1,0 +1,24 @@
+-- Resources come, change and go while the service serves, by its operators as by its configuration. A row says what is planned on.
+-- Ties among resources go to the lower position.
+ALTER TABLE resources ADD COLUMN position BIGINT NOT NULL DEFAULT 0;
+-- How fast its nodes work, in millionths of the reference.
+ALTER TABLE resources ADD COLUMN rate BIGINT NOT NULL DEFAULT 1000000 CHECK (rate > 0);
+-- Attributes, names of nodes, maintenance, and what its executor needs: JSON.
+ALTER TABLE resources ADD COLUMN details TEXT NOT NULL DEFAULT '{}';
+-- The resource as the configuration file had it when the file was last read, as JSON: only what has changed there since is taken
+-- over. Null where the file did not have it; empty for a resource of before this version, of which that is not known.
+ALTER TABLE resources ADD COLUMN configured TEXT DEFAULT '';
+-- Since when nothing new is placed on it.
+ALTER TABLE resources ADD COLUMN retired_us BIGINT;
+
+-- The bytes that were moved in transfer_in_us and transfer_out_us: input_bytes and output_bytes count files, too, that were only linked
+-- or kept where they were. Of executions before this they are not known.
+ALTER TABLE executions ADD COLUMN moved_in_bytes BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE executions ADD COLUMN moved_out_bytes BIGINT NOT NULL DEFAULT 0;
+
+-- Bytes a second that transfers of jobs have had, beside the room that the lines of a resource had by their speed. A row has one kind
+-- or the other.
+ALTER TABLE resource_samples ADD COLUMN transfer_in BIGINT;
+ALTER TABLE resource_samples ADD COLUMN transfer_out BIGINT;
+ALTER TABLE resource_hours ADD COLUMN transfer_in BIGINT;
+ALTER TABLE resource_hours ADD COLUMN transfer_out BIGINT;

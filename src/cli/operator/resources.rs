@@ -1,0 +1,287 @@
+//! `bespeak resources` and `bespeak reload`.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use crate::cli::client::{Server, in_path};
+use crate::cli::{Failure, headings, print_rows, row};
+use crate::negotiation::{PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak resources                                     all resources and how they stand
+  bespeak resources add fast --nodes 16 --rate 2        16 nodes of this machine that are twice as fast as the reference
+  bespeak resources add big --nodes 4 --attribute memory_bytes=68719476736 --limit processes=200
+  bespeak resources resize fast --nodes 8 --dry-run     which agreements would have to move, and where to
+  bespeak resources resize fast --nodes 8
+  bespeak resources retire old                          nothing new is placed on it, and what waits there goes elsewhere
+  bespeak resources restore old                         it is in service again
+
+What is changed so holds after a restart, too. The configuration file changes only what is changed in the file: `bespeak reload`
+has it read again. Clusters are added there.";
+
+/// Options of `resources`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(in crate::cli) struct Options {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the resources and how they stand.
+    List {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Add nodes of this machine as a resource, or change the resource of that name.
+    Add(Put),
+    /// Give a resource another number of nodes. Those with the highest numbers go; what runs there ends in its time.
+    Resize {
+        /// Name of the resource.
+        name: String,
+        /// How many nodes it has from now on.
+        #[arg(long, value_name = "COUNT")]
+        nodes: u32,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Place nothing new on a resource, and move what waits there elsewhere. What runs goes on until it ends.
+    Retire {
+        /// Name of the resource.
+        name: String,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Take a retired resource into service again.
+    Restore {
+        /// Name of the resource.
+        name: String,
+        #[command(flatten)]
+        change: Change,
+    },
+}
+
+/// What every change of a resource can be asked with.
+#[derive(Debug, Args)]
+struct Change {
+    /// Change nothing, and show what would follow.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(Debug, Args)]
+struct Put {
+    /// Name of the resource: letters, digits, '-', '_' and '.'.
+    name: String,
+    /// How many nodes it has.
+    #[arg(long, value_name = "COUNT")]
+    nodes: Option<u32>,
+    /// How fast its nodes work, as a multiple of the reference. [default: 1]
+    #[arg(long, value_name = "FACTOR")]
+    rate: Option<f64>,
+    /// An attribute of its nodes, as in cpus=8: cpu_architecture, cpu_speed_hz, cpus, network_bits_per_second, memory_bytes,
+    /// virtual_memory_bytes or disk_bytes. The given ones take the place of all it had.
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = pair)]
+    attributes: Vec<(String, String)>,
+    /// A limit of its jobs, as in processes=200: memory_mib, processes, files_mib, open_files or output_mib. The given ones take the
+    /// place of all it had.
+    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = pair)]
+    limits: Vec<(String, String)>,
+    #[command(flatten)]
+    change: Change,
+}
+
+/// Reads a name and a value.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("a name and a value are expected, as in cpus=8")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Names and values as an object: whole numbers as such.
+fn object(pairs: &[(String, String)]) -> Option<Value> {
+    let value = |text: &str| {
+        text.parse::<i64>()
+            .map_or_else(|_| json!(text), |number| json!(number))
+    };
+    let members: Map<String, Value> = pairs.iter().map(|(name, of)| (name.clone(), value(of))).collect();
+    (!members.is_empty()).then_some(Value::Object(members))
+}
+
+pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let verb = options.verb.unwrap_or(Verb::List {
+        server: options.server,
+    });
+    match verb {
+        Verb::List { server } => {
+            let answer = server.get("/resources").await?;
+            server.show(answer, print_resources)
+        }
+        Verb::Add(put) => {
+            let mut body = BTreeMap::new();
+            body.extend(put.nodes.map(|nodes| ("nodes", json!(nodes))));
+            body.extend(put.rate.map(|rate| ("rate", json!(rate))));
+            body.extend(object(&put.attributes).map(|of| ("attributes", of)));
+            body.extend(object(&put.limits).map(|of| ("limits", of)));
+            put.change.put(&put.name, &json!(body)).await
+        }
+        Verb::Resize { name, nodes, change } => {
+            // Else a slip in the name would be a new resource.
+            let all = change.server.get("/resources").await?;
+            let named = |of: &Value| of["name"] == name.as_str();
+            if !all["resources"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(named))
+            {
+                return Err(Failure::Refused(format!(
+                    "there is no resource {name:?}; `bespeak resources` lists them"
+                )));
+            }
+            change.put(&name, &json!({ "nodes": nodes })).await
+        }
+        Verb::Retire { name, change } => change.post(&name, "retire").await,
+        Verb::Restore { name, change } => change.post(&name, "restore").await,
+    }
+}
+
+impl Change {
+    fn query(&self) -> &'static str {
+        if self.dry_run { "?dryRun=true" } else { "" }
+    }
+
+    async fn put(&self, name: &str, body: &Value) -> Result<(), Failure> {
+        let path = format!("/resources/{}{}", in_path(name), self.query());
+        let answer = self.server.put_json(&path, body).await?;
+        self.server.show(answer, print_changes)
+    }
+
+    async fn post(&self, name: &str, verb: &str) -> Result<(), Failure> {
+        let path = format!("/resources/{}/{verb}{}", in_path(name), self.query());
+        let answer = self.server.post_json(&path, &json!({})).await?;
+        self.server.show(answer, print_changes)
+    }
+}
+
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  bespeak reload --dry-run     what would follow from what has changed in the configuration file
+  bespeak reload               take it over
+
+The service reads its configuration file again, as it does on SIGHUP. Resources with their maintenance, applications, templates,
+prices, quotas and the treatment of failures are taken over; the answer names what else has changed and needs a restart. A file
+with a fault changes nothing.";
+
+/// Options of `reload`.
+#[derive(Debug, Args)]
+#[command(after_help = RELOAD_EXAMPLES)]
+pub(in crate::cli) struct ReloadOptions {
+    #[command(flatten)]
+    change: Change,
+}
+
+pub(in crate::cli) async fn reload(options: ReloadOptions) -> Result<(), Failure> {
+    let path = format!("/configuration/reload{}", options.change.query());
+    let server = &options.change.server;
+    let answer = server.post_json(&path, &json!({})).await?;
+    server.show(answer, |told: &ReloadedView| {
+        print_changes(&told.changes);
+        if !told.needs_restart.is_empty() {
+            say!("taken over by a restart only: {}", told.needs_restart.join(", "));
+        }
+    })
+}
+
+fn print_resources(all: &ResourcesView) {
+    let mut rows = vec![headings(
+        "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
+    )];
+    for of in &all.resources {
+        let troubles: Vec<String> = of
+            .troubles
+            .iter()
+            .map(|trouble| {
+                let (doing, since, message) = (&trouble.doing, &trouble.since, &trouble.message);
+                format!("does not {doing} since {since}: {message}")
+            })
+            .collect();
+        rows.push(row([
+            &of.name,
+            &of.kind,
+            &of.state,
+            &of.nodes,
+            &of.up,
+            &of.drained,
+            &of.down,
+            &of.rate,
+            &troubles.join("; "),
+        ]));
+    }
+    print_rows(rows, &[3, 4, 5, 6, 7]);
+}
+
+fn print_changes(told: &ResourceChangesView) {
+    let would = if told.dry_run { "would be " } else { "" };
+    for of in &told.resources {
+        match of.change.as_str() {
+            "" => say!("{}: it is so already", of.name),
+            change => say!("{}: {would}{change}", of.name),
+        }
+    }
+    if told.resources.is_empty() {
+        say!("no resource {would}changed");
+    }
+    let mut rows = vec![headings("AGREEMENT, PARTY, NAME, FROM, START, TO, START")];
+    let line = |of: &PlaceChangeView| {
+        let name = of.name.as_deref().unwrap_or_default();
+        let (to, start) = match &of.to {
+            Some(to) => (to.resource.as_str(), to.start.as_str()),
+            None => ("no place", ""),
+        };
+        let from = &of.from;
+        row([
+            &of.agreement,
+            &of.party,
+            &name,
+            &from.resource,
+            &from.start,
+            &to,
+            &start,
+        ])
+    };
+    rows.extend(told.broken.iter().chain(&told.moved).map(line));
+    if rows.len() > 1 {
+        print_rows(rows, &[]);
+    }
+    if told.unlisted > 0 {
+        say!("{} more agreements", told.unlisted);
+    }
+    say!(
+        "{} {would}moved, {} {would}without a place; {} held offers {would}withdrawn",
+        told.moved.len(),
+        told.broken.len(),
+        told.withdrawn
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values_are_an_object_with_numbers_as_such() {
+        let pairs = ["cpus=8", "cpu_architecture=arm"].map(|text| pair(text).unwrap());
+        let expected = json!({"cpus": 8, "cpu_architecture": "arm"});
+        assert_eq!(object(&pairs), Some(expected));
+        assert_eq!(object(&[]), None);
+        assert!(pair("cpus").is_err());
+    }
+}

@@ -1,0 +1,95 @@
+//! The executors of resources, by their kinds, and the samples of how the resources stand.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::cli::Failure;
+use crate::cli::config::Config;
+use crate::cli::config::resources::{Executor, executor};
+use crate::clock::Clock;
+use crate::execution::dispatcher::Shared;
+use crate::execution::executors::Executors;
+use crate::execution::files::retention::JobFolders;
+use crate::execution::local::LocalExecutor;
+use crate::execution::slurm::SlurmExecutor;
+use crate::planner::{Planner, Resource};
+use crate::prediction;
+use crate::store::Store;
+
+/// Makes the executors of resources: those of this machine share one.
+pub(super) fn executors(
+    config: &Config,
+    folders: &JobFolders,
+    data_dir: &Path,
+) -> Result<Executors, Failure> {
+    let local = LocalExecutor::new(data_dir).map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let local = Shared::new(local.among(folders.clone())).among(folders.clone());
+    let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
+    let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));
+    Ok(Executors::made_by(move |resource| {
+        match executor(resource, otherwise)? {
+            Executor::Local(allowance) => {
+                if is_root && !warned.swap(true, Ordering::Relaxed) {
+                    warn!("jobs of local resources run as root: let the service run as a user of its own");
+                }
+                Ok(local.clone().allowing(allowance))
+            }
+            Executor::Slurm(cluster) => {
+                folders.and_on(&cluster);
+                let executor = SlurmExecutor::new(*cluster, &data_dir).map_err(|why| why.to_string())?;
+                Ok(Shared::new(executor.among(folders.clone())).among(folders.clone()))
+            }
+        }
+    }))
+}
+
+/// Samples the resources in service until `stop`: the clusters, and this machine for its own ones.
+pub(super) async fn sample(
+    planner: Planner,
+    executors: Executors,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+) {
+    let mut resources = planner.subscribe_resources();
+    // With what each sampler was told.
+    let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
+    loop {
+        let present = Arc::clone(&resources.borrow_and_update());
+        let in_service = || present.iter().filter(|of| !of.is_retired());
+        samplers.retain(|name, (kind, nodes, token)| {
+            let is_as_told = |of: &Resource| of.name == *name && of.kind == *kind && of.capacity == *nodes;
+            let stays = in_service().any(is_as_told);
+            if !stays {
+                token.cancel();
+            }
+            stays
+        });
+        for of in in_service() {
+            if samplers.contains_key(&of.name) {
+                continue;
+            }
+            let (name, token) = (of.name.clone(), stop.child_token());
+            let told = (of.kind.clone(), of.capacity, token.clone());
+            samplers.insert(name.clone(), told);
+            if of.kind == "local" {
+                let (nodes, store, clock) = (of.capacity, store.clone(), clock.clone());
+                tokio::spawn(prediction::sample(name, nodes, store, clock, token));
+            } else {
+                let (of, executors) = (name.clone(), executors.clone());
+                let look = move || executors.get(&of)?.condition();
+                let (store, clock) = (store.clone(), clock.clone());
+                tokio::spawn(prediction::sample_with(name, store, clock, token, look));
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = resources.changed() => if changed.is_err() { return },
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The configuration is read again, on SIGHUP and when an operator asks for it, and taken over where that is possible while the
+//! service serves. A file with a fault changes nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::signal::unix::Signal;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+use uuid::Uuid;
+
+use super::take_note;
+use crate::catalogue::Catalogue;
+use crate::cli::Failure;
+use crate::cli::config::Config;
+use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
+use crate::planner::{Planner, Reconfiguration, Settings};
+
+/// Reads the configuration again.
+pub(super) struct Reloader {
+    /// Where it stands; none where the service has started without one.
+    pub(super) file: Option<PathBuf>,
+    /// As it was at the start.
+    pub(super) started: Config,
+    pub(super) planner: Planner,
+    pub(super) negotiation: Negotiation,
+    pub(super) catalogue: watch::Sender<Arc<Catalogue>>,
+    pub(super) orders: mpsc::Receiver<ReloadOrder>,
+    /// SIGHUP.
+    pub(super) hangup: Signal,
+}
+
+/// A configuration that has been read, and found right.
+struct Read {
+    config: Config,
+    settings: Settings,
+    catalogue: Catalogue,
+    templates: Templates,
+}
+
+impl Reloader {
+    /// Runs until `stop` is cancelled.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                Some(()) = self.hangup.recv() => {
+                    match self.reload(None, false).await {
+                        Ok(told) => say(&told),
+                        Err(why) => error!(%why, "SIGHUP: nothing is changed"),
+                    }
+                }
+                Some(ReloadOrder { party, is_dry, reply }) = self.orders.recv() => {
+                    let told = self.reload(Some(party), is_dry).await;
+                    if let Ok(told) = &told && !is_dry {
+                        say(told);
+                    }
+                    // The caller may be gone.
+                    let _ = reply.send(told);
+                }
+            }
+        }
+    }
+
+    async fn reload(&self, party: Option<String>, is_dry: bool) -> Result<ReloadedView, negotiation::Error> {
+        let Some(file) = self.file.clone() else {
+            let why = "the service was started without a configuration file: --config names one";
+            return Err(negotiation::Error::Conflict(why.to_owned()));
+        };
+        let read = tokio::task::spawn_blocking(move || Read::from(file)).await;
+        let read = read.map_err(|why| negotiation::Error::Internal(why.to_string()))?;
+        let read = read.and_then(|read| {
+            self.may_change(&read.settings)?;
+            Ok(read)
+        });
+        let read = read.map_err(negotiation::Error::Conflict)?;
+        let left = read.config.left_for_a_start(&self.started);
+        let configured = self.planner.configure(Reconfiguration {
+            id: Uuid::now_v7(),
+            party,
+            settings: read.settings,
+            is_dry,
+        });
+        let changes = configured.await?;
+        if !is_dry {
+            self.catalogue.send_replace(Arc::new(read.catalogue));
+            self.negotiation.offer_templates(read.templates).await?;
+        }
+        Ok(ReloadedView::of(&changes, left, is_dry))
+    }
+
+    /// Whether resources may become as a file has them while the service runs; the error says why not.
+    fn may_change(&self, settings: &Settings) -> Result<(), String> {
+        let present = self.planner.resources();
+        for next in &settings.resources {
+            let before = present.iter().find(|of| of.name == next.name && !of.is_retired());
+            let Some(before) = before else { continue };
+            let name = &next.name;
+            if before.kind != next.kind {
+                return Err(format!(
+                    "resource {name}: its kind changes with a restart only; nothing is changed"
+                ));
+            }
+            let mut same = before.node_names.iter().zip(&next.node_names);
+            if !same.all(|(before, next)| before == next) {
+                return Err(format!(
+                    "resource {name}: slurm.node_list: nodes come and go at its end while the service runs; a restart takes any \
+                     other list; nothing is changed"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read {
+    fn from(file: PathBuf) -> Result<Self, String> {
+        let read = || -> Result<Self, Failure> {
+            let config = Config::load(Some(&file))?;
+            let mut settings = config.planner();
+            let catalogue = config.catalogue()?;
+            let templates = Templates::load(&config.templates()?, &settings);
+            let templates = templates.map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
+            take_note(&mut settings, &templates, &catalogue);
+            Ok(Self {
+                config,
+                settings,
+                catalogue,
+                templates,
+            })
+        };
+        read().map_err(|why| why.to_string())
+    }
+}
+
+/// Tells in the log what was taken over, and what was not.
+fn say(told: &ReloadedView) {
+    info!(
+        resources = told.changes.resources.len(),
+        moved = told.changes.moved.len(),
+        broken = told.changes.broken.len(),
+        withdrawn = told.changes.withdrawn,
+        "the configuration was read again"
+    );
+    if !told.needs_restart.is_empty() {
+        let what = told.needs_restart.join(", ");
+        warn!(
+            what,
+            "these have changed in the configuration and are taken over by a restart only"
+        );
+    }
+}

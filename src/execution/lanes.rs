@@ -1,0 +1,148 @@
+//! The lanes of the dispatcher, as resources come, change and go.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+
+use crate::execution::executors::Executors;
+use crate::execution::lane::{Context, Lane};
+use crate::planner::{self, Resource};
+
+/// The lanes, by the names of their resources.
+pub(super) struct Lanes {
+    context: Arc<Context>,
+    executors: Executors,
+    present: HashMap<String, Present>,
+    /// The resources as they were last seen.
+    seen: Option<Arc<[Resource]>>,
+    /// What the lanes of clusters do by themselves.
+    tasks: JoinSet<()>,
+}
+
+/// A lane, and the resource that it was made for.
+struct Present {
+    lane: Arc<Lane>,
+    resource: Resource,
+    stop: CancellationToken,
+}
+
+impl Lanes {
+    /// None yet.
+    pub(super) fn new(context: Arc<Context>, executors: Executors) -> Self {
+        Self {
+            context,
+            executors,
+            present: HashMap::new(),
+            seen: None,
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// The lane of a resource.
+    pub(super) fn get(&self, resource: &str) -> Option<&Arc<Lane>> {
+        self.present.get(resource).map(|of| &of.lane)
+    }
+
+    /// Begins a lane for each resource in service that has none, and another for one that has another executor. Lanes of retired
+    /// resources end when nothing is planned there, nothing is to be stopped and, on a cluster, no node is reserved any more. Those
+    /// in `running` have jobs.
+    ///
+    /// # Errors
+    /// Where the planner does not answer; it is tried again with the next call.
+    pub(super) async fn follow(
+        &mut self,
+        running: &BTreeSet<&str>,
+        stop: &CancellationToken,
+    ) -> Result<(), planner::Error> {
+        while self.tasks.try_join_next().is_some() {}
+        let resources = self.context.planner.resources();
+        let is_seen = |seen: &Arc<[Resource]>| Arc::ptr_eq(seen, &resources);
+        let is_same = self.seen.as_ref().is_some_and(is_seen);
+        let ends = |of: &Present| of.resource.is_retired();
+        if is_same && !self.present.values().any(ends) {
+            return Ok(());
+        }
+        for resource in resources.iter() {
+            let has_lane = self.present.contains_key(&resource.name);
+            if !resource.is_retired() || has_lane && self.has_work(resource, running).await? {
+                self.keep(resource, stop);
+            } else if has_lane {
+                self.end(&resource.name);
+            } else if !is_same && self.has_work(resource, running).await? {
+                self.keep(resource, stop);
+            }
+        }
+        self.seen = Some(resources);
+        Ok(())
+    }
+
+    /// Whether there is something for the lane of a retired resource to do.
+    async fn has_work(&self, resource: &Resource, running: &BTreeSet<&str>) -> Result<bool, planner::Error> {
+        let name = &resource.name;
+        if running.contains(name.as_str()) {
+            return Ok(true);
+        }
+        let planned = self.context.planner.planned_on(name.clone()).await?;
+        let lane = self.present.get(name).map(|of| &of.lane);
+        let is_cleared =
+            |lane: &&Arc<Lane>| !lane.shared.is_cluster() || lane.is_cleared.load(Ordering::Relaxed);
+        Ok(!planned.agreements.is_empty() || !lane.as_ref().is_none_or(is_cleared))
+    }
+
+    /// Has a resource have a lane with its executor.
+    pub(super) fn keep(&mut self, resource: &Resource, stop: &CancellationToken) {
+        let name = &resource.name;
+        if let Some(of) = self.present.get_mut(name)
+            && is_alike(&of.resource, resource)
+        {
+            of.resource = resource.clone();
+            return;
+        }
+        let shared = match self.executors.begin(resource) {
+            Ok(shared) => shared,
+            // The lane of before goes on, if there is one.
+            Err(why) => return error!(resource = name, why, "its executor cannot be made"),
+        };
+        let lane = Arc::new(Lane::new(name.clone(), shared, Arc::clone(&self.context)));
+        let stop = stop.child_token();
+        if lane.shared.is_cluster() {
+            self.tasks.spawn(Arc::clone(&lane).keep_prepared(stop.clone()));
+            self.tasks.spawn(Arc::clone(&lane).keep_informed(stop.clone()));
+        }
+        let present = Present {
+            lane,
+            resource: resource.clone(),
+            stop,
+        };
+        if let Some(before) = self.present.insert(name.clone(), present) {
+            before.stop.cancel();
+            info!(resource = name, "has another executor from now on");
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        if let Some(of) = self.present.remove(name) {
+            of.stop.cancel();
+            self.executors.end(name);
+            self.context.faults.forget(name);
+            info!(resource = name, "is retired, and nothing is left to do there");
+        }
+    }
+}
+
+/// Whether two resources of one name have the same executor.
+fn is_alike(one: &Resource, other: &Resource) -> bool {
+    let of = |resource: &Resource| {
+        (
+            resource.kind.clone(),
+            resource.executor.clone(),
+            resource.node_names.clone(),
+        )
+    };
+    let memory = |resource: &Resource| resource.attributes.get("memory_bytes").cloned();
+    of(one) == of(other) && memory(one) == memory(other)
+}

@@ -1,0 +1,252 @@
+//! The verbs of operators about resources and the configuration.
+
+use std::collections::BTreeMap;
+
+use scheduler::domain::Attribute;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::catalogue::{JobLimits, LimitKeys};
+use crate::negotiation::error::wrong;
+use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::views::resources::{
+    ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
+};
+use crate::negotiation::{Error, Negotiation, Templates};
+use crate::planner::{
+    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, ResourceOrder, ResourceVerb,
+    ResourceWish, is_name,
+};
+
+impl Negotiation {
+    /// The resources and how they stand. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn resources(&self) -> Result<ResourcesView, Error> {
+        let counts = self.planner.node_counts().await?;
+        let mut resources = Vec::new();
+        for (resource, counts) in counts {
+            let planned = if resource.is_retired() && counts.is_some() {
+                let there = self.planner.planned_on(resource.name.clone()).await?;
+                !there.agreements.is_empty()
+            } else {
+                counts.is_some()
+            };
+            let faults = self.faults.of(&resource.name);
+            resources.push(ResourceView::of(
+                &resource,
+                counts.unwrap_or_default(),
+                planned,
+                faults,
+            ));
+        }
+        Ok(ResourcesView { resources })
+    }
+
+    /// Adds a resource of this machine, or changes a resource; with `is_dry` it is only answered what would follow. The body is an
+    /// object with `nodes`, `rate`, `attributes` and `limits`; what is left out stays as it is. For operators.
+    ///
+    /// # Errors
+    /// The errors of the body, [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+    pub async fn put_resource(
+        &self,
+        party: &str,
+        name: &str,
+        body: &[u8],
+        is_dry: bool,
+    ) -> Result<ResourceChangesView, Error> {
+        if !is_name(name) {
+            let message =
+                format!("letters, digits, '-', '_' or '.' are expected in a resource's name, not {name:?}");
+            return Err(wrong("", message).into());
+        }
+        let verb = ResourceVerb::Put(read_wish(body)?);
+        self.order(party, name, verb, is_dry).await
+    }
+
+    /// Has nothing new be placed on a resource, and what waits there go elsewhere; with `is_dry` it is only answered what would
+    /// follow. For operators.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub async fn retire_resource(
+        &self,
+        party: &str,
+        name: &str,
+        is_dry: bool,
+    ) -> Result<ResourceChangesView, Error> {
+        self.order(party, name, ResourceVerb::Retire, is_dry).await
+    }
+
+    /// Takes a resource into service again that was retired. For operators.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub async fn restore_resource(
+        &self,
+        party: &str,
+        name: &str,
+        is_dry: bool,
+    ) -> Result<ResourceChangesView, Error> {
+        self.order(party, name, ResourceVerb::Restore, is_dry).await
+    }
+
+    async fn order(
+        &self,
+        party: &str,
+        name: &str,
+        verb: ResourceVerb,
+        is_dry: bool,
+    ) -> Result<ResourceChangesView, Error> {
+        let order = ResourceOrder {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            name: name.to_owned(),
+            verb,
+            is_dry,
+        };
+        let changes = self.planner.change_resource(order).await?;
+        if !is_dry {
+            self.fit_templates().await?;
+        }
+        Ok(ResourceChangesView::of(&changes, is_dry))
+    }
+
+    /// Has the configuration be read again; with `is_dry` it is only answered what would follow. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it has a fault, which changes nothing; [`Error::Unavailable`].
+    pub async fn reload(&self, party: &str, is_dry: bool) -> Result<ReloadedView, Error> {
+        let reloading = self.reloading.as_ref().ok_or(Error::Unavailable)?;
+        let (reply, told) = oneshot::channel();
+        let order = ReloadOrder {
+            party: party.to_owned(),
+            is_dry,
+            reply,
+        };
+        reloading.send(order).await.map_err(|_| Error::Unavailable)?;
+        told.await.unwrap_or(Err(Error::Unavailable))
+    }
+
+    /// Offers other templates from now on, as the resources allow.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where they could not be stored.
+    pub async fn offer_templates(&self, templates: Templates) -> Result<(), Error> {
+        let fitted = templates.fitted_to(&self.planner.resources());
+        let fitted = fitted.map_err(Error::Internal)?;
+        self.store.keep_templates(&fitted.versions()).await?;
+        self.templates.replace(fitted);
+        Ok(())
+    }
+
+    /// Offers the templates as the resources allow now.
+    ///
+    /// # Errors
+    /// As [`Negotiation::offer_templates`].
+    pub async fn fit_templates(&self) -> Result<(), Error> {
+        let now = self.templates.now();
+        let resources = self.planner.resources();
+        if now.fit(&resources) {
+            return Ok(());
+        }
+        let fitted = now.fitted_to(&resources).map_err(Error::Internal)?;
+        self.store.keep_templates(&fitted.versions()).await?;
+        self.templates.replace(fitted);
+        Ok(())
+    }
+}
+
+/// The resource that a body asks for.
+fn read_wish(body: &[u8]) -> Result<ResourceWish, Error> {
+    let value = Json::parse(body)?;
+    let mut check = Check::default();
+    let known = ["kind", "nodes", "rate", "attributes", "limits"];
+    let read = check.object(&At::root(&value), &known).map(|object| {
+        let expected = format!("a number from {} to {}", RATES.start(), RATES.end());
+        ResourceWish {
+            kind: object.read(&mut check, "kind", Check::text),
+            capacity: object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX)),
+            rate: object.read(&mut check, "rate", |check, at| {
+                let rate = check.number(at, &expected, |rate| RATES.contains(&rate));
+                rate.and_then(planner::rate)
+            }),
+            attributes: object.read(&mut check, "attributes", read_attributes),
+            executor: object.read(&mut check, "limits", read_limits),
+        }
+    });
+    check.finish(read)
+}
+
+/// Attributes of nodes, by the names that the configuration has for them.
+fn read_attributes(check: &mut Check, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
+    let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
+    let object = check.object(at, &known)?;
+    let mut attributes = BTreeMap::new();
+    for name in NUMBERS {
+        let number = object.read(check, name, |check, at| check.count(at, i64::MAX.unsigned_abs()));
+        let number = number.and_then(|number| i64::try_from(number).ok());
+        attributes.extend(number.map(|number| (name.to_owned(), Attribute::Number(number))));
+    }
+    let word = object.read(check, ARCHITECTURE, |check, at| {
+        let word = check.token(at)?;
+        if word.chars().count() > ARCHITECTURE_LENGTH_MAX {
+            let message = format!("a text of at most {ARCHITECTURE_LENGTH_MAX} characters is expected");
+            return check.wrong(at, message);
+        }
+        Some(word)
+    });
+    attributes.extend(word.map(|word| (ARCHITECTURE.to_owned(), Attribute::Word(word))));
+    Some(attributes)
+}
+
+/// The limits of jobs, with the keys of the configuration, as the executor has them.
+fn read_limits(check: &mut Check, at: &At<'_>) -> Option<Value> {
+    let limits = serde_json::to_value(at.value).ok()?;
+    let keys: Result<LimitKeys, _> = serde_json::from_value(limits);
+    let keys = match keys {
+        Ok(keys) => keys,
+        Err(why) => return check.wrong(at, why.to_string()),
+    };
+    if let Err(why) = JobLimits::try_from(keys) {
+        return check.wrong(at, why.to_string());
+    }
+    Some(json!({ "limits": keys }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_has_what_it_says_and_leaves_the_rest() {
+        let read = |text: &str| read_wish(text.as_bytes());
+        assert_eq!(read("{}").unwrap(), ResourceWish::default());
+        let wish = read(
+            r#"{"nodes": 4, "rate": 1.5, "attributes": {"cpus": 8, "cpu_architecture": "arm"},
+                "limits": {"memory_mib": 64}}"#,
+        );
+        let wish = wish.unwrap();
+        assert_eq!((wish.capacity, wish.rate), (Some(4), planner::rate(1.5)));
+        assert_eq!(wish.attributes.unwrap().len(), 2);
+        assert_eq!(wish.executor, Some(json!({"limits": {"memory_mib": 64}})));
+        for (wrong, path) in [
+            (r#"{"nodes": 0}"#, "/nodes"),
+            (r#"{"nodes": 1000001}"#, "/nodes"),
+            (r#"{"rate": 0.001}"#, "/rate"),
+            (r#"{"attributes": {"gpus": 1}}"#, "/attributes/gpus"),
+            (r#"{"attributes": {"cpus": 0}}"#, "/attributes/cpus"),
+            (r#"{"limits": {"processes": 0}}"#, "/limits"),
+            (r#"{"limits": {"colour": 1}}"#, "/limits"),
+            (r#"{"capacity": 1}"#, "/capacity"),
+        ] {
+            match read(wrong) {
+                Err(Error::Invalid(violations)) => assert_eq!(violations.0[0].path, path, "{wrong}"),
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
+        assert!(matches!(read("nodes"), Err(Error::MalformedJson(_))));
+    }
+}

@@ -1,0 +1,252 @@
+//! Resources, as operators see them.
+
+use std::collections::BTreeMap;
+
+use scheduler::domain::Attribute;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::values::{instant, second};
+use crate::execution::faults::Fault;
+use crate::negotiation::Error;
+use crate::planner::{NodeCounts, PlaceChange, PlannedPlace, Resource, ResourceChanges};
+
+/// Agreements in each list of an answer; the others are counted.
+const LISTED_MAX: usize = 1_000;
+
+/// The resources of the domain.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResourcesView {
+    /// In the order in which ties are broken; the retired ones on which nothing is planned come last.
+    pub resources: Vec<ResourceView>,
+}
+
+/// How a resource stands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceView {
+    /// Its name.
+    pub name: String,
+    /// Its executor.
+    pub kind: String,
+    /// `in-service`, `retiring` (nothing new is placed on it, and work goes on) or `retired`.
+    pub state: String,
+    /// Since when it is retired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retired_since: Option<String>,
+    /// How many nodes it has.
+    pub nodes: u32,
+    /// How many of them are up.
+    pub up: u32,
+    /// How many are drained.
+    pub drained: u32,
+    /// How many are down.
+    pub down: u32,
+    /// How fast its nodes work, as a multiple of the reference.
+    pub rate: f64,
+    /// The attributes of its nodes that requests may ask for.
+    pub attributes: BTreeMap<String, Value>,
+    /// The limits of its jobs, where it has some of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Value>,
+    /// Its present faults.
+    pub troubles: Vec<TroubleView>,
+}
+
+/// Something that a resource fails in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TroubleView {
+    /// The action that fails.
+    pub doing: String,
+    /// Its last message.
+    pub message: String,
+    /// Since when.
+    pub since: String,
+}
+
+/// What became of resources and of agreements, or would become where it is only asked.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceChangesView {
+    /// Whether nothing was done.
+    pub dry_run: bool,
+    /// The resources that are others than before.
+    pub resources: Vec<ResourceChangeView>,
+    /// Agreements that got another place, by their ids.
+    pub moved: Vec<PlaceChangeView>,
+    /// Agreements for which there is no place any more.
+    pub broken: Vec<PlaceChangeView>,
+    /// Agreements that are in neither list because these are full.
+    pub unlisted: usize,
+    /// Offers that were held and cannot be kept.
+    pub withdrawn: usize,
+}
+
+/// A resource that is another than before.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResourceChangeView {
+    /// Its name.
+    pub name: String,
+    /// The difference in words; empty where it was so before.
+    pub change: String,
+    /// How many nodes it has.
+    pub nodes: u32,
+    /// Whether nothing new is placed on it.
+    pub retired: bool,
+}
+
+/// Another place of an agreement, or the loss of its place.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlaceChangeView {
+    /// Its id.
+    pub agreement: Uuid,
+    /// Its party.
+    pub party: String,
+    /// The name in its offer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where it was.
+    pub from: PlannedPlaceView,
+    /// Where it is; none where there is no place for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<PlannedPlaceView>,
+}
+
+/// Where an agreement lies in the plan.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlannedPlaceView {
+    /// Name of the resource.
+    pub resource: String,
+    /// From when.
+    pub start: String,
+    /// Until when.
+    pub end: String,
+    /// On how many nodes.
+    pub nodes: u32,
+}
+
+/// What was taken over of a configuration.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReloadedView {
+    /// What became of resources, and of agreements for that.
+    #[serde(flatten)]
+    pub changes: ResourceChangesView,
+    /// The parts of the configuration that differ from those at the start, and are taken over by a restart only.
+    pub needs_restart: Vec<String>,
+}
+
+/// An order to read the configuration again.
+pub struct ReloadOrder {
+    /// Who gives it.
+    pub party: String,
+    /// Whether it is only asked what would follow.
+    pub is_dry: bool,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Result<ReloadedView, Error>>,
+}
+
+impl ResourceView {
+    /// A resource with what is known of its nodes, whether something is planned on it, and its faults.
+    pub(in crate::negotiation) fn of(
+        of: &Resource,
+        counts: NodeCounts,
+        has_work: bool,
+        faults: Vec<Fault>,
+    ) -> Self {
+        let value = |attribute: &Attribute| match attribute {
+            Attribute::Word(word) => json!(word),
+            Attribute::Number(number) => json!(number),
+        };
+        let attributes = of.attributes.iter();
+        let state = match of.retired {
+            None => "in-service",
+            Some(_) if has_work => "retiring",
+            Some(_) => "retired",
+        };
+        Self {
+            name: of.name.clone(),
+            kind: of.kind.clone(),
+            state: state.to_owned(),
+            retired_since: of.retired.map(instant),
+            nodes: of.capacity,
+            up: counts.up,
+            drained: counts.drained,
+            down: counts.down,
+            rate: f64::from(of.rate.millionths()) / 1e6,
+            attributes: attributes.map(|(name, of)| (name.clone(), value(of))).collect(),
+            limits: of.executor.get("limits").cloned(),
+            troubles: faults
+                .into_iter()
+                .map(|of| TroubleView {
+                    doing: of.doing.words().to_owned(),
+                    message: of.message,
+                    since: instant(of.since),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl ResourceChangesView {
+    /// What became of resources and of agreements.
+    pub(in crate::negotiation) fn of(changes: &ResourceChanges, is_dry: bool) -> Self {
+        let mut view = Self {
+            dry_run: is_dry,
+            withdrawn: changes.effects.withdrawn,
+            ..Self::default()
+        };
+        let resources = changes.resources.iter();
+        view.resources = resources
+            .map(|(of, words)| ResourceChangeView {
+                name: of.name.clone(),
+                change: words.clone(),
+                nodes: of.capacity,
+                retired: of.is_retired(),
+            })
+            .collect();
+        for (id, change) in &changes.effects.changes {
+            let list = match &change.to {
+                Some(to) if *to == change.from => continue,
+                Some(_) => &mut view.moved,
+                None => &mut view.broken,
+            };
+            if list.len() < LISTED_MAX {
+                list.push(PlaceChangeView::of(*id, change));
+            } else {
+                view.unlisted += 1;
+            }
+        }
+        view
+    }
+}
+
+impl ReloadedView {
+    /// What became of resources, with the parts of the configuration that are left for a restart.
+    pub fn of(changes: &ResourceChanges, needs_restart: Vec<String>, is_dry: bool) -> Self {
+        Self {
+            changes: ResourceChangesView::of(changes, is_dry),
+            needs_restart,
+        }
+    }
+}
+
+impl PlaceChangeView {
+    fn of(agreement: Uuid, of: &PlaceChange) -> Self {
+        let place = |of: &PlannedPlace| PlannedPlaceView {
+            resource: of.resource.clone(),
+            start: second(of.slot.start),
+            end: second(of.slot.end),
+            nodes: of.nodes,
+        };
+        Self {
+            agreement,
+            party: of.party.clone(),
+            name: of.name.clone(),
+            from: place(&of.from),
+            to: of.to.as_ref().map(place),
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Resources are added, enlarged, shrunk, retired and brought back while the service serves: by its operators, and by its
+//! configuration.
+//!
+//! What changes is decided and stored in one batch with all that follows for agreements. A question what would follow is decided
+//! in the same way, on a copy of the plan that is dropped.
+
+use std::collections::BTreeMap;
+
+use scheduler::Time;
+use uuid::Uuid;
+
+use crate::agreement::{Note, NoteKind};
+use crate::clock::{MICROS_PER_SECOND, second_after};
+use crate::planner::batches::Remembered;
+use crate::planner::decider::Decider;
+use crate::planner::error::Error;
+use crate::planner::handle::Planner;
+use crate::planner::request::Repaired;
+use crate::planner::resources::orders::{
+    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
+};
+use crate::planner::resources::repair::Cause;
+use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
+use crate::planner::settings::Settings;
+use crate::store::Change;
+
+impl Planner {
+    /// Does something with a resource, and answers what follows.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource to retire or restore, [`Error::Unfit`] where it cannot be so,
+    /// [`Error::Unavailable`] where it could not be stored.
+    pub async fn change_resource(&self, order: ResourceOrder) -> Result<ResourceChanges, Error> {
+        self.ask(move |of| of.change_resource(order)).await
+    }
+
+    /// Takes over a configuration: of its resources what has changed since it was last read. Resources that it had and has no more
+    /// are retired.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where a resource cannot be so, [`Error::Unavailable`] where it could not be stored.
+    pub async fn configure(&self, of: Reconfiguration) -> Result<ResourceChanges, Error> {
+        self.ask(move |decider| decider.configure(of)).await
+    }
+}
+
+impl Decider<'_> {
+    /// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
+    fn only_asked<R>(
+        &mut self,
+        decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let mut plan = self.plan.clone();
+        let decided = decide(&mut Decider {
+            settings: self.settings,
+            plan: &mut plan,
+            now: self.now,
+            batch: &mut Vec::new(),
+            remembered: Remembered::new(),
+            later: &mut BTreeMap::new(),
+            reconfigured: &mut None,
+        });
+        match plan.impossible() {
+            Some(what) => {
+                let what = what.to_owned();
+                self.plan.note_impossible(|| what);
+                Err(Error::Unavailable)
+            }
+            None => decided,
+        }
+    }
+
+    /// Does something with a resource.
+    pub(in crate::planner) fn change_resource(
+        &mut self,
+        mut order: ResourceOrder,
+    ) -> Result<ResourceChanges, Error> {
+        if std::mem::take(&mut order.is_dry) {
+            return self.only_asked(|of| of.change_resource(order));
+        }
+        let before = self.plan.resources.known(&order.name);
+        let next = match (order.verb, before) {
+            (ResourceVerb::Put(wish), before) => self.wished(&order.name, wish, before)?,
+            (_, None) => return Err(Error::NotFound),
+            (ResourceVerb::Retire, Some(before)) => Resource {
+                retired: before.retired.or(Some(self.now)),
+                ..before.clone()
+            },
+            (ResourceVerb::Restore, Some(before)) => Resource {
+                retired: None,
+                ..before.clone()
+            },
+        };
+        let mut changes = self.set_resources(vec![next.clone()], (order.id, Some(order.party)));
+        if changes.resources.is_empty() {
+            // It was so before.
+            changes.resources.push((next, String::new()));
+        }
+        Ok(changes)
+    }
+
+    /// A resource as it is wished.
+    fn wished(&self, name: &str, wish: ResourceWish, before: Option<&Resource>) -> Result<Resource, Error> {
+        let unfit = |why: String| Err(Error::Unfit(why));
+        let mut next = if let Some(before) = before {
+            if wish.kind.is_some_and(|kind| kind != before.kind) {
+                return unfit(format!(
+                    "{name} is of the kind {:?}, which does not change",
+                    before.kind
+                ));
+            }
+            before.clone()
+        } else {
+            let kind = wish.kind.unwrap_or_else(|| LOCAL.to_owned());
+            if kind != LOCAL {
+                return unfit(format!(
+                    "a resource of the kind {kind:?} is added in the configuration, which says how it is reached"
+                ));
+            }
+            let Some(capacity) = wish.capacity else {
+                return unfit(format!(
+                    "there is no resource {name}; a new one needs a number of nodes"
+                ));
+            };
+            let all = self.plan.resources.list();
+            if all.len() >= RESOURCES_MAX {
+                return unfit(format!(
+                    "there are {RESOURCES_MAX} resources, as many as there may be"
+                ));
+            }
+            Resource {
+                position: all.iter().map(|of| of.position + 1).max().unwrap_or(0),
+                ..Resource::new(name, &kind, capacity)
+            }
+        };
+        let named = next.node_names.len();
+        if let Some(capacity) = wish.capacity {
+            if next.kind == CLUSTER && capacity as usize > named {
+                return unfit(format!(
+                    "{name} is a cluster with the {named} nodes that the configuration names; others are added there"
+                ));
+            }
+            next.capacity = capacity;
+        }
+        next.rate = wish.rate.unwrap_or(next.rate);
+        next.attributes = wish.attributes.unwrap_or(next.attributes);
+        next.executor = wish.executor.unwrap_or(next.executor);
+        Ok(next)
+    }
+
+    /// Takes over a configuration.
+    pub(in crate::planner) fn configure(
+        &mut self,
+        mut of: Reconfiguration,
+    ) -> Result<ResourceChanges, Error> {
+        if std::mem::take(&mut of.is_dry) {
+            return self.only_asked(|decider| decider.configure(of));
+        }
+        let all = self.plan.resources.list();
+        let mut known: BTreeMap<&str, &Resource> = all.iter().map(|of| (of.name.as_str(), of)).collect();
+        let mut next = Vec::new();
+        for (mut file, position) in std::mem::take(&mut of.settings.resources).into_iter().zip(0..) {
+            file.position = position;
+            let before = known.remove(file.name.as_str());
+            let closed = file.closed;
+            next.push(Resource {
+                closed: before.map_or(closed, |before| before.closed),
+                ..before.unwrap_or(&file).as_configured(&file)
+            });
+        }
+        let gone = known.into_values().filter(|of| of.configured.is_some());
+        next.extend(gone.map(|of| of.as_unconfigured(self.now)));
+        let settings = Settings {
+            pricing: of.settings.pricing,
+            quotas: of.settings.quotas,
+            failures: of.settings.failures,
+            overruns: of.settings.overruns,
+            restarting: of.settings.restarting,
+            ..self.settings.clone()
+        };
+        self.plan.overruns.clone_from(&settings.overruns);
+        let is_repriced = settings.pricing != self.settings.pricing;
+        if is_repriced {
+            self.plan.resources.reprice(&settings);
+        }
+        *self.reconfigured = Some(settings);
+        Ok(self.set_resources(next, (of.id, of.party)))
+    }
+
+    /// Has resources be so from now on, and finds other places for what they may not keep.
+    fn set_resources(&mut self, next: Vec<Resource>, (id, party): (Uuid, Option<String>)) -> ResourceChanges {
+        let mut changes = ResourceChanges::default();
+        let (mut new, mut planned) = (Vec::new(), Vec::new());
+        for next in next {
+            let before = self.plan.resources.known(&next.name).cloned();
+            if before.as_ref() == Some(&next) {
+                continue;
+            }
+            let words = difference(before.as_ref(), &next);
+            if !words.is_empty() {
+                let detail = format!("{}: {words}", next.name);
+                self.batch.push(Change::Note(Note {
+                    party: party.clone(),
+                    ..Note::new(self.now, NoteKind::ResourceChanged, (id, None), detail)
+                }));
+                changes.resources.push((next.clone(), words));
+            }
+            self.batch.push(Change::PutResource(next.row()));
+            match (self.plan.resources.place(&next.name), before) {
+                (Some(at), Some(before)) => planned.push((at, before, next)),
+                (_, before) => {
+                    let before = before.map_or(0, |before| before.capacity);
+                    if before != next.capacity {
+                        self.set_capacity(&next, before, &[]);
+                    }
+                    new.push(next);
+                }
+            }
+        }
+        changes.effects = self.take_in(new, planned);
+        changes
+    }
+
+    /// Takes resources into the plan that are `new`, and the changes of the `planned` ones: what comes is there before anything has
+    /// to go. Returns what became of agreements and offers.
+    fn take_in(&mut self, new: Vec<Resource>, planned: Vec<(usize, Resource, Resource)>) -> Repaired {
+        let settings = self.reconfigured.clone();
+        let settings = settings.as_ref().unwrap_or(self.settings);
+        let now = self.second();
+        let (gone, new): (Vec<_>, Vec<_>) = new.into_iter().partition(Resource::is_retired);
+        for resource in gone {
+            self.plan.resources.stays_gone(resource);
+        }
+        self.plan.resources.add(&new, settings, now);
+        for (at, _, next) in &planned {
+            self.plan.resources.revise(*at, next.clone(), settings);
+        }
+        let mut effects = Repaired::default();
+        let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
+        for (at, ..) in planned.iter().filter(|of| !shrinks(of)) {
+            effects.add(self.repair(*at, Cause::OutOfUse));
+        }
+        for (at, ..) in planned.iter().filter(shrinks) {
+            effects.add(self.repair(*at, Cause::Fewer));
+        }
+        for (at, before, next) in &planned {
+            let is_leaving = next.is_retired() && !before.is_retired();
+            if is_leaving || next.attributes != before.attributes {
+                effects.add(self.send_away(*at));
+            }
+            if next.capacity != before.capacity {
+                let plan = self.plan.resources.get(*at);
+                let leaving = plan.map_or_else(Vec::new, |of| of.leaving(now));
+                self.set_capacity(next, before.capacity, &leaving);
+            }
+        }
+        effects
+    }
+
+    /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
+    /// has its nodes until it is over.
+    fn set_capacity(&mut self, of: &Resource, before: u32, leaving: &[Time]) {
+        let since = if of.capacity < before {
+            second_after(self.now).seconds().saturating_mul(MICROS_PER_SECOND)
+        } else {
+            self.now
+        };
+        let mut leaving = leaving.to_vec();
+        leaving.sort_unstable();
+        let left = |gone: usize| {
+            let stay = u32::try_from(leaving.len() - gone).unwrap_or(u32::MAX);
+            of.capacity.saturating_add(stay)
+        };
+        let mut steps = BTreeMap::from([(since, left(0))]);
+        for (until, gone) in leaving.iter().zip(1..) {
+            let until = until.seconds().saturating_mul(MICROS_PER_SECOND);
+            steps.insert(until.max(since), left(gone));
+        }
+        self.batch.push(Change::SetCapacity {
+            resource: of.name.clone(),
+            steps: steps.into_iter().collect(),
+        });
+    }
+}
+
+/// How a resource differs from what it was, in words; none where it does not for anybody.
+fn difference(before: Option<&Resource>, next: &Resource) -> String {
+    let nodes = |many: u32| match many {
+        1 => "1 node".to_owned(),
+        many => format!("{many} nodes"),
+    };
+    let Some(before) = before else {
+        return format!("added, {} with {}", next.kind, nodes(next.capacity));
+    };
+    let mut words = Vec::new();
+    match (before.is_retired(), next.is_retired()) {
+        (false, true) => words.push("retired".to_owned()),
+        (true, false) => words.push("back in service".to_owned()),
+        _ => {}
+    }
+    if next.kind != before.kind {
+        words.push(format!("of the kind {} instead of {}", next.kind, before.kind));
+    }
+    if next.capacity != before.capacity {
+        words.push(format!("{} instead of {}", nodes(next.capacity), before.capacity));
+    }
+    if next.rate != before.rate {
+        let [rate, was] = [next.rate, before.rate].map(|of| f64::from(of.millionths()) / 1e6);
+        words.push(format!("rate {rate} instead of {was}"));
+    }
+    let others = [
+        ("attributes", next.attributes != before.attributes),
+        ("names of nodes", next.node_names != before.node_names),
+        ("maintenance", next.maintenance != before.maintenance),
+        ("settings of its executor", next.executor != before.executor),
+    ];
+    let others = others.iter().filter(|(_, differ)| *differ);
+    words.extend(others.map(|(what, _)| format!("other {what}")));
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

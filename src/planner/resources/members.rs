@@ -1,0 +1,203 @@
+//! Resources come, change, and are retired, while the others are decided on.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use scheduler::admission::TRIES;
+use scheduler::domain::Domain;
+use scheduler::{Interval, Schedule, Time};
+
+use crate::planner::impossible::Impossible;
+use crate::planner::resources::foresight::{self, Foresight};
+use crate::planner::resources::looks::ToLookAt;
+use crate::planner::resources::nodes::{NodeState, Nodes, ReportedState, Reporter};
+use crate::planner::resources::resource::Resource;
+use crate::planner::resources::resource_plan::ResourcePlan;
+use crate::planner::resources::undo::UndoLog;
+use crate::planner::resources::{Resources, id};
+use crate::planner::settings::Settings;
+use crate::planner::timetable::Timetable;
+use crate::store::NodeRow;
+
+/// A resource with an empty plan from `now` on, before it is part of a domain. Beside its own it has as many nodes as work still
+/// uses that leave it.
+pub(in crate::planner) fn planned(
+    resource: &Resource,
+    leaving: u32,
+    settings: &Settings,
+    now: Time,
+) -> ResourcePlan {
+    let mut schedule = Schedule::new(resource.capacity.saturating_add(leaving), settings.order)
+        .budgeted(Some(settings.decision_work))
+        .trying(TRIES)
+        .gaining(settings.improving.least_gain);
+    schedule.advance(now);
+    ResourcePlan {
+        resource: resource.clone(),
+        schedule,
+        bound_until: BTreeMap::new(),
+        kept: HashMap::new(),
+        nodes: Nodes::new(resource.maintenance.clone()),
+    }
+}
+
+/// The domain's data about a resource.
+fn known(at: usize, resource: &Resource, settings: &Settings) -> scheduler::domain::Resource {
+    let pricing = settings.pricing.as_ref();
+    scheduler::domain::Resource {
+        id: id(at),
+        rate: resource.rate,
+        price: pricing.map_or(0, |pricing| pricing.node_hour(&resource.name)),
+        attributes: resource.attributes.clone(),
+    }
+}
+
+impl Resources {
+    /// The resources with the plans that they have, in the order in which ties are broken, for decisions from `now` on; and the
+    /// retired ones on which nothing is planned.
+    pub(in crate::planner) fn new(
+        plans: Vec<ResourcePlan>,
+        gone: Vec<Resource>,
+        settings: &Settings,
+        now: Time,
+    ) -> Self {
+        let mut resources = Self {
+            domain: Domain::new(Interval::new(now, now + settings.horizon), Vec::new()),
+            places: HashMap::new(),
+            gone: gone
+                .into_iter()
+                .map(|of| (of.name.clone(), (of, Vec::new())))
+                .collect(),
+            to_look_at: ToLookAt::default(),
+            idle: settings.improving.idle,
+            looks: Timetable::default(),
+            closed: BTreeSet::new(),
+            retired: BTreeSet::new(),
+            foresight: Foresight::of(settings),
+            ids: foresight::ids(std::iter::empty()),
+            capacity_max: 0,
+            rate_max: scheduler::Rate::default(),
+            work: settings.decision_work,
+            work_each: settings.decision_work,
+            cut_short: false,
+            impossible: Impossible::default(),
+            undo: UndoLog::default(),
+        };
+        resources.join(plans, settings, now);
+        resources
+    }
+
+    /// Takes in resources that are new, with empty plans, or that come back.
+    pub(in crate::planner) fn add(&mut self, new: &[Resource], settings: &Settings, now: Time) {
+        let states = new.iter().filter_map(|of| self.gone.remove(&of.name));
+        let states: Vec<NodeRow> = states.flat_map(|(_, states)| states).collect();
+        let plans = new.iter().map(|resource| planned(resource, 0, settings, now));
+        self.join(plans.collect(), settings, now);
+        self.recall_nodes(states, now);
+    }
+
+    fn join(&mut self, plans: Vec<ResourcePlan>, settings: &Settings, now: Time) {
+        let mut more = Vec::with_capacity(plans.len());
+        for (at, of) in (self.places.len()..).zip(plans) {
+            self.impossible.look_at(&of);
+            let before = self.places.insert(of.resource.name.clone(), at);
+            self.impossible.unless(before.is_none(), || {
+                format!("there are two resources \"{}\"", of.resource.name)
+            });
+            if !of.is_plain() {
+                self.looks.set(at, Some(now));
+            }
+            if of.resource.closed {
+                self.closed.insert(at);
+            }
+            more.push((known(at, &of.resource, settings), of));
+        }
+        self.domain.insert(more);
+        self.ids = foresight::ids(self.plans().map(|of| of.resource.name.as_str()));
+        self.recount();
+    }
+
+    /// Has a resource be so from now on. Its plan follows with the next look at its nodes
+    /// ([`Resources::put_out_of_use`]), and agreements that it may not keep are to leave it.
+    pub(in crate::planner) fn revise(&mut self, at: usize, next: Resource, settings: &Settings) {
+        let grows = next.capacity > self.capacity_max;
+        let revised = known(at, &next, settings);
+        self.bindings(at, |of| {
+            of.nodes.plan_maintenance(next.maintenance.clone());
+            of.resource = next;
+        });
+        // The index has no sizes above the largest resource.
+        let is_known = |(before, _): (&scheduler::domain::Resource, _)| *before == revised && !grows;
+        if !self.domain.get(revised.id).is_some_and(is_known) {
+            self.domain.revise(vec![revised]);
+        }
+        self.recount();
+    }
+
+    /// Takes over another price list.
+    pub(in crate::planner) fn reprice(&mut self, settings: &Settings) {
+        self.foresight = Foresight::of(settings);
+        let plans = self.plans().enumerate();
+        let priced = plans.map(|(at, of)| known(at, &of.resource, settings));
+        let is_other = |of: &scheduler::domain::Resource| {
+            let before = self.domain.get(of.id);
+            before.is_some_and(|(before, _)| before != of)
+        };
+        let changed = priced.filter(is_other).collect();
+        self.domain.revise(changed);
+    }
+
+    /// Every resource: first the ones on which something may be planned, in the order of their places, and then the ones that are
+    /// gone, by name.
+    pub(in crate::planner) fn list(&self) -> Vec<Resource> {
+        let planned = self.plans().map(|of| &of.resource);
+        let gone = self.gone.values().map(|(of, _)| of);
+        planned.chain(gone).cloned().collect()
+    }
+
+    /// A resource, which may be gone.
+    pub(in crate::planner) fn known(&self, name: &str) -> Option<&Resource> {
+        let planned = self.named(name).map(|of| &of.resource);
+        planned.or_else(|| self.gone.get(name).map(|(of, _)| of))
+    }
+
+    /// Takes note of a resource that stays gone.
+    pub(in crate::planner) fn stays_gone(&mut self, resource: Resource) {
+        let (_, states) = self
+            .gone
+            .remove(&resource.name)
+            .unwrap_or((resource.clone(), Vec::new()));
+        self.gone.insert(resource.name.clone(), (resource, states));
+    }
+
+    /// Takes back how nodes stand.
+    pub(in crate::planner) fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
+        for row in rows {
+            let said = Reporter::from_word(&row.reporter).zip(NodeState::from_word(&row.state));
+            let Some((by, state)) = said else { continue };
+            if let Some((_, states)) = self.gone.get_mut(&row.resource) {
+                states.push(row);
+                continue;
+            }
+            let Some(at) = self.place(&row.resource) else {
+                continue;
+            };
+            let said = ReportedState {
+                state,
+                since: row.since,
+                reason: row.reason,
+            };
+            self.bindings(at, |of| of.nodes.restore(row.node, by, said));
+            self.looks.set(at, Some(now));
+        }
+    }
+
+    fn recount(&mut self) {
+        let in_service = || self.in_service().map(|of| &of.resource);
+        let capacity_max = in_service().map(|of| of.capacity).max().unwrap_or(0);
+        let rate_max = in_service().map(|of| of.rate).max().unwrap_or_default();
+        let retired = self.plans().enumerate();
+        let retired = retired.filter(|(_, of)| of.resource.is_retired());
+        let retired = retired.map(|(at, _)| at).collect();
+        (self.capacity_max, self.rate_max, self.retired) = (capacity_max, rate_max, retired);
+    }
+}

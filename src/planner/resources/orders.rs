@@ -1,0 +1,79 @@
+//! What operators and the configuration say of resources, and what became of it.
+
+use std::collections::BTreeMap;
+
+use scheduler::Rate;
+use scheduler::domain::Attribute;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::planner::request::Repaired;
+use crate::planner::resources::resource::Resource;
+use crate::planner::settings::Settings;
+
+/// The most resources that are planned on; decisions among this number were measured.
+pub const RESOURCES_MAX: usize = 10_000;
+
+/// How a resource is to be from now on. What is left out stays as it is, and of a new resource it is as usual.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResourceWish {
+    /// Its executor; of a new one, this machine.
+    pub kind: Option<String>,
+    /// How many nodes it has; of a new one it must be said.
+    pub capacity: Option<u32>,
+    /// How fast its nodes work.
+    pub rate: Option<Rate>,
+    /// All of its attributes.
+    pub attributes: Option<BTreeMap<String, Attribute>>,
+    /// What its executor needs.
+    pub executor: Option<Value>,
+}
+
+/// What is to be done with a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceVerb {
+    /// It is added, or changed.
+    Put(ResourceWish),
+    /// Nothing new is placed on it, and what waits there goes elsewhere. What runs goes on until it ends.
+    Retire,
+    /// It is in service again.
+    Restore,
+}
+
+/// An operator's word about a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceOrder {
+    /// Its own, in the audit trail.
+    pub id: Uuid,
+    /// Who gives it.
+    pub party: String,
+    /// Name of the resource.
+    pub name: String,
+    /// What is to be done.
+    pub verb: ResourceVerb,
+    /// Whether it is only asked what would follow.
+    pub is_dry: bool,
+}
+
+/// What a configuration says, for a planner that runs.
+#[derive(Debug, Clone)]
+pub struct Reconfiguration {
+    /// Its own, in the audit trail.
+    pub id: Uuid,
+    /// Who has it read; none where the service starts, or was sent a signal.
+    pub party: Option<String>,
+    /// The settings, with the resources of the configuration in its order. Of the others the price list, the quotas, the treatment of failures, and
+    /// the rules of templates and applications are taken over.
+    pub settings: Settings,
+    /// Whether it is only asked what would follow.
+    pub is_dry: bool,
+}
+
+/// What became of resources, and of agreements for that.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceChanges {
+    /// The resources that are others than before, as they are now, each with the difference in words.
+    pub resources: Vec<(Resource, String)>,
+    /// What followed for agreements and offers.
+    pub effects: Repaired,
+}
