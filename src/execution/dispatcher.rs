@@ -23,6 +23,7 @@ use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::execution::executors::Executors;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
+use crate::execution::staging::Stager;
 
 pub use crate::execution::lane::Shared;
 use crate::execution::lane::{Context, Failure};
@@ -68,13 +69,14 @@ struct Retry {
 }
 
 impl Dispatcher {
-    /// A dispatcher of the planner's jobs to the executors of the resources, with the applications and the input files. The
-    /// executors stop jobs by the system's clock; `clock` only decides when their slots begin.
+    /// A dispatcher of the planner's jobs to the executors of the resources, with the applications and the input files, and
+    /// `staging` which moves others. The executors stop jobs by the system's clock; `clock` only decides when their slots begin.
     pub fn new(
         planner: Planner,
         executors: Executors,
         catalogue: watch::Receiver<Arc<Catalogue>>,
         files: InputFiles,
+        staging: Stager,
         clock: Clock,
     ) -> Self {
         let resources = planner.resources();
@@ -85,6 +87,7 @@ impl Dispatcher {
             planner,
             catalogue,
             files,
+            staging,
             clock,
             faults: Faults::default(),
         });

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler::Seconds;
+use scheduler::{Interval, Seconds};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use wsag::templates::agreement_factory_properties;
 
-use super::error::Error;
+use super::error::{Error, Result};
 use super::templates::{self, Offering, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
 use super::views::resources::ReloadOrder;
+use crate::address::Policy;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms};
-use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
@@ -20,8 +20,9 @@ use crate::execution::executors::Executors;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
-use crate::metrics::{Exposition, Kind};
-use crate::planner::Planner;
+use crate::execution::staging::Rules;
+use crate::metrics::{Exposition, metrics};
+use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
 use crate::store::Store;
 
@@ -30,6 +31,12 @@ const INPUT_FILES_SHOWN_MAX: usize = 500;
 
 /// A store that does not answer for this time is not ready. Probes wait longer.
 const PING_WAIT: Duration = Duration::from_secs(1);
+
+metrics! {
+    TROUBLES = Gauge "bespeak_resource_troubles":
+        "In how many of its doings a resource fails at the moment; /resources says which and why.";
+    CALL_BACKS = Gauge "bespeak_call_backs_waiting": "Decisions with a call-back that is still to be made.";
+}
 
 /// The agreements that a caller may see: a party's own, or all for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +74,8 @@ pub struct Negotiation {
     pub(crate) predictions: Option<Predictions>,
     /// The allowed receivers of call-backs.
     pub(crate) call_backs: Policy,
+    /// The provider's rules for moving files of jobs.
+    pub(crate) staging: Rules,
     /// The present faults of resources.
     pub(crate) faults: Faults,
     /// The executors of resources, for the metrics and the refusals of clusters.
@@ -119,6 +128,7 @@ impl Negotiation {
             jobs,
             predictions: None,
             call_backs: Policy::default(),
+            staging: Rules::default(),
             faults: Faults::default(),
             executors: Executors::of([]),
             reloading: None,
@@ -127,19 +137,18 @@ impl Negotiation {
         }
     }
 
-    /// The seconds at the reference rate that hold such a job of a party with the template's probability, where any of its
-    /// application has been seen.
+    /// How long a slot for such a job of a party is: see [`Templates::sized`].
     pub(super) fn predicted(
         &self,
         party: &str,
         offered: &templates::Offered,
         job: &Job,
         nodes: u32,
-    ) -> Option<Seconds> {
-        let resource = self.templates.resource();
-        let work = work(party, job, resource.as_deref(), nodes);
+    ) -> Option<(Seconds, Scaling)> {
         let known = self.predictions.as_ref()?.now();
-        known.slot(&work, offered.slot_probability)
+        self.templates
+            .now()
+            .sized(&known, (party, job), nodes, offered.slot_probability)
     }
 
     /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.
@@ -152,9 +161,14 @@ impl Negotiation {
     /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
     /// digits, where that is known: as the agreement would state it before its slot begins.
     pub(super) fn confidence_in(&self, slot: &OfferTerms, party: &str, job: &Job) -> Option<f64> {
-        let work = work(party, job, Some(&slot.resource), slot.nodes());
+        let work = Work {
+            resource: Some(&slot.resource),
+            ..Work::of_job(party, job, slot.nodes())
+        };
         let known = self.predictions.as_ref()?.now();
-        known.probability(&work, slot.duration()).map(three_digits)
+        let placed = slot.slots.placement();
+        let slot = Interval::of(placed.start, slot.duration());
+        known.probability(&work, slot).map(three_digits)
     }
 
     /// An agreement as it is shown.
@@ -191,23 +205,13 @@ impl Negotiation {
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
         execution::metrics::expose(&self.executors.clusters(), text);
-        let mut family = text.family(
-            "bespeak_resource_troubles",
-            Kind::Gauge,
-            "In how many of its doings a resource fails at the moment; /resources says which and why.",
-        );
-        for resource in self.planner.resources().iter().filter(|of| !of.is_retired()) {
-            let faults = self.faults.of(&resource.name);
-            family.sample(&[("resource", &resource.name)], faults.len());
-        }
+        let resources = self.planner.resources();
+        let in_service = resources.iter().filter(|of| !of.is_retired());
+        let troubles = in_service.map(|of| (&of.name, self.faults.of(&of.name).len()));
+        text.numbers(TROUBLES, "resource", troubles);
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {
-            text.family(
-                "bespeak_call_backs_waiting",
-                Kind::Gauge,
-                "Decisions with a call-back that is still to be made.",
-            )
-            .sample(&[], waiting);
+            text.number(CALL_BACKS, waiting);
         }
     }
 
@@ -238,7 +242,7 @@ impl Negotiation {
     pub(super) async fn reading<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let this = self.clone();
         // The semaphore is never closed.
         let permit = Arc::clone(&self.reading)
@@ -275,18 +279,6 @@ impl Negotiation {
     /// The AgreementFactoryProperties with every template.
     pub fn factory_properties(&self) -> String {
         agreement_factory_properties(self.templates.now().all().map(|of| &of.template))
-    }
-}
-
-/// A job of a party, as predictions know it.
-fn work<'a>(party: &'a str, job: &'a Job, resource: Option<&'a str>, nodes: u32) -> Work<'a> {
-    Work {
-        application: &job.application,
-        version: job.version.as_deref(),
-        arguments: Some(&job.arguments),
-        party: Some(party),
-        resource,
-        nodes: Some(nodes),
     }
 }
 

@@ -5,12 +5,12 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, JobEnd, PostingKind, RunOutcome, ServiceState,
+    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, PostingKind, RunOutcome, ServiceState,
 };
 use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
-use crate::planner::error::{Error, Refusal};
+use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::lifecycle::reports::{describe, in_its_time};
 use crate::planner::placement::admit::placed;
 use crate::planner::plan::is_undecided;
@@ -28,7 +28,7 @@ const LATE_SHARE: Seconds = 10;
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
-    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>, Error> {
+    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
         self.is_new(proposal.idempotency.as_ref())?;
         let mut moved = self.moved_before(proposal.id);
         let Some((agreement, admitted, number)) = self.admitted(&proposal)? else {
@@ -92,7 +92,8 @@ impl Decider<'_> {
             self.suggest_a_move(&need, reason);
             refused(self, &need, reason)
         })?;
-        let agreement = self.agreement_of(proposal, window, &admitted);
+        let mut agreement = self.agreement_of(proposal, window, &admitted);
+        self.settle_room(&mut agreement);
         Ok((agreement, admitted, number))
     }
 
@@ -150,7 +151,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement before its time.
-    pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement, Error> {
+    pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement> {
         self.is_new(order.idempotency.as_ref())?;
         let agreement = self.live(order.id)?;
         if order.party.is_some_and(|party| party != agreement.party) {
@@ -172,7 +173,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement at once, or has its job stopped first.
-    fn terminated(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement, Error> {
+    fn terminated(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement> {
         // Asked before: its job is being stopped.
         let Some(terminating) = agreement.state.terminating() else {
             return Ok(agreement);
@@ -193,7 +194,7 @@ impl Decider<'_> {
 
     /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
     /// the agreement has left the plan.
-    fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement, Error> {
+    fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement> {
         let mut closed = self.close(&mut agreement, AgreementState::Terminated, self.now)?;
         agreement.version += 1;
         self.plan.replace(agreement.clone(), second_after(self.now));
@@ -212,7 +213,7 @@ impl Decider<'_> {
     }
 
     /// Begins every slot that is due and closes the reservations that are over.
-    pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>, Error> {
+    pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>> {
         let now = self.second();
         self.plan.give_up_stopping(now);
         let (mut starting, mut missed) = (Vec::new(), Vec::new());
@@ -295,7 +296,7 @@ impl Decider<'_> {
     }
 
     /// Ends a reservation that runs nothing, at the end of its slot.
-    fn finish(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<(), Error> {
+    fn finish(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<()> {
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
         let mut events = Vec::new();
@@ -309,7 +310,7 @@ impl Decider<'_> {
     }
 
     /// Warns a party that does not use its nodes, or takes them back.
-    pub(super) fn unused(&mut self, id: Uuid, unused: Unused) -> Result<(), Error> {
+    pub(super) fn treat_unused(&mut self, id: Uuid, unused: Unused) -> Result<()> {
         let mut agreement = self.live(id)?;
         if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
             return Err(Error::NotFound);
@@ -328,20 +329,33 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Records the real start of a job.
-    pub(super) fn started(&mut self, id: Uuid, at: Micros) -> Result<(), Error> {
+    /// Records the real start of a job, with the files that were brought for it.
+    pub(super) fn started(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<()> {
         let mut agreement = self.processing(id)?;
-        if agreement.slot_started().is_none() {
-            agreement.has_started(Some(at));
-            let mut events = vec![self.event(EventKind::Running, "its process has started")];
+        let mut events = self.has_brought(&mut agreement, brought);
+        if agreement.slot_started().is_none() || !events.is_empty() {
+            if agreement.slot_started().is_none() {
+                agreement.has_started(Some(at));
+            }
+            events.push(self.event(EventKind::Running, "its process has started"));
             events.extend(self.assess(&mut agreement));
             self.update(agreement, events);
         }
         Ok(())
     }
 
+    /// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
+    pub(super) fn has_brought(&self, agreement: &mut Agreement, brought: Option<Brought>) -> Vec<Event> {
+        let job = agreement.job.as_mut().filter(|job| job.brought.is_none());
+        let Some((job, of)) = job.zip(brought) else {
+            return Vec::new();
+        };
+        job.brought = brought;
+        vec![self.event(EventKind::Staged, of.moved.words("brought"))]
+    }
+
     /// Records the end of a job and everything that follows from it.
-    pub(super) fn ended(&mut self, id: Uuid, end: &JobEnd) -> Result<(), Error> {
+    pub(super) fn ended(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
         if self.plan.has_stopped(id) {
             // It was lost before, and its end changes nothing.
             return Ok(());
@@ -356,25 +370,30 @@ impl Decider<'_> {
         let agreed = agreed.min(agreement.started.unwrap_or(self.now));
         // The records of this machine's jobs are the supervisor's.
         let measured = self.is_local(&agreement.resource);
-        let end = &in_its_time(end, agreement.slot_started(), agreed, self.now, measured);
+        // Where only its files were being brought, nothing of the work has begun.
+        let began = agreement.slot_started();
+        let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());
+        let end = in_its_time(end, began, agreed, self.now, measured);
         let started = end.started;
         let outcome = match end.outcome {
             RunOutcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
                 RunOutcome::Terminated
             }
             RunOutcome::Checkpointed if agreement.has_more_slots() => {
-                self.slot_over(agreement, end);
+                self.slot_over(agreement, &end);
                 return Ok(());
             }
             // There is nothing that it could go on in.
             RunOutcome::Checkpointed => RunOutcome::Killed,
             outcome => outcome,
         };
-        let end = &JobEnd { outcome, ..*end };
+        let end = &JobEnd { outcome, ..end };
         if self.goes_on_after(&agreement, end) {
             return Ok(());
         }
         agreement.has_started(started);
+        let staging = end.staging.as_deref();
+        let mut events = self.has_brought(&mut agreement, staging.and_then(|of| of.brought));
         agreement.outcome = Some(match end.outcome {
             RunOutcome::Lost => agreement.lose(),
             outcome => outcome,
@@ -383,11 +402,14 @@ impl Decider<'_> {
             (AgreementState::ObservedAndTerminating, RunOutcome::Terminated) => AgreementState::Terminated,
             _ => AgreementState::Complete,
         };
-        let mut events = vec![Event {
+        let at = |kind, detail| Event {
             at: end.ended,
-            kind: EventKind::Ended,
-            detail: describe(end),
-        }];
+            kind,
+            detail,
+        };
+        let sent = staging.and_then(|of| of.sent);
+        events.extend(sent.map(|sent| at(EventKind::Staged, sent.words("sent"))));
+        events.push(at(EventKind::Ended, describe(end)));
         events.extend(self.must_close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
         self.record_execution(&agreement, end);
@@ -401,7 +423,7 @@ impl Decider<'_> {
         agreement: &mut Agreement,
         last: AgreementState,
         ended: Micros,
-    ) -> Result<Vec<Event>, Error> {
+    ) -> Result<Vec<Event>> {
         // Work that another agreement goes on with is not over.
         if agreement.outcome.is_some() {
             agreement.end_slot(ended);
@@ -421,7 +443,7 @@ impl Decider<'_> {
         Ok(events)
     }
 
-    fn processing(&self, id: Uuid) -> Result<Agreement, Error> {
+    fn processing(&self, id: Uuid) -> Result<Agreement> {
         let agreement = self.live(id)?;
         if agreement.service == ServiceState::Processing {
             Ok(agreement)

@@ -27,6 +27,7 @@ mod reserving;
 mod resources;
 mod settings;
 mod timetable;
+mod tried;
 mod words;
 mod writer;
 
@@ -48,6 +49,7 @@ pub use plan::Plan;
 pub use request::{
     Accepted, CompositorChoice, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination,
 };
+pub use resources::definition::machines;
 pub use resources::failures::Failures;
 pub use resources::node_status::{NodeOverride, NodeStatus};
 pub use resources::nodes::{
@@ -60,6 +62,7 @@ pub use resources::resource::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling, is_name, rate,
 };
 pub use settings::{Improving, Negotiating, Proposals, Quotas, Refusals, Settings};
+pub use tried::{Tried, TriedPlace, try_out};
 
 #[cfg(test)]
 mod tests;

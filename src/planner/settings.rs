@@ -10,6 +10,7 @@ use crate::planner::admission::price_list::Pricing;
 use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::resource::Resource;
+use crate::prediction::Predictions;
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ pub struct Settings {
     pub overruns: Overruns,
     /// The ids of the templates that allow a restart: lost work of their agreements is run again from its start.
     pub restarting: BTreeSet<String>,
+    /// What is predicted of work; `None` where nothing is learned.
+    pub predictions: Option<Predictions>,
     /// The price list; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
     /// How negotiations are bounded.
@@ -81,6 +84,7 @@ impl Settings {
             proposals: Proposals::default(),
             overruns: Overruns::default(),
             restarting: BTreeSet::new(),
+            predictions: None,
             pricing: None,
             negotiation: Negotiating::default(),
             quotas: Quotas::default(),

@@ -1,17 +1,17 @@
 //! The task that makes new knowledge when there is something to be learned.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scheduler::prediction::Ladder;
 use scheduler::prediction::smoothing::STEPS_MAX;
-use scheduler::{Rate, Seconds, Time};
+use scheduler::{Seconds, Time};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Knowledge;
+use super::{Knowledge, Machines};
 use crate::clock::{Clock, Micros};
-use crate::store::{self, Learned, Store};
+use crate::store::{self, Learned, ResourceRow, Store};
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
 pub const LEARNED: Learned = Learned {
@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Learning takes at most one part in this number of a processor's time.
 const SHARE: u32 = 10;
 
-/// How often the samples of resources are looked at, in seconds.
-const SAMPLES_LOOK: Seconds = 600;
+/// Samples are looked at when an hour of them is complete, in seconds.
+const SAMPLES_LOOK: Seconds = 3_600;
 
 /// The present knowledge, for its readers: cheap to clone.
 #[derive(Debug, Clone)]
@@ -36,30 +36,42 @@ pub struct Predictions {
 }
 
 impl Predictions {
+    /// Knowledge that its owner renews, with the way to do so.
+    pub fn of(knowledge: Knowledge) -> (watch::Sender<Arc<Knowledge>>, Self) {
+        let (sender, known) = watch::channel(Arc::new(knowledge));
+        (sender, Self { known })
+    }
+
     /// The present knowledge.
     pub fn now(&self) -> Arc<Knowledge> {
         Arc::clone(&self.known.borrow())
     }
 }
 
+/// How predictions know the stored resources, and the parts of an estimate that decide; none where estimates decide nothing.
+pub type Setup = (
+    fn(Vec<ResourceRow>) -> Result<Machines, store::Error>,
+    Option<Ladder>,
+);
+
 /// The knowledge that is in the store.
 ///
 /// # Errors
 /// Those of reading it.
-pub async fn learn(store: &Store, now: Time) -> Result<Knowledge, store::Error> {
-    let rates = store.rates().await?;
+pub async fn learn(store: &Store, (machines, ladder): Setup, now: Time) -> Result<Knowledge, store::Error> {
+    let setup = (machines(store.resources().await?)?, ladder);
     let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
     let past = store.past_executions(LEARNED).await?;
     let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;
-    let learned = tokio::task::spawn_blocking(move || Knowledge::of(&past, &hours, rates));
+    let learned = tokio::task::spawn_blocking(move || Knowledge::of(&past, &hours, setup, now));
     learned
         .await
         .map_err(|why| store::Error::Corrupt(format!("learning from executions: {why}")))
 }
 
 /// Starts the keeper; it ends with `stop`. Until it has learned for the first time nothing is known.
-pub fn keep(store: Store, clock: Clock, stop: CancellationToken) -> Predictions {
-    let (sender, known) = watch::channel(Arc::new(Knowledge::default()));
+pub fn keep(store: Store, setup: Setup, clock: Clock, stop: CancellationToken) -> Predictions {
+    let (sender, predictions) = Predictions::of(Knowledge::default());
     tokio::spawn(async move {
         let mut seen = None;
         let mut pause = Duration::ZERO;
@@ -69,7 +81,7 @@ pub fn keep(store: Store, clock: Clock, stop: CancellationToken) -> Predictions 
             .is_some()
         {
             pause = LOOK;
-            match look(&store, &clock, &mut seen).await {
+            match look(&store, setup, &clock, &mut seen).await {
                 Ok(Some((knowledge, took))) => {
                     pause = LOOK.max(took * SHARE);
                     // It goes on without readers until it is told to stop.
@@ -80,14 +92,15 @@ pub fn keep(store: Store, clock: Clock, stop: CancellationToken) -> Predictions 
             }
         }
     });
-    Predictions { known }
+    predictions
 }
 
-/// The end of the last execution, the time of the samples, and the rates, that were seen.
-type Seen = Option<(Option<Micros>, i64, BTreeMap<String, Rate>)>;
+/// The end of the last execution, the time of the samples, and the resources, that were seen.
+type Seen = Option<(Option<Micros>, i64, Vec<ResourceRow>)>;
 
 async fn look(
     store: &Store,
+    setup: Setup,
     clock: &Clock,
     seen: &mut Seen,
 ) -> Result<Option<(Knowledge, Duration)>, store::Error> {
@@ -95,13 +108,13 @@ async fn look(
     let there = (
         store.last_execution().await?,
         now.seconds().div_euclid(SAMPLES_LOOK),
-        store.rates().await?,
+        store.resources().await?,
     );
     if seen.as_ref() == Some(&there) {
         return Ok(None);
     }
     let started = Instant::now();
-    let knowledge = learn(store, now).await?;
+    let knowledge = learn(store, setup, now).await?;
     *seen = Some(there);
     Ok(Some((knowledge, started.elapsed())))
 }

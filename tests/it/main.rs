@@ -63,6 +63,7 @@ mod serving;
 mod shortage;
 mod slow;
 mod slurm;
+mod staging;
 mod storage;
 mod store;
 mod support;

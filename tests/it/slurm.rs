@@ -19,6 +19,7 @@ mod replaced;
 mod restarts;
 mod seen;
 mod service;
+mod staged;
 mod trials;
 
 use std::collections::BTreeMap;
@@ -85,6 +86,7 @@ impl Site {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into(), "a b".into(), "$HOME; *".into()],
             inputs: Vec::new(),
+            staged: Vec::new(),
             nodes: 1,
             slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
             output_limit: 20,

@@ -6,7 +6,7 @@ mod decider;
 mod kills;
 mod records;
 mod resources;
-mod verify;
+pub(crate) mod verify;
 
 use bespeak::agreement::{
     Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState, Slots, Values,
@@ -65,10 +65,8 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         leeway: bespeak::agreement::PlacementConstraints::default(),
         job: Some(Job {
             application: "sleep".into(),
-            version: None,
             arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         guarantees: vec![Guarantee {
             name: "COMPLETION".into(),

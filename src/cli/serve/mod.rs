@@ -32,6 +32,7 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
+use crate::execution::staging::Stager;
 use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{Planner, Settings};
@@ -132,7 +133,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     }
     let executors = executors::executors(&config, &folders, data_dir)?;
     forget(&config, folders.clone(), &store, &clock, &stop);
-    let predictions = prediction::keep(store.clone(), clock.clone(), stop.clone());
+    let predictions = prediction::keep(store.clone(), config.predictions(), clock.clone(), stop.clone());
+    settings.predictions = Some(predictions.clone());
     let planner_stop = CancellationToken::new();
     let (planner, decided) = Planner::start(
         settings,
@@ -153,6 +155,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         executors.clone(),
         catalogue.clone(),
         files.clone(),
+        Stager::new(config.staging.rules(), folders.clone(), clock.clone()),
         clock.clone(),
     );
     let faults = dispatcher.faults();
@@ -179,6 +182,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     );
     negotiation.predictions = Some(predictions);
     negotiation.call_backs = config.call_backs();
+    negotiation.staging = config.staging.rules();
     (negotiation.faults, negotiation.executors) = (faults, executors);
     negotiation.reloading = Some(ask_to_reload);
     negotiation

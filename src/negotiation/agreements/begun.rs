@@ -10,7 +10,7 @@ use crate::planner::Scaling;
 impl Check<'_> {
     /// Checks a request that is to replace an agreement in progress: the parts that cannot change any more must be
     /// equal.
-    pub(in crate::negotiation) fn goes_on(
+    pub(in crate::negotiation) fn check_begun(
         &mut self,
         begun: &Agreement,
         request: Option<&mut Request>,
@@ -24,6 +24,10 @@ impl Check<'_> {
             if let Some(at) = pairs.into_iter().position(|(asked, runs)| asked != runs) {
                 let message = format!("{:?} is expected: the job has begun with it", runs.arguments[at]);
                 self.violation(ns::JSDL_POSIX, "Argument", at, message);
+            }
+            if asked.staging != runs.staging {
+                let message = "the files that are moved for a job can change until its slot begins only";
+                self.violation(ns::JSDL, "DataStaging", 0, message);
             }
         } else if job != begun.job.as_ref() {
             let what = match &begun.job {

@@ -12,6 +12,7 @@ pub(super) mod rejection;
 pub(super) mod reliability;
 pub(super) mod resources;
 pub(super) mod scheduling;
+pub(super) mod staging;
 pub(super) mod terms;
 pub(super) mod trail;
 pub(super) mod values;

@@ -7,7 +7,7 @@ use wsag::job::JobDefinition;
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-use super::scheduling;
+use super::{scheduling, staging};
 use crate::negotiation::request::json::{Json, Members};
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
@@ -64,8 +64,8 @@ fn term(term: &Term) -> Members {
         Term::ServiceProperties(term) => {
             let variables = term.variables.iter().map(|variable| {
                 Members::default()
-                    .with("name", variable.name.clone())
-                    .with("metric", variable.metric.clone())
+                    .with_any("name", variable.name.clone())
+                    .with_any("metric", variable.metric.clone())
                     .with("location", variable.location.clone())
             });
             of("properties", &term.name, &term.service_name).holding("variables", variables.collect::<Json>())
@@ -84,16 +84,21 @@ fn job(job: &JobDefinition) -> Members {
         .with("application", application.map(|of| of.name.clone()))
         .with_any("version", application.and_then(|of| of.version.clone()))
         .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
+        .holding_any(
+            "staging",
+            (!job.staging.is_empty()).then(|| staging::files(&job.staging)),
+        )
         .with("nodesMin", sizes.map(|(least, _)| least))
         .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
 }
 
 fn guarantee(term: &GuaranteeTerm) -> Members {
+    let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
     kind_of("guarantee")
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
-        .with("services", term.scopes.clone())
+        .with("services", services.collect::<Vec<_>>())
         .with_any("qualifyingCondition", condition.map(|of| of.text.trim()))
         .with("objective", term.objective.level.text.trim())
         .holding_any("penalties", compensations(&term.values.penalties))

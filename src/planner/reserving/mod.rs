@@ -19,7 +19,7 @@ use crate::agreement::Agreement;
 use crate::planner::decide::begins_too_late;
 use crate::planner::decider::Command;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Refusal, bare};
+use crate::planner::error::{Refusal, Result, bare};
 use crate::planner::handle::Planner;
 use crate::planner::plan::Plan;
 use crate::planner::request::Proposal;
@@ -40,7 +40,7 @@ impl Planner {
         resource: String,
         refused: Vec<(Uuid, Time)>,
         within: Seconds,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         self.ask(move |of| {
             of.note_reserving(&resource, &refused, within);
             Ok(())
@@ -116,7 +116,8 @@ impl Decider<'_> {
     ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         if let Some(reserved) = self.plan.reserving.take(proposal.id) {
             let number = self.plan.next_number();
-            let agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
+            let mut agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
+            self.settle_room(&mut agreement);
             self.put_reserved(&agreement, number, reserved.admitted.resource);
             return Ok(Some((agreement, reserved.admitted, number)));
         }

@@ -11,7 +11,8 @@ use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::planner::resources::resource::{CLUSTER, Resource};
+use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
+use crate::prediction::{Machine, Machines};
 use crate::store::{self, ResourceRow};
 
 /// All of a resource that is planned with and has no column of its own.
@@ -34,6 +35,26 @@ struct Definition {
     rate: u32,
     #[serde(flatten)]
     details: Details,
+}
+
+/// Stored resources as predictions know them, by name.
+///
+/// # Errors
+/// Those of [`Resource::of_row`].
+pub fn machines(rows: Vec<ResourceRow>) -> Result<Machines, store::Error> {
+    let machine = |row: ResourceRow| {
+        let of = Resource::of_row(row)?;
+        let machine = Machine {
+            is_retired: of.is_retired(),
+            rate: of.rate,
+            nodes: of.capacity,
+            attributes: of.attributes,
+            counts_own_work: of.kind == LOCAL,
+            copies_files: of.kind != LOCAL,
+        };
+        Ok((of.name, machine))
+    };
+    rows.into_iter().map(machine).collect()
 }
 
 impl Resource {

@@ -7,6 +7,7 @@ use scheduler::domain::Domain;
 use scheduler::{Interval, Schedule, Time};
 
 use crate::planner::impossible::Impossible;
+use crate::planner::resources::foresight::{self, Foresight};
 use crate::planner::resources::looks::ToLookAt;
 use crate::planner::resources::nodes::{NodeState, Nodes, ReportedState, Reporter};
 use crate::planner::resources::resource::Resource;
@@ -71,6 +72,8 @@ impl Resources {
             looks: Timetable::default(),
             closed: BTreeSet::new(),
             retired: BTreeSet::new(),
+            foresight: Foresight::of(settings),
+            ids: foresight::ids(std::iter::empty()),
             capacity_max: 0,
             rate_max: scheduler::Rate::default(),
             work: settings.decision_work,
@@ -109,6 +112,7 @@ impl Resources {
             more.push((known(at, &of.resource, settings), of));
         }
         self.domain.insert(more);
+        self.ids = foresight::ids(self.plans().map(|of| of.resource.name.as_str()));
         self.recount();
     }
 
@@ -131,6 +135,7 @@ impl Resources {
 
     /// Takes over another price list.
     pub(in crate::planner) fn reprice(&mut self, settings: &Settings) {
+        self.foresight = Foresight::of(settings);
         let plans = self.plans().enumerate();
         let priced = plans.map(|(at, of)| known(at, &of.resource, settings));
         let is_other = |of: &scheduler::domain::Resource| {

@@ -5,6 +5,7 @@
 
 pub(super) mod change;
 pub(super) mod failures;
+pub(super) mod foresight;
 pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
@@ -13,7 +14,7 @@ pub(super) mod repair;
 pub(super) mod resource;
 pub(super) mod unchecked;
 
-mod definition;
+pub(super) mod definition;
 mod looks;
 pub(super) mod members;
 mod out_of_use;
@@ -22,6 +23,7 @@ pub(super) mod undo;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use scheduler::admission::Improved;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
@@ -29,12 +31,14 @@ use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Sche
 
 use crate::agreement::{Filter, Shape};
 use crate::planner::impossible::Impossible;
+use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::looks::ToLookAt;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::resource::{Resource, Scaling};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
 use crate::planner::timetable::Timetable;
+use crate::prediction::Ids;
 use crate::store::NodeRow;
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
@@ -58,6 +62,9 @@ pub(super) struct Resources {
     /// The closed resources, and the retired ones.
     closed: BTreeSet<usize>,
     retired: BTreeSet<usize>,
+    /// What is foreseen of work on them, and the ids of the domain by name.
+    foresight: Foresight,
+    ids: Arc<Ids>,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -73,7 +80,7 @@ pub(super) struct Resources {
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is its place.
-fn id(index: usize) -> u64 {
+pub(super) fn id(index: usize) -> u64 {
     index as u64
 }
 
@@ -134,6 +141,7 @@ impl Resources {
             window,
             requires: requires.collect(),
             except: need.except.into_iter().map(id).collect(),
+            forecasts: self.forecasts(need, shape),
         };
         let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
         task.except
@@ -154,11 +162,15 @@ impl Resources {
         objective: Objective,
     ) -> Result<(usize, Candidate), Reason> {
         let task = self.task(need, shape, window);
-        let found = match need.scaling {
-            Scaling::Contract => self.domain.decide_contract(&task, objective),
-            Scaling::ReferenceRate => self.domain.decide(&task, objective),
-        };
+        let found = self.decided(need, &task, objective);
         found.map(|candidate| (index(candidate.resource), candidate))
+    }
+
+    fn decided(&self, need: &Need<'_>, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
+        match need.work.scaling {
+            Scaling::Contract => self.domain.decide_contract(task, objective),
+            Scaling::ReferenceRate | Scaling::Predicted(_) => self.domain.decide(task, objective),
+        }
     }
 
     /// The largest and the fastest resource of the ones in service that meet all filters; `None` where none does.
@@ -174,6 +186,7 @@ impl Resources {
             window: Interval::new(Time::MIN, Time::MAX),
             requires: each.iter().map(|filter| filter.requirement(1)).collect(),
             except: self.retired.iter().copied().map(id).collect(),
+            forecasts: None,
         };
         let able = self.domain.able(&task).into_iter();
         let able = able.filter_map(|id| self.domain.get(id));

@@ -9,9 +9,11 @@ use uuid::Uuid;
 use super::super::batches::Remembered;
 use super::super::decider::{Decider, Step};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Filter, JobEnd, RunOutcome, ServiceState, Shape};
+use crate::agreement::{Agreement, Execution, Filter, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::planner::resources::definition::machines;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
+use crate::prediction::Machines;
 use crate::store::{Binding, Change};
 
 pub(in crate::planner) const HORIZON: Seconds = 4_000;
@@ -22,6 +24,8 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) plan: Plan,
     pub(in crate::planner) known: BTreeMap<Uuid, Agreement>,
     pub(in crate::planner) told: Vec<(Uuid, String)>,
+    /// The executions that were recorded.
+    pub(in crate::planner) executions: Vec<Execution>,
     pub(in crate::planner) now: i64,
     /// What each resource has since when, as it would have been stored.
     pub(in crate::planner) capacities: BTreeMap<String, Vec<(Micros, u32)>>,
@@ -47,6 +51,7 @@ impl Domain {
             plan,
             known: BTreeMap::new(),
             told: Vec::new(),
+            executions: Vec::new(),
             now: 0,
         }
     }
@@ -76,6 +81,10 @@ impl Domain {
         }
         assert_eq!(self.plan.impossible(), None);
         for change in batch {
+            if let Change::RecordExecution(execution) = change {
+                self.executions.push(*execution);
+                continue;
+            }
             if let Change::SetCapacity { resource, steps } = change {
                 let known = self.capacities.entry(resource).or_default();
                 known.retain(|(since, _)| *since < steps[0].0);
@@ -287,7 +296,7 @@ impl Domain {
                 .filter(|of| of.service == ServiceState::Processing && of.slot_started().is_none());
             for id in begun.map(|of| of.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| decider.started(id, at)).unwrap();
+                self.decide(|decider| decider.started(id, at, None)).unwrap();
             }
         }
     }
@@ -322,16 +331,11 @@ impl Domain {
 
 /// The end of a job; one that is lost had begun.
 fn ended_at(outcome: RunOutcome, at: i64) -> JobEnd {
-    JobEnd {
+    JobEnd::new(
         outcome,
-        started: (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
-        ended: at * MICROS_PER_SECOND,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
+        (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
+        at * MICROS_PER_SECOND,
+    )
 }
 
 pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
@@ -373,4 +377,9 @@ pub(in crate::planner) fn arm(name: &str) -> Resource {
         .attributes
         .insert("memory_bytes".into(), Attribute::Number(100));
     resource
+}
+
+/// The resources of settings as predictions know them.
+pub(in crate::planner) fn machines_of(settings: &Settings) -> Machines {
+    machines(settings.resources.iter().map(Resource::row).collect()).expect("they were not stored")
 }

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::trail::Trail;
-use crate::agreement::{Agreement, Event, NegotiationOffer, Note};
+use crate::agreement::{Agreement, Event, NegotiationOffer, Note, rate};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
-use crate::store::engine::{Connection, Error, Record, Stored, Value, is_contention};
+use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};
 use crate::store::records::agreements;
 use crate::store::records::ledger;
 use crate::store::records::negotiations;
@@ -86,7 +86,7 @@ impl<'a> Tables<'a> {
     ///
     /// # Errors
     /// [`Error::Conflict`] where its changes do not fit each other.
-    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail) -> Result<Self, Error> {
+    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail) -> Result<Self> {
         let mut tables = Self {
             trail: trail.clone(),
             rows: vec![Vec::new(); ALL_BULK.len()],
@@ -142,7 +142,7 @@ impl<'a> Tables<'a> {
     }
 
     #[expect(clippy::too_many_lines, reason = "a few lines for each kind of change")]
-    fn add(&mut self, change: &'a Change, now: Micros) -> Result<(), Error> {
+    fn add(&mut self, change: &'a Change, now: Micros) -> Result<()> {
         match change {
             Change::PutResource(row) => {
                 self.resources.insert(&row.name, row);
@@ -227,6 +227,15 @@ impl<'a> Tables<'a> {
             Change::QueueCallBack(call) => self.push(&bulk::INSERT_CALL_BACKS, call.values()),
             Change::RecordExecution(execution) => {
                 self.push(&bulk::INSERT_EXECUTIONS, execution.values());
+                let rates = [
+                    rate(execution.moved_in, execution.transfer_in),
+                    rate(execution.moved_out, execution.transfer_out),
+                ];
+                if rates != [None, None] {
+                    let [into, out] = rates.map(Value::from);
+                    let at = [(&execution.resource).into(), execution.ended.into()];
+                    self.push(&bulk::INSERT_TRANSFERS, at.into_iter().chain([into, out]));
+                }
             }
             Change::RememberRequest(done) => {
                 if !self.keys.insert((&done.party, &done.key)) {
@@ -326,7 +335,7 @@ impl<'a> Tables<'a> {
 
 impl Run<'_> {
     /// That no node is bound twice in it: a statement does not see the rows that it adds.
-    fn check_owners(&self) -> Result<(), Error> {
+    fn check_owners(&self) -> Result<()> {
         let mut bound = self.bound.clone();
         bound.sort_unstable_by_key(|(resource, node, interval)| (*resource, *node, interval.start));
         let twice = |pair: &&[(&str, u32, Interval)]| {

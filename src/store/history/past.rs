@@ -8,7 +8,7 @@ use scheduler::{Seconds, Time};
 use crate::agreement::Execution;
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Record, record, statements};
+use crate::store::engine::{Columns, Record, Result, record, statements};
 
 const HOUR: Seconds = 3_600;
 
@@ -56,6 +56,10 @@ pub struct Condition {
     pub bandwidth_out: Option<i64>,
     /// Nodes that were up.
     pub nodes_up: Option<i64>,
+    /// Bytes a second that files of jobs have had on their way there.
+    pub transfer_in: Option<i64>,
+    /// Bytes a second that they have had on their way from there.
+    pub transfer_out: Option<i64>,
 }
 
 /// The condition of a resource at an instant.
@@ -88,7 +92,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>, Error> {
+    pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>> {
         let values = [
             self.first_of_newest(learned).await?.unwrap_or(0).into(),
             learned.each.saturating_sub(1).into(),
@@ -103,7 +107,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn last_execution(&self) -> Result<Option<Micros>, Error> {
+    pub async fn last_execution(&self) -> Result<Option<Micros>> {
         let ended = self
             .read(statements::LAST_EXECUTION, &[], |row| row.integer("ended_us"))
             .await?;
@@ -114,7 +118,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Conflict`] where there is no such resource, [`Error::Unavailable`].
-    pub async fn record_sample(&self, sample: &Sample) -> Result<(), Error> {
+    pub async fn record_sample(&self, sample: &Sample) -> Result<()> {
         let mut values = vec![(&sample.resource).into(), sample.at.into()];
         values.extend(sample.condition.values());
         self.write(statements::INSERT_SAMPLE, &values).await?;
@@ -125,7 +129,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>, Error> {
+    pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>> {
         let values = [since.into(), (since.seconds() * MICROS_PER_SECOND).into()];
         self.read(statements::RESOURCE_HOURS, &values, hour).await
     }
@@ -134,7 +138,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<(), Error> {
+    pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<()> {
         let whole = |kept: Seconds| (now.seconds() - kept).div_euclid(HOUR) * HOUR;
         let before = [(whole(kept.samples) * MICROS_PER_SECOND).into()];
         let mut transaction = self.begin().await?;
@@ -147,14 +151,14 @@ impl Store {
     }
 
     /// The end of the first of the newest executions that are learned from; none where there are fewer.
-    pub(in crate::store) async fn first_of_newest(&self, learned: Learned) -> Result<Option<Micros>, Error> {
+    pub(in crate::store) async fn first_of_newest(&self, learned: Learned) -> Result<Option<Micros>> {
         let newer = [learned.newest.saturating_sub(1).into()];
         let ended = |row: &Columns<'_>| row.integer("ended_us");
         self.read_one(statements::NTH_LAST_EXECUTION, &newer, ended).await
     }
 }
 
-pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution, Error> {
+pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution> {
     Ok(PastExecution {
         execution: Execution::of(row)?,
         party: row.text("party")?,
@@ -162,9 +166,11 @@ pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution, Error> 
     })
 }
 
-record! { Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up }
+record! {
+    Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up, transfer_in, transfer_out
+}
 
-fn hour(row: &Columns<'_>) -> Result<ResourceHour, Error> {
+fn hour(row: &Columns<'_>) -> Result<ResourceHour> {
     Ok(ResourceHour {
         resource: row.text("resource")?,
         start: Time(row.integer("hour_s")?),

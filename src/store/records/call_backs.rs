@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::agreement::Wording;
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// An agreement that is not decided yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn undecided(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>, Error> {
+    pub async fn undecided(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>> {
         let values = [after.into(), limit.into()];
         self.read(statements::UNDECIDED, &values, Undecided::of).await
     }
@@ -56,12 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn call_backs_due(
-        &self,
-        now: Micros,
-        limit: u32,
-        of_each: u32,
-    ) -> Result<Vec<CallBack>, Error> {
+    pub async fn call_backs_due(&self, now: Micros, limit: u32, of_each: u32) -> Result<Vec<CallBack>> {
         let values = &[now.into(), limit.into(), of_each.into()];
         self.read(statements::CALL_BACKS_DUE, values, CallBack::of).await
     }
@@ -70,7 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn call_backs_waiting(&self) -> Result<u32, Error> {
+    pub async fn call_backs_waiting(&self) -> Result<u32> {
         let count = self.read_one(statements::CALL_BACKS_WAITING, &[], |row| row.count("waiting"));
         Ok(count.await?.unwrap_or(0))
     }
@@ -79,7 +74,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn call_back_done(&self, id: Uuid) -> Result<(), Error> {
+    pub async fn call_back_done(&self, id: Uuid) -> Result<()> {
         self.write(statements::CALL_BACK_DONE, &[id.into()])
             .await
             .map(drop)
@@ -89,7 +84,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn call_back_failed(&self, id: Uuid, due: Micros) -> Result<(), Error> {
+    pub async fn call_back_failed(&self, id: Uuid, due: Micros) -> Result<()> {
         let values = [id.into(), due.into()];
         self.write(statements::CALL_BACK_FAILED, &values).await.map(drop)
     }

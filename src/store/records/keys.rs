@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::agreement::{Note, NoteKind};
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Record, record, statements};
+use crate::store::engine::{Columns, Record, Result, record, statements};
 
 /// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Conflict`] where its id or digest is taken, [`Error::Unavailable`].
-    pub async fn add_key(&self, key: &KeyRow) -> Result<(), Error> {
+    pub async fn add_key(&self, key: &KeyRow) -> Result<()> {
         let label = key
             .label
             .as_deref()
@@ -64,7 +64,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn keys(&self) -> Result<Vec<KeyRow>, Error> {
+    pub async fn keys(&self) -> Result<Vec<KeyRow>> {
         self.read(statements::KEYS, &[], KeyRow::of).await
     }
 
@@ -72,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>, Error> {
+    pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>> {
         self.read_one(statements::KEY_BY_DIGEST, &[digest.into()], KeyRow::of)
             .await
     }
@@ -82,7 +82,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool, Error> {
+    pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool> {
         let values = [id.into(), now.into()];
         let note = Note {
             at: now,
@@ -111,7 +111,7 @@ impl Store {
         expires: Micros,
         now: Micros,
         most: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let mut transaction = self.begin().await?;
         let session = [digest.into(), key.into(), expires.into()];
         let kept = [key.into(), most.into()];
@@ -129,7 +129,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn session(&self, digest: &str) -> Result<Option<SessionRow>, Error> {
+    pub async fn session(&self, digest: &str) -> Result<Option<SessionRow>> {
         self.read_one(statements::SESSION, &[digest.into()], read_session)
             .await
     }
@@ -138,7 +138,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn remove_session(&self, digest: &str) -> Result<bool, Error> {
+    pub async fn remove_session(&self, digest: &str) -> Result<bool> {
         Ok(self.write(statements::DELETE_SESSION, &[digest.into()]).await? == 1)
     }
 }
@@ -147,7 +147,7 @@ record! {
     KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us"
 }
 
-fn read_session(row: &Columns<'_>) -> Result<SessionRow, Error> {
+fn read_session(row: &Columns<'_>) -> Result<SessionRow> {
     Ok(SessionRow {
         key: KeyRow::of(row)?,
         expires: row.integer("session_expires_us")?,

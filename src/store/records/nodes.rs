@@ -2,7 +2,7 @@
 
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// A node that is not up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn node_states(&self) -> Result<Vec<NodeRow>, Error> {
+    pub async fn node_states(&self) -> Result<Vec<NodeRow>> {
         self.read(statements::NODE_STATES, &[], NodeRow::of).await
     }
 }

@@ -1,12 +1,10 @@
 //! The resources, as they are planned on.
 
-use std::collections::BTreeMap;
-
 use scheduler::Rate;
 
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// A set of identical nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,17 +49,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn resources(&self) -> Result<Vec<ResourceRow>, Error> {
+    pub async fn resources(&self) -> Result<Vec<ResourceRow>> {
         self.read(statements::RESOURCES, &[], ResourceRow::of).await
-    }
-
-    /// How fast the nodes of each resource work, by its name, the retired ones among them.
-    ///
-    /// # Errors
-    /// As [`Store::resources`].
-    pub async fn rates(&self) -> Result<BTreeMap<String, Rate>, Error> {
-        let rate = |row: ResourceRow| (row.name, Rate::from_millionths(row.rate).unwrap_or_default());
-        Ok(self.resources().await?.into_iter().map(rate).collect())
     }
 }
 

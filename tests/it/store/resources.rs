@@ -36,11 +36,6 @@ async fn resources_are_replaced_by_name_and_kept_in_their_order(url: String) {
         ];
         assert_eq!(store.resources().await.expect("they are there"), expected);
     }
-    let rates = store.rates().await.expect("they are there");
-    assert_eq!(
-        (rates["a"].millionths(), rates[RESOURCE].millionths()),
-        (2_000_000, 1_000_000)
-    );
 }
 
 async fn what_was_promised_is_judged_by_what_there_was_then(url: String) {

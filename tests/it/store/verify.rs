@@ -21,7 +21,7 @@ pub(super) fn second(at: i64) -> i64 {
     at * MICROS_PER_SECOND
 }
 
-pub(super) fn change(agreement: &Agreement, kinds: &[EventKind]) -> Change {
+pub(crate) fn change(agreement: &Agreement, kinds: &[EventKind]) -> Change {
     Change::UpdateAgreement {
         agreement: Box::new(agreement.clone()),
         events: kinds.iter().map(|kind| event(*kind)).collect(),
@@ -54,7 +54,7 @@ pub(super) fn begun(agreement: &Agreement) -> Agreement {
 }
 
 /// The agreement after it has ended.
-pub(super) fn over(agreement: &Agreement, state: AgreementState, at: i64) -> Agreement {
+pub(crate) fn over(agreement: &Agreement, state: AgreementState, at: i64) -> Agreement {
     let mut over = agreement.clone();
     over.end_slot(at);
     Agreement {

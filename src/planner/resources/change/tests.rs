@@ -58,10 +58,8 @@ fn work(nodes: u32, seconds: i64, window: (i64, i64)) -> Proposal {
     Proposal {
         job: Some(Job {
             application: "sleep".into(),
-            version: None,
             arguments: vec!["1".into()],
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         ..proposal(nodes, seconds, window)
     }
