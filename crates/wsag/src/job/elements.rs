@@ -4,7 +4,7 @@ use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, R
 use crate::xml;
 use crate::xml::datatypes::{boolean, bytes, double, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
-use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, named, simple};
+use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, simple};
 
 impl Readable for JobDefinition {
     fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
@@ -302,7 +302,9 @@ fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
     for child in node.children() {
         let why = match UNSUPPORTED.iter().find(|(ns, name, _)| child.is(ns, name)) {
             Some((.., why)) => why,
-            None if child.is(JSDL_POSIX, "POSIXApplication") || described => continue,
+            None if child.is(JSDL_POSIX, "POSIXApplication") || child.is(BSP, "Bytes") || described => {
+                continue;
+            }
             None if child.namespace() == JSDL_POSIX
                 && child.local().ends_with("Limit")
                 && child.local() != "WallTimeLimit" =>
