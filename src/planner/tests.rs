@@ -10,6 +10,7 @@ mod pending;
 mod reserving;
 mod slices;
 mod slots;
+mod three_speeds;
 pub(super) mod trial;
 
 pub(super) mod domain;

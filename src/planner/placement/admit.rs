@@ -30,7 +30,8 @@ impl Decider<'_> {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
                 let found = match self.settings.objective {
-                    Objective::LatestStart if !self.is_budgeted(need) => {
+                    // Its slot is not the first fit there.
+                    Objective::LatestStart | Objective::LeastWorkLost if !self.is_budgeted(need) => {
                         self.put((at, load), need, Slots::one((slot, shape.nodes)))
                     }
                     _ => self.let_in((at, load), need, shape),
