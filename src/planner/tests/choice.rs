@@ -41,9 +41,6 @@ const LEARNED_EVERY: Seconds = 12 * HOUR;
 /// The mean time between two offers, in seconds.
 const BETWEEN_OFFERS: f64 = 900.0;
 
-/// The mean time to the loss of a run on the fast resource: of runs of an hour a fifth is lost.
-const LOST_AFTER: f64 = 16_000.0;
-
 /// The programs: name, and seconds at the reference rate that a run takes in the median.
 const PROGRAMS: [(&str, f64); 3] = [("short", 1_200.0), ("middle", 3_600.0), ("long", 9_000.0)];
 
@@ -125,7 +122,8 @@ fn completion(resource: &str, rate: Rate, start: i64, work: f64) -> i64 {
     }
 }
 
-fn offers(seed: u64, days: Days) -> Vec<Offered> {
+/// The offers of a seed. A run on the fast resource is lost after `lost_after` seconds in the mean.
+fn offers(seed: u64, days: Days, lost_after: f64) -> Vec<Offered> {
     let mut random = Random::new(seed, &[1]);
     let mut at = 0.0;
     let mut offers = Vec::new();
@@ -145,7 +143,7 @@ fn offers(seed: u64, days: Days) -> Vec<Offered> {
             program,
             nodes: [1, 2, 4][random.below(3)],
             work: usual * (SPREAD * random.normal()).exp(),
-            lost_after: random.exponential(LOST_AFTER),
+            lost_after: random.exponential(lost_after),
             window: (ready, ready + room),
             duration: random.chance(0.5).then_some((2.0 * usual) as Seconds),
         });
@@ -403,9 +401,10 @@ fn percent(part: u32, of: u32) -> f64 {
 
 /// The results of a choice, an entry a seed.
 fn watch(objective: Objective, days: Days, seeds: u64) -> Vec<Vec<Counts>> {
+    let lost_after = size("BESPEAK_TEST_CHOICE_LOST_HOURS", 2) * HOUR;
     let mut results: Vec<Vec<Counts>> = vec![Vec::new(); CHOICES.len()];
     for seed in 0..seeds {
-        let offers = offers(seed, days);
+        let offers = offers(seed, days, lost_after as f64);
         for ((_, choice), results) in CHOICES.iter().zip(&mut results) {
             results.push(Simulation::new(days, objective).run(&offers, *choice));
         }
