@@ -12,6 +12,9 @@ use super::work::{Hold, Work};
 /// Steps of all forecasts that are kept, some sixty bytes each; they are forgotten together when there are more.
 const STEPS_MAX: usize = 1_000_000;
 
+/// Works that are kept: a day of an active domain, some hundred bytes each beside their steps.
+const WORKS_MAX: usize = 10_000;
+
 /// What is asked about: a piece of work with its slot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -120,7 +123,7 @@ impl Cache {
             .as_ref()
             .map_or(1, |made| made.iter().map(|(_, of)| of.steps().count()).sum());
         let mut kept = self.kept();
-        if kept.steps + steps > STEPS_MAX {
+        if kept.steps + steps > STEPS_MAX || kept.works.len() >= WORKS_MAX {
             *kept = Kept::default();
         }
         kept.steps += steps;

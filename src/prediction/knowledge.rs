@@ -149,7 +149,7 @@ impl Knowledge {
         for event in events(spans) {
             match event {
                 Event::Asked(at) => foreseen[at] = learning.foresee(past[at].0, &past[at].1),
-                Event::Ended(at) => learning.add(past[at].0, &past[at].1, foreseen[at]),
+                Event::Ended(at) => learning.add(past[at].0, &past[at].1, &foreseen[at]),
             }
         }
         let mut known = learning.known;
@@ -390,7 +390,7 @@ impl Learning<'_> {
         }
     }
 
-    fn add(&mut self, past: &PastExecution, length: &Length, foreseen: Foreseen) {
+    fn add(&mut self, past: &PastExecution, length: &Length, foreseen: &Foreseen) {
         let (execution, work) = (&past.execution, Work::of_past(past));
         let resource = &execution.resource;
         let known = &mut self.known;
@@ -404,10 +404,10 @@ impl Learning<'_> {
         let done = length.needed(length.run) * speed(known.rate(Some(resource)));
         let levels = work.levels(known.kind(work.resource));
         known.runs.learn_loaded(&levels, done, free.map(load_factor));
-        if let Some(judged) = foreseen.judged {
+        if let Some(judged) = &foreseen.judged {
             let group = work.group();
             for (learner, judged) in known.learners.iter_mut().zip(judged) {
-                learner.learn(resource, &group, judged);
+                learner.learn(resource, &group, *judged);
             }
         }
         let waited = as_seconds(execution.queue_time);

@@ -137,7 +137,9 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         .await
         .map_err(|why| match why {
             StartError::Store(why) => why.into(),
-            inconsistent => Failure::Refused(format!("{inconsistent}; `bespeak verify` says more")),
+            inconsistent @ StartError::Inconsistent(_) => {
+                Failure::Refused(format!("{inconsistent}; `bespeak verify` says more"))
+            }
         })?;
     let predicted = Predicted {
         given: Given {

@@ -52,7 +52,7 @@ impl Negotiation {
     /// A page of agreements, newest first, beginning after one.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn list(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Page> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let found = self.store.agreements_page(scope.party(), after, limit + 1);
@@ -68,7 +68,7 @@ impl Negotiation {
     /// flat value and as a document.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
+    /// `Error::NotFound`, `Error::Unavailable`.
     pub async fn timeline(&self, scope: Scope, id: Uuid) -> Result<(TimelineView, listings::Timeline)> {
         self.visible(&scope, id).await?;
         let events = self.store.timeline(id).await?;

@@ -93,7 +93,7 @@ impl Negotiation {
     /// Opens a negotiation with a flat request, about a new agreement or in place of one, and answers the request in it.
     ///
     /// # Errors
-    /// [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the request; and the errors of
+    /// `Error::MalformedJson`, `Error::Invalid` and `Error::NotOffered` for faults of the request; and the errors of
     /// opening a negotiation.
     pub(in crate::negotiation) async fn request(
         &self,

@@ -47,7 +47,7 @@ impl Negotiation {
     /// Negotiations with their offers that can be accepted, newest first, beginning after one.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn negotiations(
         &self,
         scope: &Scope,
@@ -64,7 +64,7 @@ impl Negotiation {
     /// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>> {
         let now = self.clock.now();
         let going = self.store.negotiations_going(scope.party(), now, GOING_SHOWN_MAX);

@@ -115,7 +115,7 @@ impl Negotiation {
     /// operator every account, and the entries of every party.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn accounts(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Accounts> {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);

@@ -108,6 +108,6 @@ impl ReliabilityView {
 impl Negotiation {
     /// How reliable the service's own statements have been; none before the first outcome.
     pub fn reliability(&self) -> Option<ReliabilityView> {
-        ReliabilityView::of(&*self.predictions.as_ref()?.now())
+        ReliabilityView::of(&self.predictions.as_ref()?.now())
     }
 }

@@ -27,7 +27,7 @@ impl Planner {
     /// in the provider's steps; none where the provider does not show it. O(g log g) for g gaps of all its resources.
     ///
     /// # Errors
-    /// [`Error::Refused`] where its party asks more often than it may, [`Error::Unavailable`] when the planner has stopped.
+    /// `Error::Refused` where its party asks more often than it may, `Error::Unavailable` when the planner has stopped.
     pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>> {
         self.ask(move |of| of.availability(&asked)).await
     }

@@ -29,15 +29,16 @@ impl Decider<'_> {
         match self.best_to_pay(need) {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
-                let found = match self.settings.objective {
-                    // At another time it would be shorter or longer.
-                    objective
-                        if (objective == Objective::LatestStart || need.is_sized())
-                            && !self.is_budgeted(need) =>
-                    {
-                        self.put((at, load), need, Slots::one((slot, shape.nodes)))
-                    }
-                    _ => self.let_in((at, load), need, shape),
+                // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
+                let exactly = need.is_sized()
+                    || matches!(
+                        self.settings.objective,
+                        Objective::LatestStart | Objective::LeastWorkLost
+                    );
+                let found = if exactly && !self.is_budgeted(need) {
+                    self.put((at, load), need, Slots::one((slot, shape.nodes)))
+                } else {
+                    self.let_in((at, load), need, shape)
                 };
                 if let Some(found) = found {
                     return Ok(found);

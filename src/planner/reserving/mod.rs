@@ -34,7 +34,7 @@ impl Planner {
     /// before their begin it reserves slots: slots that begin within that time are promised from now on when their nodes are held.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
+    /// `Error::Unavailable` when the planner has stopped.
     pub async fn report_reserving(
         &self,
         resource: String,

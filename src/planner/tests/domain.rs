@@ -23,6 +23,8 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) settings: Settings,
     pub(in crate::planner) plan: Plan,
     pub(in crate::planner) known: BTreeMap<Uuid, Agreement>,
+    /// The agreements that are over, as they ended.
+    pub(in crate::planner) over: BTreeMap<Uuid, Agreement>,
     pub(in crate::planner) told: Vec<(Uuid, String)>,
     /// The executions that were recorded.
     pub(in crate::planner) executions: Vec<Execution>,
@@ -50,6 +52,7 @@ impl Domain {
             settings,
             plan,
             known: BTreeMap::new(),
+            over: BTreeMap::new(),
             told: Vec::new(),
             executions: Vec::new(),
             now: 0,
@@ -104,6 +107,7 @@ impl Domain {
             self.told.extend(lines);
             if agreement.state.is_final() {
                 self.known.remove(&agreement.id);
+                self.over.insert(agreement.id, *agreement);
             } else {
                 self.known.insert(agreement.id, *agreement);
             }

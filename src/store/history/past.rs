@@ -91,7 +91,7 @@ impl Store {
     /// rows that it reads.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>> {
         let values = [
             self.first_of_newest(learned).await?.unwrap_or(0).into(),
@@ -106,7 +106,7 @@ impl Store {
     /// The end of the last execution; none before the first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn last_execution(&self) -> Result<Option<Micros>> {
         let ended = self
             .read(statements::LAST_EXECUTION, &[], |row| row.integer("ended_us"))
@@ -117,7 +117,7 @@ impl Store {
     /// Keeps a sample; one of the same resource and instant stays as it is.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where there is no such resource, [`Error::Unavailable`].
+    /// `Error::Conflict` where there is no such resource, `Error::Unavailable`.
     pub async fn record_sample(&self, sample: &Sample) -> Result<()> {
         let mut values = vec![(&sample.resource).into(), sample.at.into()];
         values.extend(sample.condition.values());
@@ -128,7 +128,7 @@ impl Store {
     /// The conditions of resources hour by hour since an instant, from the samples and the hours that are kept.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>> {
         let values = [since.into(), (since.seconds() * MICROS_PER_SECOND).into()];
         self.read(statements::RESOURCE_HOURS, &values, hour).await
@@ -137,7 +137,7 @@ impl Store {
     /// Makes hours of the samples that are older than they are kept, and forgets the hours that are, in one transaction. Only whole hours are made, so that a second call finds nothing left of the first one's.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<()> {
         let whole = |kept: Seconds| (now.seconds() - kept).div_euclid(HOUR) * HOUR;
         let before = [(whole(kept.samples) * MICROS_PER_SECOND).into()];

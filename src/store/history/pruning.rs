@@ -63,7 +63,7 @@ impl Store {
     /// executions for that, and deletes and writes only for these.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn prune_executions(&self, kept: &Kept, limit: u32) -> Result<usize> {
         let Some(first_learned) = self.first_of_newest(kept.learned).await? else {
             return Ok(0);
@@ -124,7 +124,7 @@ impl Store {
     /// The sums of the executions that are still kept one by one, by application, version, resource, outcome and hour.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn kept_execution_hours(&self) -> Result<Vec<ExecutionHour>> {
         self.read(statements::KEPT_EXECUTION_HOURS, &[], ExecutionHour::of)
             .await
@@ -133,7 +133,7 @@ impl Store {
     /// The sums of pruned executions, by application, version, resource, outcome and hour.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn execution_hours(&self) -> Result<Vec<ExecutionHour>> {
         self.read(statements::EXECUTION_HOURS, &[], ExecutionHour::of)
             .await

@@ -24,7 +24,7 @@ impl Store {
     /// this second), by resource, node and start.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>> {
         let found = self
             .read(statements::LIVE_BINDINGS, &[now.into()], Binding::of)

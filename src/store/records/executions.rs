@@ -10,7 +10,7 @@ impl Store {
     /// The pieces of work that were done for an agreement, oldest first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn executions(&self, agreement: Uuid) -> Result<Vec<Execution>> {
         self.read(statements::EXECUTIONS, &[agreement.into()], Execution::of)
             .await

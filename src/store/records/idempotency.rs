@@ -26,7 +26,7 @@ impl Store {
     /// The effect of a party's key. One older than [`IDEMPOTENCY_KEPT`] may still be found, and counts as forgotten.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn idempotent(&self, party: &str, key: &str) -> Result<Option<Idempotent>> {
         let values = [party.into(), key.into()];
         self.read_one(statements::IDEMPOTENT, &values, Idempotent::of)
@@ -36,7 +36,7 @@ impl Store {
     /// Forgets the keys that are older than [`IDEMPOTENCY_KEPT`] at `now`, and answers how many there were.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn forget_idempotent(&self, now: Micros) -> Result<u64> {
         let before = now.saturating_sub(IDEMPOTENCY_KEPT);
         self.write(statements::FORGET_IDEMPOTENT, &[before.into()]).await

@@ -41,7 +41,7 @@ impl Store {
     /// Stores a new key.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where its id or digest is taken, [`Error::Unavailable`].
+    /// `Error::Conflict` where its id or digest is taken, `Error::Unavailable`.
     pub async fn add_key(&self, key: &KeyRow) -> Result<()> {
         let label = key
             .label
@@ -63,7 +63,7 @@ impl Store {
     /// Every key, oldest first: people make them one by one, so that they are never many.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn keys(&self) -> Result<Vec<KeyRow>> {
         self.read(statements::KEYS, &[], KeyRow::of).await
     }
@@ -71,7 +71,7 @@ impl Store {
     /// The key with this digest, whether or not it is still worth anything.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>> {
         self.read_one(statements::KEY_BY_DIGEST, &[digest.into()], KeyRow::of)
             .await
@@ -81,7 +81,7 @@ impl Store {
     /// any more.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool> {
         let values = [id.into(), now.into()];
         let note = Note {
@@ -103,7 +103,7 @@ impl Store {
     /// `most` that last longest stay.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where there is no such key, [`Error::Unavailable`].
+    /// `Error::Conflict` where there is no such key, `Error::Unavailable`.
     pub async fn add_session(
         &self,
         digest: &str,
@@ -128,7 +128,7 @@ impl Store {
     /// The session with this digest, whether or not it is still worth anything.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn session(&self, digest: &str) -> Result<Option<SessionRow>> {
         self.read_one(statements::SESSION, &[digest.into()], read_session)
             .await
@@ -137,7 +137,7 @@ impl Store {
     /// Ends a session; false where there is none.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn remove_session(&self, digest: &str) -> Result<bool> {
         Ok(self.write(statements::DELETE_SESSION, &[digest.into()]).await? == 1)
     }

@@ -12,7 +12,7 @@ impl Store {
     /// Takes time in proportion to the account's entries.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn account(
         &self,
         account: Option<&Account>,

@@ -14,7 +14,7 @@ impl Store {
     /// with its offers, ordered by id. A plan is rebuilt from these.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn open_negotiations(
         &self,
         now: Time,
@@ -38,7 +38,7 @@ impl Store {
     /// At most `limit` negotiations that go on at `now`, newest first; of one party, or for an operator of all.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn negotiations_going(
         &self,
         party: Option<&str>,
@@ -53,7 +53,7 @@ impl Store {
     /// The negotiation with an id.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn negotiation(&self, id: Uuid) -> Result<Option<NegotiationInstance>> {
         self.read_one(statements::NEGOTIATION, &[id.into()], NegotiationInstance::of)
             .await
@@ -62,7 +62,7 @@ impl Store {
     /// The document that asked for a negotiation, as it came.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn negotiation_document(&self, id: Uuid) -> Result<Option<String>> {
         let values = [id.into()];
         self.read_one(statements::NEGOTIATION_DOCUMENT, &values, |row| {
@@ -74,7 +74,7 @@ impl Store {
     /// An offer and its words.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offer(&self, id: Uuid) -> Result<Option<(NegotiationOffer, String)>> {
         self.read_one(statements::OFFER, &[id.into()], read_with_document)
             .await
@@ -83,7 +83,7 @@ impl Store {
     /// The offer with a name in a negotiation, and its words.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offer_named(
         &self,
         negotiation: Uuid,
@@ -97,7 +97,7 @@ impl Store {
     /// Every offer of a negotiation and its words, oldest first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offers(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>> {
         self.read(statements::OFFERS_OF, &[negotiation.into()], read_with_document)
             .await
@@ -106,7 +106,7 @@ impl Store {
     /// At most `limit` negotiations, newest first, older than `after`; of one party, or for an operator of all.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn negotiations_page(
         &self,
         party: Option<&str>,
@@ -124,7 +124,7 @@ impl Store {
     /// The offers of a negotiation that are held, oldest first, and their words.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offers_held(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>> {
         self.read(statements::OFFERS_HELD, &[negotiation.into()], read_with_document)
             .await
@@ -133,7 +133,7 @@ impl Store {
     /// Whether an agreement was made from an offer of the provider's own to move another.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn was_proposed(&self, agreement: Uuid) -> Result<bool> {
         let values = [agreement.into(), ProposalReason::BetterFit.word().into()];
         let found = self.read_one(statements::WAS_PROPOSED, &values, |row| row.id("id"));
@@ -143,7 +143,7 @@ impl Store {
     /// The negotiations that the provider has opened about an agreement and that go on at `now`.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn proposals_about(&self, agreement: Uuid, now: Time) -> Result<Vec<NegotiationInstance>> {
         let values = [agreement.into(), now.into()];
         self.read(statements::PROPOSALS_ABOUT, &values, NegotiationInstance::of)
@@ -164,7 +164,7 @@ impl Store {
     /// The agreements that an agreement has replaced and been replaced by.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn succession(&self, agreement: Uuid) -> Result<Succession> {
         let of = [agreement.into()];
         let rows = self.read(statements::SUCCESSIONS, &of, |row| {

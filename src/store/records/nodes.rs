@@ -25,7 +25,7 @@ impl Store {
     /// The nodes that are not up, by resource and number.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn node_states(&self) -> Result<Vec<NodeRow>> {
         self.read(statements::NODE_STATES, &[], NodeRow::of).await
     }

@@ -35,7 +35,7 @@ impl Store {
     /// At most `limit` lines of the audit trail after the one with a number, in order.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn trail(&self, after: i64, limit: u32) -> Result<Vec<TrailLine>> {
         let values = [after.into(), limit.into()];
         self.read(statements::TRAIL_LINES, &values, read).await
@@ -44,7 +44,7 @@ impl Store {
     /// The line of a request that was refused, if it was noted.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn refused(&self, request: Uuid) -> Result<Option<TrailLine>> {
         self.read_one(statements::REFUSED_REQUEST, &[request.into()], read)
             .await
@@ -54,7 +54,7 @@ impl Store {
     /// trail.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn timeline(&self, agreement: Uuid) -> Result<Vec<TrailLine>> {
         self.read(statements::TIMELINE, &[agreement.into()], read).await
     }

@@ -121,7 +121,9 @@ pub(super) async fn predict_and_the_offer_that_follows_agree_to_the_second(url: 
     let client = server.client();
     // The next hour in which the fast resource is loaded, and one in which it is free.
     let next = now().div_euclid(HOUR) + 2;
-    let of = |loaded: bool| (next..).find(|hour| is_loaded(*hour) == loaded && is_loaded(hour + 1) == loaded);
+    let of = |loaded: bool| {
+        (next..next + 24).find(|hour| is_loaded(*hour) == loaded && is_loaded(hour + 1) == loaded)
+    };
     let [free, loaded] = [of(false), of(true)].map(|hour| hour.unwrap_or(next) * HOUR);
     eventually("something is learned", SOON, async || {
         let offer = Offer::sleep(5, 3_600).within(free + 40 * 24 * HOUR, free + 41 * 24 * HOUR);
