@@ -140,6 +140,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
             inconsistent @ StartError::Inconsistent(_) => {
                 Failure::Refused(format!("{inconsistent}; `bespeak verify` says more"))
             }
+            unconfigured @ StartError::Unconfigured(_) => Failure::Refused(unconfigured.to_string()),
         })?;
     let predicted = Predicted {
         given: Given {

@@ -78,6 +78,10 @@ struct Change {
 }
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::doc_markdown,
+    reason = "a help text, in which the names stand as they are typed"
+)]
 struct Put {
     /// Name of the resource: letters, digits, '-', '_' and '.'.
     name: String,

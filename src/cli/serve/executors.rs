@@ -48,14 +48,19 @@ pub(super) fn executors(
     }))
 }
 
-/// Samples the resources in service until `stop`: the clusters, and this machine for its own ones.
-pub(super) async fn sample(
-    planner: Planner,
-    executors: Executors,
-    store: Store,
-    clock: Clock,
-    stop: CancellationToken,
+/// Starts to sample the resources in service until `stop`: the clusters, and this machine for its own ones.
+pub(super) fn start_sampling(
+    planner: &Planner,
+    executors: &Executors,
+    store: &Store,
+    clock: &Clock,
+    stop: &CancellationToken,
 ) {
+    let (planner, executors, store) = (planner.clone(), executors.clone(), store.clone());
+    tokio::spawn(sample(planner, executors, store, clock.clone(), stop.clone()));
+}
+
+async fn sample(planner: Planner, executors: Executors, store: Store, clock: Clock, stop: CancellationToken) {
     let mut resources = planner.subscribe_resources();
     // With what each sampler was told.
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();

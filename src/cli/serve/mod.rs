@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use self::reload::Reloader;
+use self::reload::{Read, Reloader};
 use super::config::Config;
 use super::config::tls::Tls;
 use super::{Failure, StoreOptions};
@@ -95,18 +95,17 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
     // From here on it does not end the process.
     let hangup = signal(SignalKind::hangup()).map_err(|why| Failure::Unavailable(why.to_string()))?;
-    let config = Config::load(options.store.config.as_deref())?;
-    let mut settings = config.planner();
+    let Read {
+        config,
+        mut settings,
+        catalogue,
+        templates,
+    } = Read::from(options.store.config.as_deref())?;
     // Before anything is opened.
     let connections = descriptors::connections(&config.limits, config.clusters().len())?;
     let clock = Clock::system();
     let measured = http::Measured::since(clock.micros());
     let data_dir = &make_folders(&options.store.data_dir)?;
-    let catalogue = config.catalogue()?;
-    let templates = negotiation::Templates::load(&config.templates()?, &settings)
-        .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-    take_note(&mut settings, &templates, &catalogue);
-
     let tls = config.tls.as_ref().map(Tls::load).transpose()?;
     let scheme = scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
@@ -126,69 +125,35 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (store, lease) = open_store(&options.store.database_url(), &templates, &clock).await?;
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
-    let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
-    for cluster in config.clusters() {
-        folders.and_on(&cluster);
-    }
+    let folders = open_folders(&config, data_dir)?;
     let executors = executors::executors(&config, &folders, data_dir)?;
     forget(&config, folders.clone(), &store, &clock, &stop);
     let predictions = prediction::keep(store.clone(), config.predictions(), clock.clone(), stop.clone());
     settings.predictions = Some(predictions.clone());
-    let planner_stop = CancellationToken::new();
-    let (planner, decided) = Planner::start(
-        settings,
-        store.clone(),
-        lease,
-        clock.clone(),
-        planner_stop.clone(),
-    )
-    .await
-    .map_err(|why| Failure::Refused(why.to_string()))?;
+    let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
     tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
         .map_err(|why| Failure::Unavailable(why.to_string()))?;
     let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
-    let dispatcher = Dispatcher::new(
-        planner.clone(),
-        executors.clone(),
-        catalogue.clone(),
-        files.clone(),
-        Stager::new(config.staging.rules(), folders.clone(), clock.clone()),
-        clock.clone(),
-    );
-    let faults = dispatcher.faults();
-    let unseen = dispatcher.unseen();
+    let staging = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
+    let (decides, runs, known) = (planner.clone(), executors.clone(), catalogue.clone());
+    let dispatcher = Dispatcher::new(decides, runs, known, files.clone(), staging, clock.clone());
+    let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
-    tokio::spawn(executors::sample(
-        planner.clone(),
-        executors.clone(),
-        store.clone(),
-        clock.clone(),
-        stop.clone(),
-    ));
+    executors::start_sampling(&planner, &executors, &store, &clock, &stop);
 
     tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
-    let mut negotiation = Negotiation::new(
-        planner.clone(),
-        store,
-        templates,
-        catalogue,
-        clock,
-        files,
-        folders,
-    );
+    let decides = planner.clone();
+    let mut negotiation = Negotiation::new(decides, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     negotiation.call_backs = config.call_backs();
     negotiation.staging = config.staging.rules();
     (negotiation.faults, negotiation.executors) = (faults, executors);
     negotiation.reloading = Some(ask_to_reload);
-    negotiation
-        .fit_templates()
-        .await
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let fitted = negotiation.fit_templates().await;
+    fitted.map_err(|why| Failure::Unavailable(why.to_string()))?;
     let limits = config.limits.clone();
     let public_address = config.public_address.as_deref().map(Arc::from);
     let reloader = Reloader {
@@ -288,6 +253,29 @@ async fn open_access(
     let key = access.ensure_operator_key(data_dir).await;
     let key = key.map_err(|why| Failure::Unavailable(why.to_string()))?;
     Ok((access, key))
+}
+
+/// The folders of jobs, those on clusters too.
+fn open_folders(config: &Config, data_dir: &Path) -> Result<JobFolders, Failure> {
+    let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    for cluster in config.clusters() {
+        folders.and_on(&cluster);
+    }
+    Ok(folders)
+}
+
+/// Starts the planner; the token stops it.
+async fn start_planner(
+    settings: Settings,
+    store: &Store,
+    lease: Lease,
+    clock: &Clock,
+) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
+    let stop = CancellationToken::new();
+    let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone()).await;
+    let (planner, decided) = started.map_err(|why| Failure::Refused(why.to_string()))?;
+    Ok((planner, decided, stop))
 }
 
 /// Waits for the first look at each cluster, before which it promises nothing. Where one does not answer, the other resources do

@@ -1,7 +1,7 @@
 //! The configuration is read again, on SIGHUP and when an operator asks for it, and taken over where that is possible while the
 //! service serves. A file with a fault changes nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::signal::unix::Signal;
@@ -32,11 +32,11 @@ pub(super) struct Reloader {
 }
 
 /// A configuration that has been read, and found right.
-struct Read {
-    config: Config,
-    settings: Settings,
-    catalogue: Catalogue,
-    templates: Templates,
+pub(super) struct Read {
+    pub(super) config: Config,
+    pub(super) settings: Settings,
+    pub(super) catalogue: Catalogue,
+    pub(super) templates: Templates,
 }
 
 impl Reloader {
@@ -68,9 +68,9 @@ impl Reloader {
             let why = "the service was started without a configuration file: --config names one";
             return Err(negotiation::Error::Conflict(why.to_owned()));
         };
-        let read = tokio::task::spawn_blocking(move || Read::from(file)).await;
+        let read = tokio::task::spawn_blocking(move || Read::from(Some(&file))).await;
         let read = read.map_err(|why| negotiation::Error::Internal(why.to_string()))?;
-        let read = read.and_then(|read| {
+        let read = read.map_err(|why| why.to_string()).and_then(|read| {
             self.may_change(&read.settings)?;
             Ok(read)
         });
@@ -115,22 +115,19 @@ impl Reloader {
 }
 
 impl Read {
-    fn from(file: PathBuf) -> Result<Self, String> {
-        let read = || -> Result<Self, Failure> {
-            let config = Config::load(Some(&file))?;
-            let mut settings = config.planner();
-            let catalogue = config.catalogue()?;
-            let templates = Templates::load(&config.templates()?, &settings);
-            let templates = templates.map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-            take_note(&mut settings, &templates, &catalogue);
-            Ok(Self {
-                config,
-                settings,
-                catalogue,
-                templates,
-            })
-        };
-        read().map_err(|why| why.to_string())
+    pub(super) fn from(file: Option<&Path>) -> Result<Self, Failure> {
+        let config = Config::load(file)?;
+        let mut settings = config.planner();
+        let catalogue = config.catalogue()?;
+        let templates = Templates::load(&config.templates()?, &settings)
+            .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
+        take_note(&mut settings, &templates, &catalogue);
+        Ok(Self {
+            config,
+            settings,
+            catalogue,
+            templates,
+        })
     }
 }
 

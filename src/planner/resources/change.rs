@@ -217,13 +217,13 @@ impl Decider<'_> {
                 }
             }
         }
-        changes.effects = self.take_in(new, planned);
+        changes.effects = self.take_in(new, &planned);
         changes
     }
 
     /// Takes resources into the plan that are `new`, and the changes of the `planned` ones: what comes is there before anything has
     /// to go. Returns what became of agreements and offers.
-    fn take_in(&mut self, new: Vec<Resource>, planned: Vec<(usize, Resource, Resource)>) -> Repaired {
+    fn take_in(&mut self, new: Vec<Resource>, planned: &[(usize, Resource, Resource)]) -> Repaired {
         let settings = self.reconfigured.clone();
         let settings = settings.as_ref().unwrap_or(self.settings);
         let now = self.second();
@@ -232,7 +232,7 @@ impl Decider<'_> {
             self.plan.resources.stays_gone(resource);
         }
         self.plan.resources.add(&new, settings, now);
-        for (at, _, next) in &planned {
+        for (at, _, next) in planned {
             self.plan.resources.revise(*at, next.clone(), settings);
         }
         let mut effects = Repaired::default();
@@ -243,7 +243,7 @@ impl Decider<'_> {
         for (at, ..) in planned.iter().filter(shrinks) {
             effects.add(self.repair(*at, Cause::Fewer));
         }
-        for (at, before, next) in &planned {
+        for (at, before, next) in planned {
             let is_leaving = next.is_retired() && !before.is_retired();
             if is_leaving || next.attributes != before.attributes {
                 effects.add(self.send_away(*at));

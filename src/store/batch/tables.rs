@@ -62,6 +62,9 @@ enum Binding {
     Release,
 }
 
+/// From when on a resource has how many nodes.
+type Capacity = (Micros, u32);
+
 /// A batch by tables.
 #[derive(Default)]
 pub(in crate::store) struct Tables<'a> {
@@ -75,7 +78,7 @@ pub(in crate::store) struct Tables<'a> {
     nodes: BTreeMap<(&'a str, u32, &'a str), Option<&'a NodeRow>>,
     resources: BTreeMap<&'a str, &'a ResourceRow>,
     /// Since when each has other nodes, and which.
-    capacities: BTreeMap<&'a str, (Micros, Vec<(Micros, u32)>)>,
+    capacities: BTreeMap<&'a str, (Micros, Vec<Capacity>)>,
     keys: BTreeSet<(&'a str, &'a str)>,
     /// In their order, as nodes that one gives back another may get.
     bindings: Vec<Run<'a>>,

@@ -96,7 +96,9 @@ mod tests {
             number in 0_usize..200,
         ) {
             let mut bits = vec![0; words(count)];
-            set.iter().for_each(|one| put(&mut bits, *one, true));
+            for one in &set {
+                put(&mut bits, *one, true);
+            }
             let numbers = |bits: &[u64], count| all(0..count, |w| bits[w]).collect::<BTreeSet<_>>();
             let wide: Vec<u64> = opened(&bits, number, words(count + 1)).collect();
             let higher = set.iter().map(|one| one + usize::from(*one >= number)).collect();

@@ -279,6 +279,53 @@ fn case(
     (all, steps(resources, horizon, most))
 }
 
+/// Each decision about a task is that of the scans.
+fn check_decisions(domain: &Domain<SlotTree>, task: &Task, now: Time, horizon: i64) {
+    let work_lost = |found: Result<Candidate, Reason>| {
+        let found = found.ok()?;
+        let lost = found.rank.objective & ((1 << 95) - 1);
+        Some((
+            found.slot.start,
+            found.resource,
+            i64::try_from(lost).unwrap_or(-1),
+        ))
+    };
+    if horizon < 1_000 {
+        let found = work_lost(domain.decide(task, Objective::LeastWorkLost));
+        let expected = domain.scan_lost(task, now, |of| of.rate.duration(task.work));
+        assert_eq!(found, expected, "{task:?} for the least work lost at {now}");
+        let found = work_lost(domain.decide_contract(task, Objective::LeastWorkLost));
+        let expected = domain.scan_lost(task, now, |_| task.work);
+        assert_eq!(
+            found, expected,
+            "{task:?} for the least work lost at {now} by contract"
+        );
+    }
+    let given = |of: &Forecasts| domain.numbers.keys().all(|id| of.of(*id).is_some());
+    // Over days it would take days.
+    let foreseen = horizon < 1_000 && task.forecasts.as_ref().is_some_and(given);
+    for objective in OBJECTIVES {
+        let found = domain.decide(task, objective);
+        let by_rate = |of: &Resource| of.rate.duration(task.work);
+        let expected = domain.scan(task, objective, now, by_rate);
+        assert_eq!(found.ok(), expected, "{task:?} for {objective:?} at {now}");
+        let found = domain.decide_contract(task, objective);
+        let expected = domain.scan(task, objective, now, |_| task.work);
+        assert_eq!(
+            found.ok(),
+            expected,
+            "{task:?} for {objective:?} at {now} by contract"
+        );
+        if foreseen {
+            let plainest = domain.scan_seconds(task, objective, now);
+            assert_eq!(
+                plainest, expected,
+                "{task:?} for {objective:?} at {now} by the second"
+            );
+        }
+    }
+}
+
 fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
     let planned = Interval::new(Time(0), Time(horizon));
     let plans = resources
@@ -290,49 +337,7 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
     for step in steps {
         match step {
             Step::Place(task, chosen) => {
-                let work_lost = |found: Result<Candidate, Reason>| {
-                    let found = found.ok()?;
-                    let lost = found.rank.objective & ((1 << 95) - 1);
-                    Some((
-                        found.slot.start,
-                        found.resource,
-                        i64::try_from(lost).unwrap_or(-1),
-                    ))
-                };
-                if horizon < 1_000 {
-                    let found = work_lost(domain.decide(&task, Objective::LeastWorkLost));
-                    let expected = domain.scan_lost(&task, now, |of| of.rate.duration(task.work));
-                    assert_eq!(found, expected, "{task:?} for the least work lost at {now}");
-                    let found = work_lost(domain.decide_contract(&task, Objective::LeastWorkLost));
-                    let expected = domain.scan_lost(&task, now, |_| task.work);
-                    assert_eq!(
-                        found, expected,
-                        "{task:?} for the least work lost at {now} by contract"
-                    );
-                }
-                let given = |of: &Forecasts| domain.numbers.keys().all(|id| of.of(*id).is_some());
-                // Over days it would take days.
-                let foreseen = horizon < 1_000 && task.forecasts.as_ref().is_some_and(given);
-                for objective in OBJECTIVES {
-                    let found = domain.decide(&task, objective);
-                    let by_rate = |of: &Resource| of.rate.duration(task.work);
-                    let expected = domain.scan(&task, objective, now, by_rate);
-                    assert_eq!(found.ok(), expected, "{task:?} for {objective:?} at {now}");
-                    let found = domain.decide_contract(&task, objective);
-                    let expected = domain.scan(&task, objective, now, |_| task.work);
-                    assert_eq!(
-                        found.ok(),
-                        expected,
-                        "{task:?} for {objective:?} at {now} by contract"
-                    );
-                    if foreseen {
-                        let plainest = domain.scan_seconds(&task, objective, now);
-                        assert_eq!(
-                            plainest, expected,
-                            "{task:?} for {objective:?} at {now} by the second"
-                        );
-                    }
-                }
+                check_decisions(&domain, &task, now, horizon);
                 if let Ok(best) = domain.decide(&task, OBJECTIVES[chosen]) {
                     assert_eq!(domain.reserve(best.resource, best.slot, task.nodes), Some(true));
                     live.push((best.resource, best.slot, task.nodes));
