@@ -41,7 +41,7 @@ async fn put(client: &Client, path: &str, body: &Value) -> Answer {
 }
 
 /// The answer to a change that is possible.
-fn done(answer: Answer) -> Value {
+fn done(answer: &Answer) -> Value {
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     answer.json()
 }
@@ -114,7 +114,7 @@ async fn a_resource_is_added_under_load_and_runs_jobs_from_then_on(url: String) 
         });
     }
     let wish = json!({ "nodes": 2, "rate": 2, "attributes": { "cpus": 8 } });
-    let added = done(put(&client, "/resources/more", &wish).await);
+    let added = done(&put(&client, "/resources/more", &wish).await);
     assert_eq!(
         added["resources"][0]["change"], "added, local with 2 nodes",
         "{added}"
@@ -144,7 +144,7 @@ async fn a_resource_is_added_under_load_and_runs_jobs_from_then_on(url: String) 
     for id in offered.into_iter().chain([busy, kept]) {
         assert_eq!(show(&client, id).await["state"], "Observed");
     }
-    let again = done(put(&client, "/resources/more", &wish).await);
+    let again = done(&put(&client, "/resources/more", &wish).await);
     assert_eq!(again["resources"][0]["change"], "", "{again}");
     server.assert_verified();
 }
@@ -165,14 +165,14 @@ async fn fewer_nodes_move_and_break_what_waits_as_the_dry_run_said(url: String) 
     }
     let before = places(&client, &made).await;
     let path = "/resources/local?dryRun=true";
-    let mut asked = done(put(&client, path, &json!({ "nodes": 2 })).await);
+    let mut asked = done(&put(&client, path, &json!({ "nodes": 2 })).await);
     assert_eq!(ids(&asked["moved"]), made[1..2], "{asked}");
     let broken = ids(&asked["broken"]);
     assert!(broken.len() == 1 && made[2..].contains(&broken[0]), "{asked}");
     assert_eq!(places(&client, &made).await, before, "it was only asked");
     assert_eq!(listed(&client, "local").await["nodes"], 4);
 
-    let followed = done(put(&client, "/resources/local", &json!({ "nodes": 2 })).await);
+    let followed = done(&put(&client, "/resources/local", &json!({ "nodes": 2 })).await);
     asked["dryRun"] = json!(false);
     assert_eq!(followed, asked);
     let check = async |client: &Client| {
@@ -210,7 +210,7 @@ async fn fewer_nodes_move_and_break_what_waits_as_the_dry_run_said(url: String) 
         StatusCode::CONFLICT,
         "both nodes are promised: {refused:?}"
     );
-    done(put(&client, "/resources/local", &json!({ "nodes": 6 })).await);
+    done(&put(&client, "/resources/local", &json!({ "nodes": 6 })).await);
     created(&client, &rigid(4, early)).await;
     server.assert_verified();
 }
@@ -231,13 +231,13 @@ async fn a_retired_resource_takes_nothing_new_and_its_job_goes_on(url: String) {
     let asked = client
         .post_json("/resources/old/retire?dryRun=true", &json!({}))
         .await;
-    let mut asked = done(asked);
+    let mut asked = done(&asked);
     assert_eq!(ids(&asked["moved"]), [waiting], "{asked}");
     assert_eq!(listed(&client, "old").await["state"], "in-service");
-    let followed = done(client.post_json("/resources/old/retire", &json!({})).await);
+    let followed = done(&client.post_json("/resources/old/retire", &json!({})).await);
     asked["dryRun"] = json!(false);
     assert_eq!(followed, asked);
-    let again = done(client.post_json("/resources/old/retire", &json!({})).await);
+    let again = done(&client.post_json("/resources/old/retire", &json!({})).await);
     assert_eq!(
         (&again["resources"][0]["change"], &again["moved"]),
         (&json!(""), &json!([]))
@@ -275,7 +275,7 @@ async fn a_retired_resource_takes_nothing_new_and_its_job_goes_on(url: String) {
     let client = server.client();
     assert_eq!(listed(&client, "old").await["state"], "retired");
     assert_eq!(show(&client, job).await["resource"], "old", "it stays readable");
-    done(client.post_json("/resources/old/restore", &json!({})).await);
+    done(&client.post_json("/resources/old/restore", &json!({})).await);
     let back = created(&client, &both).await;
     assert_eq!(show(&client, back).await["resource"], "old");
     let job = created(&client, &Offer::sleep(600, 900)).await;
@@ -380,8 +380,8 @@ async fn other_resources_in_the_file_do_not_keep_the_service_from_starting(url: 
 async fn a_word_of_an_operator_holds_until_the_file_says_something_else(url: String) {
     let mut server = Server::configured(Some(&url), &local("local", 4));
     let client = server.client();
-    done(put(&client, "/resources/local", &json!({ "nodes": 3 })).await);
-    done(put(&client, "/resources/own", &json!({ "nodes": 2 })).await);
+    done(&put(&client, "/resources/local", &json!({ "nodes": 3 })).await);
+    done(&put(&client, "/resources/own", &json!({ "nodes": 2 })).await);
     server.stop();
     server.restart();
     let client = server.client();
@@ -391,7 +391,7 @@ async fn a_word_of_an_operator_holds_until_the_file_says_something_else(url: Str
     };
     assert_eq!(shown(&client, "local").await, json!([3, 1.0, "in-service"]));
     assert_eq!(shown(&client, "own").await, json!([2, 1.0, "in-service"]));
-    let reload = async || done(client.post_json("/configuration/reload", &json!({})).await);
+    let reload = async || done(&client.post_json("/configuration/reload", &json!({})).await);
     assert_eq!(reload().await["resources"], json!([]), "the file is as it was");
     server.reconfigure(&(local("local", 4) + "rate = 2.0\n"));
     let told = reload().await;
@@ -490,33 +490,22 @@ async fn a_signal_has_a_good_file_taken_over_and_a_faulty_one_refused(url: Strin
 
 async fn resources_are_changed_at_the_command_line(url: String) {
     let server = Server::configured(Some(&url), &local("local", 4));
-    let run = |arguments: &[&str]| {
-        let output = server.run(arguments);
+    let run = |line: &str| {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let output = server.run(&arguments);
         let [text, errors] =
             [&output.stdout, &output.stderr].map(|of| String::from_utf8_lossy(of).into_owned());
         (output.status.code(), text, errors)
     };
-    let add = [
-        "resources",
-        "add",
-        "fast",
-        "--nodes",
-        "16",
-        "--rate",
-        "2",
-        "--attribute",
-        "cpus=8",
-        "--limit",
-        "processes=200",
-    ];
-    let (status, told, errors) = run(&add);
+    let add = "resources add fast --nodes 16 --rate 2 --attribute cpus=8 --limit processes=200";
+    let (status, told, errors) = run(add);
     assert_eq!(status, Some(0), "{errors}");
     assert!(told.starts_with("fast: added, local with 16 nodes\n"), "{told}");
     let later = hours_ahead(2);
     let offer = Offer::reserve(12, HOUR).within(later, later + HOUR);
     let id = created(&server.client(), &offer).await;
-    let resize = ["resources", "resize", "fast", "--nodes", "8", "--dry-run"];
-    let (status, told, errors) = run(&resize);
+    let resize = "resources resize fast --nodes 8 --dry-run";
+    let (status, told, errors) = run(resize);
     assert_eq!(status, Some(0), "{errors}");
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[0], "fast: would be 8 nodes instead of 16", "{told}");
@@ -526,7 +515,7 @@ async fn resources_are_changed_at_the_command_line(url: String) {
     );
     let end = "0 would be moved, 1 would be without a place; 0 held offers would be withdrawn";
     assert_eq!(lines[3], end, "{told}");
-    let (_, json, _) = run(&["resources", "--json"]);
+    let (_, json, _) = run("resources --json");
     let json: Value = serde_json::from_str(&json).expect("it is JSON");
     let fast = &json["resources"][1];
     let expected = json!(["fast", 16, { "cpus": 8 }, { "processes": 200 }]);
@@ -536,32 +525,16 @@ async fn resources_are_changed_at_the_command_line(url: String) {
     );
     for (arguments, status, said) in [
         (
-            &["resources", "resize", "fats", "--nodes", "8"][..],
+            "resources resize fats --nodes 8",
             1,
             "there is no resource \"fats\"",
         ),
-        (
-            &["resources", "add", "other"],
-            1,
-            "a new one needs a number of nodes",
-        ),
-        (&["resources", "add", "a b", "--nodes", "1"], 1, "a b"),
-        (
-            &[
-                "resources",
-                "add",
-                "other",
-                "--nodes",
-                "1",
-                "--attribute",
-                "gpus=1",
-            ],
-            1,
-            "gpus",
-        ),
-        (&["resources", "add", "other", "--attribute", "cpus"], 2, "cpus=8"),
-        (&["resources", "restore", "other"], 1, ""),
-        (&["resources", "resize", "fast"], 2, "--nodes"),
+        ("resources add other", 1, "a new one needs a number of nodes"),
+        ("resources add a/b --nodes 1", 1, "a/b"),
+        ("resources add other --nodes 1 --attribute gpus=1", 1, "gpus"),
+        ("resources add other --attribute cpus", 2, "cpus=8"),
+        ("resources restore other", 1, ""),
+        ("resources resize fast", 2, "--nodes"),
     ] {
         let (code, _, errors) = run(arguments);
         assert!(
@@ -569,17 +542,17 @@ async fn resources_are_changed_at_the_command_line(url: String) {
             "{arguments:?}: {code:?} {errors}"
         );
     }
-    assert_eq!(run(&["resources", "retire", "fast"]).0, Some(0));
-    let (_, all, _) = run(&["resources", "list"]);
+    assert_eq!(run("resources retire fast").0, Some(0));
+    let (_, all, _) = run("resources list");
     assert!(
         all.lines()
             .any(|line| line.starts_with("fast ") && line.contains("retired")),
         "{all}"
     );
-    assert_eq!(run(&["resources", "restore", "fast"]).0, Some(0));
+    assert_eq!(run("resources restore fast").0, Some(0));
     let key = server.key_for("physics", "consumer");
-    for arguments in [&["resources", "retire", "fast"][..], &["reload"]] {
-        let arguments = [arguments, &["--key", &key]].concat();
+    for arguments in ["resources retire fast", "reload"] {
+        let arguments = format!("{arguments} --key {key}");
         assert_eq!(run(&arguments).0, Some(4), "{arguments:?}: for operators only");
     }
     let trail = server.client().get_json("/events").await;
