@@ -386,8 +386,8 @@ impl Check {
         }
     }
 
-    /// A whole number from 1 on.
-    pub(in crate::negotiation) fn count<T: TryFrom<u64> + Copy + fmt::Display>(
+    /// A whole number from 1 to `max`.
+    pub(in crate::negotiation) fn count<T: TryFrom<u64> + Copy + PartialOrd + fmt::Display>(
         &mut self,
         at: &At<'_>,
         max: T,
@@ -396,7 +396,9 @@ impl Check {
             return self.expected(at, "a whole number");
         };
         let value = number.as_u64().filter(|value| *value > 0);
-        let read = value.and_then(|value| T::try_from(value).ok());
+        let read = value
+            .and_then(|value| T::try_from(value).ok())
+            .filter(|value| *value <= max);
         let message = || format!("a whole number from 1 to {max} is expected, not {number}");
         read.or_else(|| self.wrong(at, message()))
     }
