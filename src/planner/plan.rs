@@ -71,7 +71,7 @@ pub struct Plan {
 
 impl Plan {
     /// The plan that a set of live agreements makes on resources, given by rising id, for decisions from `now` on. Retired resources
-    /// without any are left out. O(n log n).
+    /// without any are left out, once all nodes are given back. O(n log n).
     ///
     /// # Errors
     /// [`StartError::Inconsistent`] when an agreement names a resource that there is not, or does not fit on it.
@@ -82,7 +82,9 @@ impl Plan {
         bindings: Vec<Binding>,
         now: Time,
     ) -> Result<Self, StartError> {
-        let used: BTreeSet<&str> = agreements.iter().map(|of| of.resource.as_str()).collect();
+        let unended = bindings.iter().filter(|of| of.interval.end > now);
+        let used = agreements.iter().map(|of| of.resource.as_str());
+        let used: BTreeSet<&str> = used.chain(unended.map(|of| of.resource.as_str())).collect();
         let is_gone = |of: &&Resource| of.is_retired() && !used.contains(of.name.as_str());
         let (gone, resources): (Vec<_>, Vec<&Resource>) = resources.iter().partition(is_gone);
         let gone = gone.into_iter().cloned().collect();

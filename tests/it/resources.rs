@@ -278,9 +278,15 @@ async fn a_retired_resource_takes_nothing_new_and_its_job_goes_on(url: String) {
     done(&client.post_json("/resources/old/restore", &json!({})).await);
     let back = created(&client, &both).await;
     assert_eq!(show(&client, back).await["resource"], "old");
-    let job = created(&client, &Offer::sleep(600, 900)).await;
-    running(&client, job).await;
-    assert_eq!(show(&client, job).await["resource"], "old");
+    // It runs jobs again.
+    let jobs = [2, 2].map(|nodes| Offer::sleep(600, 900).on(nodes));
+    let jobs = [created(&client, &jobs[0]).await, created(&client, &jobs[1]).await];
+    for job in jobs {
+        running(&client, job).await;
+    }
+    let mut homes = homes(&client, &jobs).await;
+    homes.sort_by_key(Value::to_string);
+    assert_eq!(homes, ["new", "old"]);
     server.assert_verified();
 }
 
@@ -491,21 +497,20 @@ async fn a_signal_has_a_good_file_taken_over_and_a_faulty_one_refused(url: Strin
 async fn resources_are_changed_at_the_command_line(url: String) {
     let server = Server::configured(Some(&url), &local("local", 4));
     let run = |line: &str| {
-        let arguments: Vec<&str> = line.split(' ').collect();
-        let output = server.run(&arguments);
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = server.run(&words);
         let [text, errors] =
-            [&output.stdout, &output.stderr].map(|of| String::from_utf8_lossy(of).into_owned());
+            [output.stdout, output.stderr].map(|of| String::from_utf8(of).expect("it is text"));
         (output.status.code(), text, errors)
     };
-    let add = "resources add fast --nodes 16 --rate 2 --attribute cpus=8 --limit processes=200";
-    let (status, told, errors) = run(add);
+    let (status, told, errors) =
+        run("resources add fast --nodes 16 --rate 2 --attribute cpus=8 --limit processes=200");
     assert_eq!(status, Some(0), "{errors}");
     assert!(told.starts_with("fast: added, local with 16 nodes\n"), "{told}");
     let later = hours_ahead(2);
     let offer = Offer::reserve(12, HOUR).within(later, later + HOUR);
     let id = created(&server.client(), &offer).await;
-    let resize = "resources resize fast --nodes 8 --dry-run";
-    let (status, told, errors) = run(resize);
+    let (status, told, errors) = run("resources resize fast --nodes 8 --dry-run");
     assert_eq!(status, Some(0), "{errors}");
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[0], "fast: would be 8 nodes instead of 16", "{told}");
@@ -523,37 +528,33 @@ async fn resources_are_changed_at_the_command_line(url: String) {
         json!([fast["name"], fast["nodes"], fast["attributes"], fast["limits"]]),
         expected
     );
-    for (arguments, status, said) in [
-        (
-            "resources resize fats --nodes 8",
-            1,
-            "there is no resource \"fats\"",
-        ),
+    let unknown = "there is no resource \"fats\"";
+    for (line, status, said) in [
+        ("resources resize fats --nodes 8", 1, unknown),
         ("resources add other", 1, "a new one needs a number of nodes"),
-        ("resources add a/b --nodes 1", 1, "a/b"),
-        ("resources add other --nodes 1 --attribute gpus=1", 1, "gpus"),
+        ("resources add a/b --nodes 1", 2, "\"a/b\""),
+        ("resources add other --nodes 1 --attribute gpus=1", 2, "gpus"),
         ("resources add other --attribute cpus", 2, "cpus=8"),
         ("resources restore other", 1, ""),
         ("resources resize fast", 2, "--nodes"),
     ] {
-        let (code, _, errors) = run(arguments);
+        let (code, _, errors) = run(line);
         assert!(
             code == Some(status) && errors.contains(said),
-            "{arguments:?}: {code:?} {errors}"
+            "{line}: {code:?} {errors}"
         );
     }
     assert_eq!(run("resources retire fast").0, Some(0));
     let (_, all, _) = run("resources list");
-    assert!(
-        all.lines()
-            .any(|line| line.starts_with("fast ") && line.contains("retired")),
-        "{all}"
-    );
+    let mut listed = all
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    assert!(listed.any(|of| of[..3] == ["fast", "local", "retired"]), "{all}");
     assert_eq!(run("resources restore fast").0, Some(0));
     let key = server.key_for("physics", "consumer");
-    for arguments in ["resources retire fast", "reload"] {
-        let arguments = format!("{arguments} --key {key}");
-        assert_eq!(run(&arguments).0, Some(4), "{arguments:?}: for operators only");
+    for line in ["resources retire fast", "reload"] {
+        let status = run(&format!("{line} --key {key}")).0;
+        assert_eq!(status, Some(4), "{line}: for operators only");
     }
     let trail = server.client().get_json("/events").await;
     let lines = trail["lines"].as_array().into_iter().flatten();

@@ -241,12 +241,16 @@ fn describe(status: StatusCode, problem: &Value) -> String {
     text + &possibilities(&problem["refusal"])
 }
 
-/// The rules that an offer breaks, each with its place.
+/// The rules that a request breaks, each with its place; that of all of it has no name.
 fn broken_rules(told: &Value) -> Option<String> {
     let violations = told["violations"].as_array()?;
-    let mut lines = format!("the offer breaks {} rule(s):", violations.len());
+    let mut lines = format!("the request breaks {} rule(s):", violations.len());
     for of in violations {
-        lines += &format!("\n  {}\n    {}", text(&of["path"]), text(&of["message"]));
+        let path = text(&of["path"]);
+        if !path.is_empty() {
+            lines += &format!("\n  {path}");
+        }
+        lines += &format!("\n    {}", text(&of["message"]));
     }
     Some(lines)
 }

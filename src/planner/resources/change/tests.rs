@@ -7,8 +7,10 @@ use uuid::Uuid;
 use super::*;
 use crate::agreement::{Agreement, Filter, Job, RunOutcome, ServiceState};
 use crate::planner::Proposal;
+use crate::planner::plan::Plan;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::planner::tests::domain::{Domain, arm, proposal, rated};
+use crate::store::Binding;
 
 fn local(capacity: u32) -> Resource {
     Resource::new("local", "local", capacity)
@@ -240,6 +242,38 @@ fn a_retired_resource_takes_nothing_new_what_waits_leaves_it_and_what_runs_goes_
     assert_eq!(back.resources[0].1, "back in service");
     let again = domain.place(proposal(4, 50, (0, 400))).unwrap().agreement;
     assert_eq!(again.resource, "local");
+}
+
+#[test]
+fn a_retired_resource_that_is_read_and_restored_within_a_second_gives_no_node_twice() {
+    let mut domain = Domain::new(vec![local(2)]);
+    let retired = Resource {
+        retired: Some(0),
+        ..local(2)
+    };
+    // Its last work ended within this second.
+    let unended = Binding {
+        resource: "local".to_owned(),
+        node: 1,
+        interval: at(3, 11),
+        agreement: Uuid::now_v7(),
+    };
+    domain.now = 10;
+    let (settings, now) = (&domain.settings, Time(10));
+    let read = |bindings| {
+        Plan::rebuild(
+            settings,
+            std::slice::from_ref(&retired),
+            Vec::new(),
+            bindings,
+            now,
+        )
+    };
+    assert!(read(Vec::new()).unwrap().resources.place("local").is_none());
+    domain.plan = read(vec![unended]).unwrap();
+    set(&mut domain, "local", ResourceVerb::Restore).unwrap();
+    let both = domain.place(work(2, 50, (0, 400))).unwrap().agreement;
+    assert_eq!(both.placement(), at(11, 61));
 }
 
 #[test]
