@@ -235,6 +235,11 @@ fn two_dimensional_trees_keep_servers_busier_and_jobs_waiting_and_one_tree_a_cla
 }
 
 #[test]
+fn the_least_work_lost_refuses_less_than_the_earliest_completion_and_takes_longer() {
+    check("003-resources", generated(), &[Holds, HoldsPartly, DoesNotHold]);
+}
+
+#[test]
 fn more_different_servers_lose_less_work() {
     if thorough("figure 6 of paper 003") {
         check("003-fig6", generated(), &[Reproduced, HoldsPartly, Reproduced]);

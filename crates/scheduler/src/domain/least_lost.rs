@@ -2,7 +2,7 @@
 //!
 //! Paper 003 (Castillo, Rouskas, Harfoush) lets jobs take single servers. Its searches ask the rates slowest first (FF-HA, section
 //! III), so that fast servers are left to jobs that only they complete in time, and [`SingleTree`](crate::heterogeneous::SingleTree)
-//! then takes the idle period that the job leaves the least *lead* in. A lead is idle time before a job. Its nominal capacity, c =
+//! then takes the idle period that the job leaves the least *idle lead* in: idle time before it. Its nominal capacity, c =
 //! μ · (et − st) in section II, expires at the rate μ as time goes by, unless a smaller job comes for it.
 //!
 //! Here a resource has many nodes, and any of its free nodes will do. The plan of its free nodes is read as levels: level j is
@@ -11,16 +11,16 @@
 //!
 //! Σ over its levels j of  min(s − st(j), length of the slot) + (s − ready time)
 //!
-//! node-seconds: the capacity of its leads, divided by μ, and the wait. A lead as long as the slot or longer counts as long as the
-//! slot, since it holds another such job. The wait counts because a lead that is avoided by waiting for long is no gain to the
-//! party. μ comes first: a lower rate is better than any lead. Work is only lost in seconds that are yet to come.
+//! node-seconds: the capacity of its idle leads, divided by μ, and the wait. An idle lead as long as the slot or longer counts as long as the
+//! slot, since it holds another such job. The wait counts because an idle lead that is avoided by waiting for long is no gain to the
+//! party. μ comes first: a lower rate is better than any idle lead. Work is only lost in seconds that are yet to come.
 
 use super::search::Decision;
 use super::{Candidate, Domain, Foreseen, Objective, Planned, Rank, Task, bits};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 
-/// Of this many resources of a rate, the ones that complete the task first, the leads are compared. With 40 single servers of a
+/// Of this many resources of a rate, the ones that complete the task first, the idle leads are compared. With 40 single servers of a
 /// rate it makes no difference whether more are; with 16, a quarter more work was lost.
 pub(super) const COMPARED_MAX: usize = if cfg!(test) { 2 } else { 64 };
 
@@ -124,7 +124,7 @@ fn least_lost(
         if rises && lost(&levels, t) < best.1 {
             if plan.min_free(Interval::of(t, hold)) < task.nodes {
                 // The slot of the first start is free: what is in the way lies behind it, and a start behind that waits for
-                // longer than any lead counts.
+                // longer than any idle lead counts.
                 break;
             }
             best = (t, lost(&levels, t));
@@ -155,7 +155,7 @@ impl Levels {
         self.idle.push((free, since));
     }
 
-    /// The leads of the upper `nodes` levels at `start`, each at most `longest`, in node-seconds.
+    /// The idle leads of the upper `nodes` levels at `start`, each at most `longest`, in node-seconds.
     fn lead(&self, nodes: i64, start: Time, longest: Seconds) -> i128 {
         let base = self.free() - nodes;
         let mut lead = 0;

@@ -42,7 +42,7 @@ impl Layout {
         match self {
             Self::Servers => "120 servers",
             Self::Nodes => "3 × 40 nodes",
-            Self::Shared => "3 × 64 nodes, jobs on 1 to 32",
+            Self::Shared => "3 × 64 nodes (jobs on 1 to 32)",
         }
     }
 
