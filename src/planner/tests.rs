@@ -11,6 +11,7 @@ mod pending;
 mod reserving;
 mod slices;
 mod slots;
+mod three_speeds;
 pub(super) mod trial;
 
 pub(super) mod domain;

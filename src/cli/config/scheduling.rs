@@ -71,6 +71,7 @@ enum ObjectiveName {
     EarliestCompletion,
     Cheapest,
     LatestStart,
+    LeastWorkLost,
 }
 
 impl Scheduling {
@@ -87,8 +88,9 @@ impl Scheduling {
 
     pub(in crate::cli) fn improving(&self) -> planner::Improving {
         planner::Improving {
-            // Moves in idle moments would defeat the purpose of a latest start.
-            idle: self.improve && !matches!(self.objective, Objective::LatestStart),
+            // Moves in idle moments would defeat the purpose of a start that is not the first fit.
+            idle: self.improve
+                && !matches!(self.objective, Objective::LatestStart | Objective::LeastWorkLost),
             least_gain: LeastGain {
                 seconds: self.improve_seconds_min.into(),
                 of_wait: Fraction::percent(self.improve_percent_min),

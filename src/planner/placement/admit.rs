@@ -30,11 +30,8 @@ impl Decider<'_> {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
                 let found = match self.settings.objective {
-                    // At another time it would be shorter or longer.
-                    objective
-                        if (objective == Objective::LatestStart || need.is_sized())
-                            && !self.is_budgeted(need) =>
-                    {
+                    // Its slot is not the first fit there, or would be longer or shorter at another time.
+                    objective if self.keeps_its_place(need, objective) => {
                         self.put((at, load), need, Slots::one((slot, shape.nodes)))
                     }
                     _ => self.let_in((at, load), need, shape),
@@ -49,6 +46,12 @@ impl Decider<'_> {
         let found = self.admit_where_others_move(need);
         self.plan.resources.share_work(1);
         found.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Whether a request is put where the best place was found, and not where algorithm 1 would put it.
+    fn keeps_its_place(&self, need: &Need<'_>, objective: Objective) -> bool {
+        let by_place = matches!(objective, Objective::LatestStart | Objective::LeastWorkLost);
+        (by_place || need.is_sized()) && !self.is_budgeted(need)
     }
 
     /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.

@@ -21,6 +21,8 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) settings: Settings,
     pub(in crate::planner) plan: Plan,
     pub(in crate::planner) known: BTreeMap<Uuid, Agreement>,
+    /// The agreements that are over, as they ended.
+    pub(in crate::planner) over: BTreeMap<Uuid, Agreement>,
     pub(in crate::planner) told: Vec<(Uuid, String)>,
     pub(in crate::planner) now: i64,
     /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
@@ -41,6 +43,7 @@ impl Domain {
             settings,
             plan,
             known: BTreeMap::new(),
+            over: BTreeMap::new(),
             told: Vec::new(),
             now: 0,
         }
@@ -83,6 +86,7 @@ impl Domain {
             self.told.extend(lines);
             if agreement.state.is_final() {
                 self.known.remove(&agreement.id);
+                self.over.insert(agreement.id, *agreement);
             } else {
                 self.known.insert(agreement.id, *agreement);
             }

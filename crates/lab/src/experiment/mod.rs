@@ -36,6 +36,7 @@ pub const ALL: &[Experiment] = &[
     Experiment::new("003-fig5", None, servers::utilisation_and_waiting),
     Experiment::new("003-fig6", None, servers::heterogeneity),
     Experiment::new("003-periods", None, servers::periods),
+    Experiment::new("003-resources", None, servers::resources),
     Experiment::new("004-error", Some("004"), prediction::error),
     Experiment::new("004-deadlines", Some("004"), prediction::deadlines),
     Experiment::new("004-calibration", Some("004"), prediction::calibration),

@@ -229,7 +229,7 @@ fn one_that_waits_goes_to_another_resource_before_a_newcomer_is_refused_and_its_
 }
 
 #[test]
-fn the_cheapest_and_the_latest_can_be_preferred_to_the_earliest() {
+fn other_objectives_can_be_preferred_to_the_earliest_completion() {
     use crate::agreement::Currency;
     let mut domain = Domain::new(vec![rated("fast", 4, 2_000_000), rated("slow", 4, 1_000_000)]);
     let mut pricing = crate::planner::Pricing::flat(3_600_000, Currency::parse("EUR").unwrap());
@@ -244,6 +244,7 @@ fn the_cheapest_and_the_latest_can_be_preferred_to_the_earliest() {
         (Objective::EarliestCompletion, "fast", 0),
         (Objective::Cheapest, "slow", 0),
         (Objective::LatestStart, "fast", 970),
+        (Objective::LeastWorkLost, "slow", 0),
     ] {
         domain.settings.objective = objective;
         domain.plan = Plan::rebuild(&domain.settings, Vec::new(), Vec::new(), Time(0)).unwrap();

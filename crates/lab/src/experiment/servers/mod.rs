@@ -1,12 +1,14 @@
 //! Paper 003: jobs that book single servers of different rates in advance.
 
 pub mod protocol;
+mod resources;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, holding, over, table};
 use advisor::statistics::Summary;
 use protocol::{Algorithm, GROUP, LEVELS, Outcome, Scenario};
+pub(super) use resources::resources;
 
 /// Offered loads ρ in percent.
 const LOADS: [u32; 5] = [30, 50, 70, 90, 110];

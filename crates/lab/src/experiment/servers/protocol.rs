@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use scheduler::heterogeneous::{
-    FirstFitAware, FirstFitUnaware, Job, Search, Servers, SingleTree, TwoDimensional,
+    FirstFitAware, FirstFitUnaware, Job, Operations, Search, Servers, SingleTree, TwoDimensional,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
@@ -40,8 +40,9 @@ const CONTROL_RATE: f64 = 0.6;
 /// Submissions between two times that the past is forgotten.
 const FORGET_STRIDE: usize = 64;
 
-/// The stream of draws of these experiments.
+/// The stream of draws of these experiments, and that of the nodes of jobs.
 const STREAM: u64 = 0x5E2F;
+const STREAM_NODES: u64 = 0x5E30;
 
 /// A way to find an idle period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,8 @@ pub struct Outcome {
     pub utilisation: f64,
     /// Mean hours from ready time to start.
     pub waiting: f64,
+    /// Mean time from ready time to completion, in multiples of the size.
+    pub stretch: f64,
     /// Mean number of idle periods.
     pub periods: f64,
     /// Entries of lists or trees looked at to decide about a job.
@@ -113,8 +116,39 @@ pub struct Outcome {
     pub nanoseconds: f64,
 }
 
+/// The plan of what jobs are placed on.
+pub(super) trait Planned {
+    /// Drops what lies before.
+    fn forget(&mut self, before: Time);
+    /// Finds a place for a job on so many nodes, and takes it.
+    fn allocate(&mut self, job: &Job, nodes: u32) -> Option<Interval>;
+    /// Idle periods, where they are kept.
+    fn periods(&self) -> usize;
+    /// The work done, where it is counted.
+    fn operations(&self) -> Operations;
+}
+
+/// Jobs take one server whole.
+impl<S: Search> Planned for Servers<S> {
+    fn forget(&mut self, before: Time) {
+        Servers::forget(self, before);
+    }
+
+    fn allocate(&mut self, job: &Job, _: u32) -> Option<Interval> {
+        Servers::allocate(self, job).map(|placement| placement.interval)
+    }
+
+    fn periods(&self) -> usize {
+        self.idle_count()
+    }
+
+    fn operations(&self) -> Operations {
+        Servers::operations(self)
+    }
+}
+
 impl Scenario {
-    fn rates(&self) -> Vec<Rate> {
+    pub(super) fn rates(&self) -> Vec<Rate> {
         let groups = LEVELS[self.level].into_iter();
         groups
             .flat_map(|rate| std::iter::repeat_n(rate, self.group as usize))
@@ -127,15 +161,15 @@ impl Scenario {
         f64::from(self.load) / 100.0
     }
 
-    /// Mean seconds between submissions. All levels have the same total rate.
+    /// Mean seconds between submissions of jobs on one node. All levels have the same total rate.
     fn gap(&self) -> f64 {
         let total = 0.6 * 3.0 * f64::from(self.group);
         SIZE_MEAN / (self.rho() * total)
     }
 
-    /// The next job and its submission.
-    fn job(&self, random: &mut Random, now: &mut f64) -> (Time, Job) {
-        *now += random.exponential(self.gap());
+    /// The next job and its submission, after `gap` seconds in the mean.
+    fn job(&self, gap: f64, random: &mut Random, now: &mut f64) -> (Time, Job) {
+        *now += random.exponential(gap);
         let ready = *now + random.uniform(NOTICE_MIN, NOTICE_MAX);
         let size = if random.chance(SMALL) {
             random.uniform(0.0, SMALL_MAX)
@@ -154,55 +188,69 @@ impl Scenario {
 
     /// Plays run number `batch` with the servers that `search` looks after. Searches and levels see the same jobs.
     pub fn play(&self, search: impl Search, seed: u64, batch: u64) -> Outcome {
+        let servers = Servers::new(search, &self.rates(), Interval::new(Time(0), Time::MAX));
+        self.play_on(servers, &[1], seed, batch)
+    }
+
+    /// Plays run number `batch` on a plan, with jobs on one of these numbers of nodes.
+    pub(super) fn play_on(&self, mut plan: impl Planned, sizes: &[u32], seed: u64, batch: u64) -> Outcome {
         let mut random = Random::new(seed, &[STREAM, batch, self.load.into()]);
-        let mut servers = Servers::new(search, &self.rates(), Interval::new(Time(0), Time::MAX));
+        let mut random_nodes = Random::new(seed, &[STREAM_NODES, batch, self.load.into()]);
+        let gap = self.gap() * f64::from(sizes.iter().sum::<u32>()) / sizes.len() as f64;
         // The plan fills up in two weeks; of a shorter run half is counted.
-        let from = Time(whole(NOTICE_MAX.min(self.gap() * self.jobs as f64 / 2.0)));
-        let mut placements: Vec<Interval> = Vec::new();
-        // Sums of whole numbers, far below 2⁵³.
+        let from = Time(whole(NOTICE_MAX.min(gap * self.jobs as f64 / 2.0)));
+        let mut placements: Vec<(Interval, u32)> = Vec::new();
+        // Sums of whole numbers, far below 2⁵³, but for the stretch.
         let mut sums = Outcome::default();
         let (mut looks, mut decisions, mut accepted, mut offered) = (0.0, 0.0, 0.0, 0.0);
         let mut now = 0.0;
         for number in 0..self.jobs {
-            let (submit, job) = self.job(&mut random, &mut now);
+            let (submit, job) = self.job(gap, &mut random, &mut now);
+            let nodes = sizes[random_nodes.below(sizes.len())];
+            let work = job.size as f64 * f64::from(nodes);
             let is_counted = submit >= from;
             if number % FORGET_STRIDE == 0 {
-                servers.forget(submit);
+                plan.forget(submit);
                 if is_counted {
-                    sums.periods += servers.idle_count() as f64;
+                    sums.periods += plan.periods() as f64;
                     looks += 1.0;
                 }
             }
-            let before = servers.operations();
+            let before = plan.operations();
             let begin = Instant::now();
-            let slot = servers.allocate(&job).map(|placement| placement.interval);
+            let slot = plan.allocate(&job, nodes);
             let nanoseconds = begin.elapsed().as_nanos();
-            placements.extend(slot);
+            placements.extend(slot.map(|slot| (slot, nodes)));
             if !is_counted {
                 continue;
             }
-            let after = servers.operations();
+            let after = plan.operations();
             sums.nanoseconds += nanoseconds as f64;
             sums.searched += (after.searched - before.searched) as f64;
             sums.updated += (after.updated - before.updated) as f64;
             decisions += 1.0;
-            offered += job.size as f64;
+            offered += work;
             match slot {
                 Some(slot) => {
                     sums.waiting += (slot.start - job.ready) as f64;
+                    sums.stretch += (slot.end - job.ready) as f64 / job.size as f64;
                     accepted += 1.0;
                 }
-                None => sums.loss += job.size as f64,
+                None => sums.loss += work,
             }
         }
         let (end, all) = (Time(whole(now)), f64::from(3 * self.group));
-        let within = |slot: &Interval| Interval::new(slot.start.max(from), slot.end.min(end)).duration();
+        let within = |(slot, nodes): &(Interval, u32)| {
+            let slot = Interval::new(slot.start.max(from), slot.end.min(end));
+            slot.duration() * Seconds::from(*nodes)
+        };
         let busy: Seconds = placements.iter().map(within).sum();
         let of = |sum: f64, count: f64| sum / count.max(1.0);
         Outcome {
             loss: of(100.0 * sums.loss, offered),
             utilisation: 100.0 * busy as f64 / ((end - from).max(1) as f64 * all),
             waiting: of(sums.waiting, accepted) / HOUR,
+            stretch: of(sums.stretch, accepted),
             periods: of(sums.periods, looks),
             searched: of(sums.searched, decisions),
             updated: of(sums.updated, decisions),

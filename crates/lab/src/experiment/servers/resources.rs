@@ -1,0 +1,299 @@
+//! Beyond paper 003: its jobs on the domain of the service, whose resources have many nodes, under two objectives.
+
+use std::collections::BTreeMap;
+
+use scheduler::domain::{Domain, Objective, Resource, Task};
+use scheduler::heterogeneous::{Job, Operations, SingleTree};
+use scheduler::{Interval, SlotTree, Time};
+
+use super::protocol::{GROUP, Outcome, Planned, Scenario};
+use super::{LOSS, MOST, Measure, UTILISATION, WAITING, measure};
+use crate::experiment::setup::Setup;
+use crate::figure::{Figure, Point, Series};
+use crate::report::{Finding, Report, holding, mean, over, table};
+use advisor::statistics::Summary;
+
+/// Offered loads ρ in percent.
+const LOADS: [u32; 3] = [70, 90, 110];
+/// Seconds planned ahead: two weeks, and the longest job with its laxity.
+const AHEAD: i64 = 20 * 86_400;
+/// The nodes of a resource and of jobs where jobs take many.
+const SHARED: u32 = 64;
+const SHARED_SIZES: [u32; 10] = [1, 1, 2, 4, 4, 8, 8, 16, 16, 32];
+
+const STRETCH: Measure = measure("stretch", "ready to complete (sizes)", |o| o.stretch);
+const TIME: Measure = super::TIME;
+
+/// The resources that jobs are placed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// The paper's servers, each a resource of its own.
+    Servers,
+    /// A resource of forty nodes for each rate.
+    Nodes,
+    /// A resource of 64 nodes for each rate, and jobs on 1 to 32 nodes.
+    Shared,
+}
+
+impl Layout {
+    const ALL: [Self; 3] = [Self::Servers, Self::Nodes, Self::Shared];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Servers => "120 servers",
+            Self::Nodes => "3 × 40 nodes",
+            Self::Shared => "3 × 64 nodes, jobs on 1 to 32",
+        }
+    }
+
+    fn sizes(self) -> &'static [u32] {
+        match self {
+            Self::Shared => &SHARED_SIZES,
+            _ => &[1],
+        }
+    }
+}
+
+/// The rule that places a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// One tree a class, on single servers.
+    OneTree,
+    /// By an objective of the domain.
+    By(Objective),
+}
+
+const EARLIEST: Choice = Choice::By(Objective::EarliestCompletion);
+const LEAST_LOST: Choice = Choice::By(Objective::LeastWorkLost);
+
+impl Choice {
+    fn name(self) -> &'static str {
+        match self {
+            Self::OneTree => "one tree a class",
+            Self::By(Objective::LeastWorkLost) => "least work lost",
+            Self::By(_) => "earliest completion",
+        }
+    }
+}
+
+/// A domain whose choice is by an objective.
+struct Resources {
+    domain: Domain<SlotTree>,
+    objective: Objective,
+}
+
+impl Planned for Resources {
+    fn forget(&mut self, before: Time) {
+        let ids: Vec<u64> = self.domain.iter().map(|(resource, _)| resource.id).collect();
+        for id in ids {
+            self.domain.change(id, |plan| (plan.forget(before), Vec::new()));
+        }
+        self.domain.advance(before);
+    }
+
+    fn allocate(&mut self, job: &Job, nodes: u32) -> Option<Interval> {
+        let task = Task {
+            nodes,
+            work: job.size,
+            window: Interval::new(job.ready, job.deadline),
+            requires: Vec::new(),
+            except: Vec::new(),
+            forecasts: None,
+        };
+        let best = self.domain.decide(&task, self.objective).ok()?;
+        let reserve = |plan: &mut SlotTree| (plan.reserve(best.slot, nodes).is_ok(), vec![best.slot]);
+        let taken = self.domain.change(best.resource, reserve);
+        debug_assert_eq!(taken, Some(true), "the place found is free");
+        Some(best.slot)
+    }
+
+    fn periods(&self) -> usize {
+        0
+    }
+
+    fn operations(&self) -> Operations {
+        Operations::default()
+    }
+}
+
+/// Jobs on resources by a rule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run {
+    layout: Layout,
+    choice: Choice,
+    scenario: Scenario,
+}
+
+impl Run {
+    fn play(&self, seed: u64, batch: u64) -> Outcome {
+        let Self { layout, scenario, .. } = self;
+        let Choice::By(objective) = self.choice else {
+            return scenario.play(SingleTree::default(), seed, batch);
+        };
+        let rates = scenario.rates();
+        let nodes = match layout {
+            Layout::Servers => 1,
+            _ => scenario.group,
+        };
+        let rates = rates.into_iter().step_by(nodes as usize);
+        let resource = |(id, rate)| Resource {
+            id,
+            rate,
+            price: 0,
+            attributes: BTreeMap::new(),
+        };
+        let resources = (0..).zip(rates).map(resource);
+        let planned = Interval::new(Time(0), Time(AHEAD));
+        let domain = Domain::new(planned, resources.map(|of| (of, SlotTree::new(nodes))).collect());
+        scenario.play_on(Resources { domain, objective }, layout.sizes(), seed, batch)
+    }
+}
+
+/// All runs with the outcomes of their batches.
+struct Results(Vec<(Run, Vec<Outcome>)>);
+
+impl Results {
+    fn summary(&self, run: Run, measure: &Measure) -> Summary {
+        let found = self.0.iter().find(|(of, _)| *of == run);
+        // Every rule is played on the same jobs.
+        let (_, outcomes) = found.expect("runs are compared with runs of the same experiment");
+        over(outcomes.iter().map(measure.of))
+    }
+
+    /// The runs by rule `a` and by rule `b`, where `b` was played, on the same jobs.
+    fn pairs(&self, a: Choice, b: Choice) -> impl Iterator<Item = (Run, Run)> {
+        let of_b = self.0.iter().filter(move |(run, _)| run.choice == b);
+        of_b.map(move |(run, _)| (Run { choice: a, ..*run }, *run))
+    }
+
+    /// In how many cases `a` has no more by mean than `b`, and of how many.
+    fn no_more(&self, measure: &Measure, a: Choice, b: Choice) -> (usize, usize) {
+        let mean = |run| self.summary(run, measure).mean;
+        holding(self.pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
+    }
+
+    /// The means of both at ρ = 0.9 with the paper's deadlines.
+    fn at_ninety(&self, measure: &Measure, a: Choice, b: Choice) -> String {
+        let at = |(a, b): (Run, Run)| {
+            let is_asked = a.scenario.load == 90 && !a.scenario.control;
+            is_asked.then(|| {
+                let [a_mean, b_mean] = [a, b].map(|run| self.summary(run, measure));
+                format!("{}: {a_mean:.2} for {b_mean:.2}", a.layout.name())
+            })
+        };
+        self.pairs(a, b).filter_map(at).collect::<Vec<_>>().join("; ")
+    }
+}
+
+pub(in crate::experiment) fn resources(setup: &Setup) -> Report {
+    let mut runs = Vec::new();
+    for layout in Layout::ALL {
+        for choice in [Choice::OneTree, EARLIEST, LEAST_LOST] {
+            if choice == Choice::OneTree && layout != Layout::Servers {
+                continue;
+            }
+            for control in [false, true] {
+                runs.extend(LOADS.map(|load| Run {
+                    layout,
+                    choice,
+                    scenario: Scenario {
+                        level: MOST,
+                        group: if layout == Layout::Shared { SHARED } else { GROUP },
+                        load,
+                        control,
+                        jobs: setup.servers.jobs,
+                    },
+                }));
+            }
+        }
+    }
+    let batches = setup.servers.runs;
+    let tasks: Vec<(Run, u64)> = (runs.iter())
+        .flat_map(|run| (0..batches as u64).map(move |batch| (*run, batch)))
+        .collect();
+    let outcomes = setup
+        .workers
+        .map(&tasks, |(run, batch)| run.play(setup.seed, *batch));
+    let outcomes = outcomes.chunks(batches).map(<[Outcome]>::to_vec);
+    let results = Results(runs.into_iter().zip(outcomes).collect());
+    for (run, outcomes) in &results.0 {
+        let what = format!(
+            "{} on {},{},",
+            run.choice.name(),
+            run.layout.name(),
+            run.scenario.rho()
+        );
+        setup.note_time(what, over(outcomes.iter().map(TIME.of)).mean);
+    }
+    results.report(setup)
+}
+
+impl Results {
+    fn report(&self, setup: &Setup) -> Report {
+        let measures = [&LOSS, &UTILISATION, &WAITING, &STRETCH];
+        let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
+        let headings = "resources | rule | ρ | deadlines".to_owned() + &labels.concat();
+        let row = |(run, _): &(Run, Vec<Outcome>)| {
+            let least = if run.scenario.control { "l/0.6" } else { "l" };
+            let (layout, rule) = (run.layout.name().to_owned(), run.choice.name().to_owned());
+            let names = [
+                layout,
+                rule,
+                run.scenario.rho().to_string(),
+                format!("r + {least} + U"),
+            ];
+            let numbers = measures.map(|measure| mean(&self.summary(*run, measure)));
+            names.into_iter().chain(numbers.concat()).collect()
+        };
+        let loss = |a, b| self.at_ninety(&LOSS, a, b);
+        let (no_more, cases) = self.no_more(&LOSS, LEAST_LOST, EARLIEST);
+        let (no_later, _) = self.no_more(&STRETCH, LEAST_LOST, EARLIEST);
+        let (as_tree, tree_cases) = self.no_more(&LOSS, LEAST_LOST, Choice::OneTree);
+        let findings = [
+            Finding::new("the least work lost refuses no more work than the earliest completion")
+                .seen(format!(
+                    "in {no_more} of {cases} cases; at ρ = 0.9 (%): {}",
+                    loss(LEAST_LOST, EARLIEST)
+                ))
+                .counted(no_more, cases),
+            Finding::new("and on single servers no more than one tree a class")
+                .seen(format!(
+                    "in {as_tree} of {tree_cases} cases; at ρ = 0.9 (%): {}",
+                    self.at_ninety(&LOSS, LEAST_LOST, Choice::OneTree)
+                ))
+                .counted(as_tree, tree_cases)
+                .because("its leads are traded against waiting, and those longer than the job count no more"),
+            Finding::new("jobs complete no later under it than under the earliest completion")
+                .seen(format!(
+                    "in {no_later} of {cases} cases; from ready to complete at ρ = 0.9, in sizes: {}",
+                    self.at_ninety(&STRETCH, LEAST_LOST, EARLIEST)
+                ))
+                .counted(no_later, cases)
+                .because("what can wait goes to the slow nodes: this is its price"),
+        ];
+        let figure = Figure::new("Work refused by the objective of the domain").named("003-resources-loss");
+        let series = self.series();
+        let figure = figure.x("load ρ").y(LOSS.label).lines(series);
+        let (runs, jobs) = (setup.servers.runs, setup.servers.jobs);
+        Report::new("Least work lost on resources of many nodes")
+            .about(format!(
+                "The jobs and rates of paper 003 on the service's domain of resources, which nothing moves once it is placed; \
+                 {runs} runs of {jobs} jobs, of which those after two weeks count, or half of a shorter run."
+            ))
+            .with(findings, table(&headings, self.0.iter().map(row)), [figure])
+    }
+
+    /// A line for each rule on each kind of resources, with the paper's deadlines.
+    fn series(&self) -> Vec<Series> {
+        let mut series: Vec<Series> = Vec::new();
+        for (run, _) in self.0.iter().filter(|(run, _)| !run.scenario.control) {
+            let label = format!("{}, {}", run.choice.name(), run.layout.name());
+            let point = Point::mean(run.scenario.rho(), &self.summary(*run, &LOSS));
+            match series.iter_mut().find(|series| series.label == label) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series::new(label, [point])),
+            }
+        }
+        series
+    }
+}
