@@ -460,27 +460,35 @@ impl Bound {
     }
 }
 
+impl ArgumentKeys {
+    fn wrong(&self, key: &str, expected: &str) -> CatalogueError {
+        CatalogueError(format!("argument `{}`: {key}: expected {expected}", self.name))
+    }
+
+    /// From `min` to `max`; none where that is the wrong way round.
+    fn range<N: PartialOrd>(
+        &self,
+        read: fn(Bound) -> Option<N>,
+        expected: &str,
+    ) -> Result<Option<RangeInclusive<N>>, CatalogueError> {
+        let bound = |key, of: Option<Bound>| of.and_then(read).ok_or_else(|| self.wrong(key, expected));
+        let (min, max) = (bound("min", self.min)?, bound("max", self.max)?);
+        Ok((min <= max).then_some(min..=max))
+    }
+}
+
 impl TryFrom<ArgumentKeys> for ArgumentSpec {
     type Error = CatalogueError;
 
     fn try_from(keys: ArgumentKeys) -> Result<Self, CatalogueError> {
-        let wrong = |key: &str, expected: &str| {
-            CatalogueError(format!("argument `{}`: {key}: expected {expected}", keys.name))
-        };
+        let wrong = |key: &str, expected: &str| keys.wrong(key, expected);
         if !is_short_text(&keys.name) {
             return Err(wrong("name", SHORT_TEXT));
         }
+        let numbers: &[_] = &[ArgumentType::Integer, ArgumentType::Number];
         let of_no_other_type = [
-            (
-                "min",
-                keys.min.is_some(),
-                &[ArgumentType::Integer, ArgumentType::Number] as &[_],
-            ),
-            (
-                "max",
-                keys.max.is_some(),
-                &[ArgumentType::Integer, ArgumentType::Number],
-            ),
+            ("min", keys.min.is_some(), numbers),
+            ("max", keys.max.is_some(), numbers),
             ("max_length", keys.max_length.is_some(), &[ArgumentType::Text]),
             ("characters", keys.characters.is_some(), &[ArgumentType::Text]),
             ("values", keys.values.is_some(), &[ArgumentType::Choice]),
@@ -491,24 +499,10 @@ impl TryFrom<ArgumentKeys> for ArgumentSpec {
             }
         }
         let kind = match keys.r#type {
-            ArgumentType::Integer => {
-                let bound = |key, bound: Option<Bound>| {
-                    bound
-                        .and_then(Bound::whole)
-                        .ok_or_else(|| wrong(key, "a whole number"))
-                };
-                let (min, max) = (bound("min", keys.min)?, bound("max", keys.max)?);
-                Some(ArgumentKind::Integer(min..=max)).filter(|_| min <= max)
-            }
-            ArgumentType::Number => {
-                let bound = |key, bound: Option<Bound>| {
-                    bound
-                        .and_then(Bound::decimal)
-                        .ok_or_else(|| wrong(key, "a number"))
-                };
-                let (min, max) = (bound("min", keys.min)?, bound("max", keys.max)?);
-                Some(ArgumentKind::Number(min..=max)).filter(|_| min <= max)
-            }
+            ArgumentType::Integer => keys
+                .range(Bound::whole, "a whole number")?
+                .map(ArgumentKind::Integer),
+            ArgumentType::Number => keys.range(Bound::decimal, "a number")?.map(ArgumentKind::Number),
             ArgumentType::Text => {
                 let max_length = keys
                     .max_length

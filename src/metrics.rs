@@ -57,13 +57,37 @@ pub enum Kind {
 /// The labels of a series: names and values. Any text in a value is escaped.
 pub type Labels<'a> = [(&'static str, &'a str)];
 
+/// A family of series as all who read the text see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// Its name, with the unit at its end.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: Kind,
+    /// A sentence on its numbers.
+    pub help: &'static str,
+}
+
+/// The metrics of a module: a constant for each, its kind, its name and a sentence on its numbers.
+macro_rules! metrics {
+    ($($constant:ident = $kind:ident $name:literal: $help:literal;)+) => {
+        $(const $constant: $crate::metrics::Metric = $crate::metrics::Metric {
+            name: $name,
+            kind: $crate::metrics::Kind::$kind,
+            help: $help,
+        };)+
+    };
+}
+pub(crate) use metrics;
+
 /// The text, a family at a time.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
 impl Exposition {
     /// Begins a family of series; the series written next belong to it.
-    pub fn family(&mut self, name: &'static str, kind: Kind, help: &'static str) -> Family<'_> {
+    pub fn family(&mut self, metric: Metric) -> Family<'_> {
+        let Metric { name, kind, help } = metric;
         let word = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -74,6 +98,24 @@ impl Exposition {
         Family {
             text: &mut self.0,
             name,
+        }
+    }
+
+    /// A family of one series without labels.
+    pub fn number(&mut self, metric: Metric, value: impl Display) {
+        self.family(metric).sample(&[], value);
+    }
+
+    /// A family of series that differ in one label.
+    pub fn numbers<W: AsRef<str>, V: Display>(
+        &mut self,
+        metric: Metric,
+        label: &'static str,
+        values: impl IntoIterator<Item = (W, V)>,
+    ) {
+        let mut family = self.family(metric);
+        for (word, value) in values {
+            family.sample(&[(label, word.as_ref())], value);
         }
     }
 
@@ -136,10 +178,15 @@ impl Family<'_> {
 mod tests {
     use super::*;
 
+    metrics! {
+        MANY = Counter "a_total": "How many.";
+        LONG = Histogram "b": "How long.";
+    }
+
     #[test]
     fn a_family_is_written_as_prometheus_reads_it() {
         let mut text = Exposition::default();
-        let mut family = text.family("a_total", Kind::Counter, "How many.");
+        let mut family = text.family(MANY);
         family.sample(&[], 3_u64);
         family.sample(&[("what", "a \"b\"\n\\"), ("to", "c")], 1);
         let expected = "# HELP a_total How many.\n# TYPE a_total counter\na_total 3\na_total{what=\"a \\\"b\\\"\\n\\\\\",to=\"c\"} 1\n";
@@ -153,8 +200,7 @@ mod tests {
             histogram.observe(value);
         }
         let mut text = Exposition::default();
-        text.family("b", Kind::Histogram, "How long.")
-            .histogram(&[("of", "x")], &histogram);
+        text.family(LONG).histogram(&[("of", "x")], &histogram);
         let expected = "# HELP b How long.\n# TYPE b histogram\nb_bucket{of=\"x\",le=\"0.5\"} 2\n\
             b_bucket{of=\"x\",le=\"1\"} 3\nb_bucket{of=\"x\",le=\"+Inf\"} 4\nb_sum{of=\"x\"} 9.5\nb_count{of=\"x\"} 4\n";
         assert_eq!(text.finish(), expected);

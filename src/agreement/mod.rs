@@ -162,17 +162,17 @@ pub struct Job {
     pub arguments: Vec<String>,
     /// How many jobs it has had before: each was lost, or was never started in its slot. The next one runs from the start, or
     /// from the work that the piece before has saved.
-    #[serde(default, skip_serializing_if = "never")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub restarts: u32,
     /// How many of them were never started.
-    #[serde(default, skip_serializing_if = "never")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub missed: u32,
     /// The files that are moved for it, in the order in which they were named, each name once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub staging: Vec<StagedFile>,
     /// Bytes of the uploaded files that it names, as they were when it was offered. On this machine they are only linked; on a
     /// cluster they are copied to its disk.
-    #[serde(default, skip_serializing_if = "none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub uploaded_bytes: u64,
     /// The files that were brought for its present run, once its process has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,16 +192,9 @@ impl Job {
     }
 }
 
-/// Whether something has never been so.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
-fn never(times: &u32) -> bool {
-    *times == 0
-}
-
-/// Whether there is nothing.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
-fn none(bytes: &u64) -> bool {
-    *bytes == 0
+/// Whether a count is zero, and need not be written.
+fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }
 
 /// A resource of which a job may have only a limited amount.

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::worded::worded;
 use super::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason};
-use crate::clock::Micros;
+use crate::clock::{Micros, words_of};
 
 /// A line of the audit trail that is no agreement's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,24 +158,15 @@ impl Note {
 /// The terms of an offer, in words.
 fn words(terms: &OfferTerms) -> String {
     let Interval { start, end } = terms.placement();
-    let instant = |time: scheduler::Time| {
-        jiff::Timestamp::from_second(time.seconds())
-            .map_or_else(|_| time.to_string(), |instant| instant.to_string())
-    };
-    let price = terms
-        .price
-        .map_or_else(String::new, |price| format!(" for {price}"));
+    let (start, end) = (words_of(start), words_of(end));
+    let price = terms.price.map(|price| format!(" for {price}"));
+    let price = price.unwrap_or_default();
     let pieces = match terms.slots.pieces().len() {
         0 => String::new(),
         count => format!(" in {count} pieces"),
     };
-    format!(
-        ": {} nodes of {} from {} to {}{pieces}{price}",
-        terms.nodes(),
-        terms.resource,
-        instant(start),
-        instant(end)
-    )
+    let (nodes, resource) = (terms.nodes(), &terms.resource);
+    format!(": {nodes} nodes of {resource} from {start} to {end}{pieces}{price}")
 }
 
 /// Why an offer was rejected, as far as it is stored.

@@ -104,6 +104,14 @@ impl Job {
         })
     }
 
+    /// The names of the uploaded files that it is given under names of their own.
+    pub fn uploads(&self) -> impl Iterator<Item = &str> {
+        self.staging.iter().filter_map(|file| match &file.source {
+            Some(Source::Upload(name)) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
     /// The files that are sent to addresses once it has completed, with their addresses.
     pub fn sent(&self) -> impl Iterator<Item = (&StagedFile, &str)> {
         self.staging

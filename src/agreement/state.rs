@@ -1,7 +1,5 @@
 //! The states of WS-Agreement 1.0 (section 7) and the moves between them, as total functions.
 
-use std::fmt;
-
 use super::worded::worded;
 
 worded! {
@@ -58,12 +56,6 @@ impl AgreementState {
             Self::Observed => Some(Self::ObservedAndTerminating),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for AgreementState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

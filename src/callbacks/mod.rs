@@ -84,7 +84,7 @@ impl CallBacks {
     /// Makes a call and stores its outcome; answers the call's id. Where the outcome cannot be stored, it tries again until it
     /// can. Otherwise the call would stay due, and be made again and again.
     async fn tell(self, call: CallBack) -> Uuid {
-        let result = tokio::time::timeout(CALL_WAIT, made(&call, self.policy)).await;
+        let result = tokio::time::timeout(CALL_WAIT, make_call(&call, self.policy)).await;
         let result = result.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())));
         let agreement = call.agreement;
         let mut wait = RECORD_AGAIN.0;
@@ -139,7 +139,7 @@ enum Failure {
 }
 
 /// Makes a call, and answers its outcome.
-async fn made(call: &CallBack, policy: Policy) -> Result<(), Failure> {
+async fn make_call(call: &CallBack, policy: Policy) -> Result<(), Failure> {
     let target = policy.resolved(&call.address).await.map_err(Failure::Failed)?;
     let client = target.client(|client| client.timeout(CALL_WAIT));
     let client = client.map_err(Failure::Failed)?;

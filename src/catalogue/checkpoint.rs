@@ -1,8 +1,9 @@
 //! How an application is told to save its work, and how it goes on later. With this its work can be done in pieces.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{ARGUMENTS_MAX, CatalogueError, TEXT_LENGTH_MAX};
+use super::{ARGUMENTS_MAX, TEXT_LENGTH_MAX};
 
 /// The longest time to save work in: more would be a piece by itself.
 const GRACE_SECONDS_MAX: u32 = 3_600;
@@ -12,13 +13,15 @@ const GRACE_SECONDS_MAX: u32 = 3_600;
 /// At the end of a piece its processes get the signal; the program saves its state into its working folder and exits with
 /// status 0. For the next piece it is started again in the same folder, with `resume` after its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "CheckpointKeys")]
+#[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     /// The signal that tells it to save its work.
     pub signal: CheckpointSignal,
     /// It gets the signal this many seconds before the end of a piece, and is then killed.
+    #[serde(rename = "grace_seconds", deserialize_with = "grace")]
     pub grace: u32,
     /// The arguments that follow its own when it is to go on.
+    #[serde(default, deserialize_with = "resume")]
     pub resume: Vec<String>,
 }
 
@@ -51,42 +54,21 @@ impl CheckpointSignal {
     }
 }
 
-/// `[application.checkpoint]` as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CheckpointKeys {
-    signal: CheckpointSignal,
-    grace_seconds: u32,
-    #[serde(default)]
-    resume: Vec<String>,
+fn grace<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let grace = u32::deserialize(from)?;
+    if (1..=GRACE_SECONDS_MAX).contains(&grace) {
+        return Ok(grace);
+    }
+    let expected = format!("checkpoint.grace_seconds: expected 1 to {GRACE_SECONDS_MAX}");
+    Err(D::Error::custom(expected))
 }
 
-impl TryFrom<CheckpointKeys> for Checkpoint {
-    type Error = CatalogueError;
-
-    fn try_from(keys: CheckpointKeys) -> Result<Self, CatalogueError> {
-        let CheckpointKeys {
-            signal,
-            grace_seconds: grace,
-            resume,
-        } = keys;
-        let wrong = |key: &str, expected: String| {
-            Err(CatalogueError(format!("checkpoint.{key}: expected {expected}")))
-        };
-        if !(1..=GRACE_SECONDS_MAX).contains(&grace) {
-            return wrong("grace_seconds", format!("1 to {GRACE_SECONDS_MAX}"));
-        }
-        let is_argument = |text: &String| text.len() <= TEXT_LENGTH_MAX && !text.contains('\0');
-        if resume.len() > ARGUMENTS_MAX || !resume.iter().all(is_argument) {
-            return wrong(
-                "resume",
-                format!("at most {ARGUMENTS_MAX} arguments of at most {TEXT_LENGTH_MAX} bytes"),
-            );
-        }
-        Ok(Self {
-            signal,
-            grace,
-            resume,
-        })
+fn resume<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let resume = Vec::<String>::deserialize(from)?;
+    let is_argument = |text: &String| text.len() <= TEXT_LENGTH_MAX && !text.contains('\0');
+    if resume.len() <= ARGUMENTS_MAX && resume.iter().all(is_argument) {
+        return Ok(resume);
     }
+    let bounds = format!("at most {ARGUMENTS_MAX} arguments of at most {TEXT_LENGTH_MAX} bytes");
+    Err(D::Error::custom(format!("checkpoint.resume: expected {bounds}")))
 }

@@ -2,7 +2,7 @@
 
 /// Writes a line to standard output, and ends the command when there is no reader any more.
 macro_rules! say {
-    ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::say::say_line("bespeak", 3, format_args!($($words)*)) };
 }
 
 mod bench;
@@ -11,8 +11,6 @@ mod config;
 mod operator;
 mod serve;
 
-use std::fmt::Arguments;
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,7 +49,7 @@ enum Command {
     /// Run the service.
     Serve(serve::Options),
     /// List the templates that offers are made from.
-    Templates(client::templates::Options),
+    Templates(client::Server),
     /// Negotiate: ask for capacity, and see the offers in a table.
     Negotiate(client::negotiate::NegotiateOptions),
     /// Accept an offer that `negotiate` has printed.
@@ -63,13 +61,13 @@ enum Command {
     /// List your agreements, newest first.
     Agreements(client::agreements::Options),
     /// Show an agreement and its timeline.
-    Show(client::show::Options),
+    Show(client::One),
     /// Explain the place of an agreement, or the answers to offers.
     Explain(client::explain::Options),
     /// Follow an agreement until it ends.
     Watch(client::watch::Options),
     /// End an agreement before its time; an operator can end the agreement of any party.
-    Terminate(client::terminate::Options),
+    Terminate(client::One),
     /// Print, list or remove the output of an agreement's job.
     Output(client::output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
@@ -87,7 +85,7 @@ enum Command {
     /// Show the ledger: balances and postings.
     Ledger(operator::ledger::Options),
     /// Show the states of the resources (operators).
-    Resources(operator::nodes::ResourcesOptions),
+    Resources(client::Server),
     /// Show the states of nodes, or set them to down, drained or up (operators).
     Nodes(operator::nodes::Options),
     /// Check the clusters of the configuration, before or beside the service.
@@ -214,7 +212,7 @@ pub fn run() -> ExitCode {
     let result = runtime.block_on(async {
         match command {
             Command::Serve(options) => Box::pin(serve::run(options)).await,
-            Command::Templates(options) => client::templates::run(options).await,
+            Command::Templates(server) => client::templates::run(server).await,
             Command::Negotiate(options) => client::negotiate::negotiate(options).await,
             Command::Accept(options) => client::negotiate::accept(options).await,
             Command::Change(options) => client::negotiate::change(options).await,
@@ -232,7 +230,7 @@ pub fn run() -> ExitCode {
             Command::Calibrate(options) => operator::calibrate::run(options).await,
             Command::Executions(options) => client::executions::run(options).await,
             Command::Ledger(options) => operator::ledger::run(options).await,
-            Command::Resources(options) => operator::nodes::resources(options).await,
+            Command::Resources(server) => operator::nodes::resources(server).await,
             Command::Nodes(options) => operator::nodes::run(options).await,
             Command::Cluster(options) => operator::cluster::run(options),
             Command::Trail(options) => operator::trail::run(options).await,
@@ -244,18 +242,6 @@ pub fn run() -> ExitCode {
     // A call of an executor that hangs has a thread of its own, and is not waited for.
     runtime.shutdown_timeout(SHUTDOWN);
     exit(result)
-}
-
-/// The line of `say!`. A reader that has seen enough, as in `bespeak agreements | head -1`, is no failure.
-fn say_line(words: Arguments<'_>) {
-    let Err(why) = writeln!(std::io::stdout(), "{words}") else {
-        return;
-    };
-    if why.kind() == ErrorKind::BrokenPipe {
-        std::process::exit(0);
-    }
-    eprintln!("bespeak: cannot write to standard output: {why}");
-    std::process::exit(3);
 }
 
 /// Prints rows of cells in columns; the columns with these indexes are set to the right.

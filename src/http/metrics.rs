@@ -13,7 +13,24 @@ use rustix::process::{Resource, getrlimit};
 use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
 use crate::clock::{MICROS_PER_SECOND, Micros, Steps};
-use crate::metrics::{Exposition, Histogram, Kind, MEDIA_TYPE, SECONDS};
+use crate::metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
+
+metrics! {
+    BUILD = Gauge "bespeak_build_info": "The version; always 1.";
+    STARTED = Gauge "process_start_time_seconds": "When the process was started, in seconds since 1970.";
+    REQUESTS = Histogram "bespeak_http_request_seconds": "Requests, and how long they took until their answer began.";
+    ERRORS = Counter "bespeak_http_errors_total": "Requests that were answered with an error, by its code.";
+    STEPS = Counter "bespeak_clock_steps_total": "Noticed steps of the system's clock: each moves all due times.";
+    LAST_STEP = Gauge "bespeak_clock_last_step_seconds":
+        "The last step of the clock in seconds: below zero if it was set back, zero if there was none.";
+    CONNECTIONS = Gauge "bespeak_http_connections": "Connections that are open.";
+    CONNECTIONS_LIMIT = Gauge "bespeak_http_connections_limit": "Connections that may be open at the same time.";
+    // Prometheus knows these two by these names.
+    OPEN_FILES = Gauge "process_open_fds": "File descriptors that are open.";
+    OPEN_FILES_LIMIT = Gauge "process_max_fds": "File descriptors that may be open.";
+    CONNECTIONS_REFUSED = Counter "bespeak_http_connections_refused_total":
+        "Connections that were closed at once, because their address had as many as it may have.";
+}
 
 /// The route of a request that no route is for.
 const NO_ROUTE: &str = "none";
@@ -43,7 +60,7 @@ impl Measured {
     }
 
     fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
-        let of = (route, word(method), class(status));
+        let of = (route, method_name(method), class(status));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = counts.requests.entry(of);
         histogram
@@ -58,49 +75,23 @@ impl Measured {
     }
 
     fn expose(&self, text: &mut Exposition) {
-        text.family("bespeak_build_info", Kind::Gauge, "The version; always 1.")
+        text.family(BUILD)
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-        text.family(
-            "process_start_time_seconds",
-            Kind::Gauge,
-            "When the process was started, in seconds since 1970.",
-        )
-        .sample(&[], in_seconds(self.started));
+        text.number(STARTED, in_seconds(self.started));
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut family = text.family(
-            "bespeak_http_request_seconds",
-            Kind::Histogram,
-            "Requests, and how long they took until their answer began.",
-        );
+        let mut family = text.family(REQUESTS);
         for ((route, method, status), histogram) in &counts.requests {
             let labels = [("route", &**route), ("method", method), ("status", status)];
             family.histogram(&labels, histogram);
         }
-        let mut family = text.family(
-            "bespeak_http_errors_total",
-            Kind::Counter,
-            "Requests that were answered with an error, by its code.",
-        );
-        for (code, count) in &counts.errors {
-            family.sample(&[("code", code)], *count);
-        }
+        text.numbers(ERRORS, "code", &counts.errors);
     }
 }
 
 /// Writes down how the clock was stepped.
 fn expose_steps(steps: Steps, text: &mut Exposition) {
-    text.family(
-        "bespeak_clock_steps_total",
-        Kind::Counter,
-        "Noticed steps of the system's clock: each moves all due times.",
-    )
-    .sample(&[], steps.count);
-    text.family(
-        "bespeak_clock_last_step_seconds",
-        Kind::Gauge,
-        "The last step of the clock in seconds: below zero if it was set back, zero if there was none.",
-    )
-    .sample(&[], steps.last.map_or(0.0, |step| in_seconds(step.by)));
+    text.number(STEPS, steps.count);
+    text.number(LAST_STEP, steps.last.map_or(0.0, |step| in_seconds(step.by)));
 }
 
 fn in_seconds(micros: Micros) -> f64 {
@@ -113,7 +104,7 @@ fn in_seconds(micros: Micros) -> f64 {
 }
 
 /// A method as it is counted: invented methods make no series.
-fn word(method: &Method) -> &'static str {
+fn method_name(method: &Method) -> &'static str {
     let known = ["GET", "HEAD", "POST", "PUT", "DELETE"];
     known
         .into_iter()
@@ -163,31 +154,15 @@ pub(super) async fn routed(
 /// The connections, and the descriptors that they and all else take.
 fn expose_connections(connections: &Connections, text: &mut Exposition) {
     let counted = connections.counted();
-    let mut gauge = |name, help, value: usize| text.family(name, Kind::Gauge, help).sample(&[], value);
-    gauge(
-        "bespeak_http_connections",
-        "Connections that are open.",
-        counted.open,
-    );
-    gauge(
-        "bespeak_http_connections_limit",
-        "Connections that may be open at the same time.",
-        counted.most,
-    );
-    // Prometheus knows these two by these names.
+    text.number(CONNECTIONS, counted.open);
+    text.number(CONNECTIONS_LIMIT, counted.most);
     if let Some(open) = descriptors_open() {
-        gauge("process_open_fds", "File descriptors that are open.", open);
+        text.number(OPEN_FILES, open);
     }
     if let Some(most) = getrlimit(Resource::Nofile).current {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        gauge("process_max_fds", "File descriptors that may be open.", most);
+        text.number(OPEN_FILES_LIMIT, most);
     }
-    text.family(
-        "bespeak_http_connections_refused_total",
-        Kind::Counter,
-        "Connections that were closed at once, because their address had as many as it may have.",
-    )
-    .sample(&[], counted.refused);
+    text.number(CONNECTIONS_REFUSED, counted.refused);
 }
 
 /// How many descriptors this process has open, without the one that it looks with.

@@ -10,6 +10,9 @@ use super::views::refusal::RefusalView;
 use crate::clock::Micros;
 use crate::{planner, store};
 
+/// What a use case comes to.
+pub(super) type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// The reason why a use case failed, by the action that a caller would take.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

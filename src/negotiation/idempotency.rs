@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::error::Error;
+use super::error::{Error, Result};
 use super::service::Negotiation;
 use super::views::agreement::AcceptedView;
 use crate::planner::{self, Accepted, Idempotency};
@@ -77,7 +77,7 @@ impl Negotiation {
     pub(super) async fn answered<T: DeserializeOwned>(
         &self,
         request: Option<&RequestKey>,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>> {
         let Some(request) = request else { return Ok(None) };
         match self.store.idempotent(&request.party, &request.key).await? {
             Some(earlier) if earlier.created <= self.clock.micros() - IDEMPOTENCY_KEPT => Ok(None),
@@ -93,7 +93,7 @@ impl Negotiation {
         &self,
         request: Option<RequestKey>,
         answer: T,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let Some(request) = request else {
             return Ok(answer);
         };
@@ -106,7 +106,7 @@ impl Negotiation {
 pub(super) fn told<T, V: DeserializeOwned>(
     done: Result<T, planner::Error>,
     view: impl FnOnce(T) -> V,
-) -> Result<V, Error> {
+) -> Result<V> {
     match done {
         Ok(done) => Ok(view(done)),
         Err(planner::Error::Repeated(answer)) => kept_answer(&answer),
@@ -115,7 +115,7 @@ pub(super) fn told<T, V: DeserializeOwned>(
 }
 
 /// An answer as it was kept.
-pub(super) fn kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T, Error> {
+pub(super) fn kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T> {
     serde_json::from_str(answer)
         .map_err(|why| Error::Internal(format!("a kept answer cannot be read: {why}")))
 }

@@ -13,6 +13,7 @@ mod views;
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
+use error::Result;
 pub use error::{Error, fault};
 pub use idempotency::{RequestKey, StoredAnswer};
 pub use negotiations::exchange::OfferMessage;
@@ -23,8 +24,8 @@ pub use service::{Input, Negotiation, Scope};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
 pub use views::accounts::AccountsView;
 pub use views::agreement::{
-    AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, ProposalView, TemplateView,
-    TimelineView,
+    AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, ProposalView, StagedView,
+    TemplateView, TimelineView,
 };
 pub use views::availability::AvailabilityQuery;
 pub use views::documents::{created, pending, terminated};

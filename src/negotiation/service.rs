@@ -7,7 +7,7 @@ use scheduler::{Interval, Seconds};
 use tokio::sync::{Notify, Semaphore};
 use wsag::templates::agreement_factory_properties;
 
-use super::error::Error;
+use super::error::{Error, Result};
 use super::templates::{self, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
 use crate::address::Policy;
@@ -20,7 +20,7 @@ use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Rules;
-use crate::metrics::{Exposition, Kind};
+use crate::metrics::{Exposition, metrics};
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
 use crate::store::Store;
@@ -30,6 +30,12 @@ const INPUT_FILES_SHOWN_MAX: usize = 500;
 
 /// A store that does not answer for this time is not ready. Probes wait longer.
 const PING_WAIT: Duration = Duration::from_secs(1);
+
+metrics! {
+    TROUBLES = Gauge "bespeak_resource_troubles":
+        "In how many of its doings a resource fails at the moment; /resources says which and why.";
+    CALL_BACKS = Gauge "bespeak_call_backs_waiting": "Decisions with a call-back that is still to be made.";
+}
 
 /// The agreements that a caller may see: a party's own, or all for an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,23 +199,12 @@ impl Negotiation {
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
         execution::metrics::expose(&self.clusters, text);
-        let mut family = text.family(
-            "bespeak_resource_troubles",
-            Kind::Gauge,
-            "In how many of its doings a resource fails at the moment; /resources says which and why.",
-        );
-        for resource in self.planner.resources() {
-            let faults = self.faults.of(&resource.name);
-            family.sample(&[("resource", &resource.name)], faults.len());
-        }
+        let resources = self.planner.resources().iter();
+        let troubles = resources.map(|of| (&of.name, self.faults.of(&of.name).len()));
+        text.numbers(TROUBLES, "resource", troubles);
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {
-            text.family(
-                "bespeak_call_backs_waiting",
-                Kind::Gauge,
-                "Decisions with a call-back that is still to be made.",
-            )
-            .sample(&[], waiting);
+            text.number(CALL_BACKS, waiting);
         }
     }
 
@@ -240,7 +235,7 @@ impl Negotiation {
     pub(super) async fn reading<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T> {
         let this = self.clone();
         // The semaphore is never closed.
         let permit = Arc::clone(&self.reading)

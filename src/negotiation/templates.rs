@@ -113,6 +113,9 @@ impl Templates {
                 ));
             }
             let next = Offered::new(template, &text);
+            if let Some(why) = next.compiled.unbound().first() {
+                return Err(format!("{what}: {why}"));
+            }
             if offered.iter().any(|other| other.view.id == next.view.id) {
                 return Err(format!(
                     "{what}: its TemplateId {:?} is that of another template",

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState};
-use crate::planner::error::{Error, Refusal};
+use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::Scope;
 use crate::store::{self, Change, Idempotent, Store};
@@ -32,7 +32,7 @@ pub(super) struct DecisionRecord {
 
 impl DecisionRecord {
     /// The decision about a request of a kind.
-    pub(super) fn of<T>(request: &'static str, decided: &Result<T, Error>) -> Self {
+    pub(super) fn of<T>(request: &'static str, decided: &Result<T>) -> Self {
         let outcome = match decided {
             Ok(_) => "granted",
             Err(Error::Refused(refusal)) => return Self::refused(request, refusal),
@@ -60,7 +60,7 @@ impl DecisionRecord {
     }
 
     /// The decision about a pending agreement. The reason of a rejection is given in words only.
-    pub(super) fn settled(decided: &Result<Agreement, Error>) -> Self {
+    pub(super) fn settled(decided: &Result<Agreement>) -> Self {
         let of = Self::of("pending", decided);
         match decided {
             Ok(agreement) if agreement.state == AgreementState::Rejected => Self {

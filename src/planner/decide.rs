@@ -10,7 +10,7 @@ use crate::agreement::{
 use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
-use crate::planner::error::{Error, Refusal};
+use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::lifecycle::reports::{describe, in_its_time};
 use crate::planner::placement::admit::placed;
 use crate::planner::plan::is_undecided;
@@ -28,7 +28,7 @@ const LATE_SHARE: Seconds = 10;
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
-    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>, Error> {
+    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
         self.is_new(proposal.idempotency.as_ref())?;
         let mut moved = self.moved_before(proposal.id);
         let Some((agreement, admitted, number)) = self.admitted(&proposal)? else {
@@ -151,7 +151,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement before its time.
-    pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement, Error> {
+    pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement> {
         self.is_new(order.idempotency.as_ref())?;
         let agreement = self.live(order.id)?;
         if order.party.is_some_and(|party| party != agreement.party) {
@@ -173,7 +173,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement at once, or has its job stopped first.
-    fn terminated(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement, Error> {
+    fn terminated(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement> {
         // Asked before: its job is being stopped.
         let Some(terminating) = agreement.state.terminating() else {
             return Ok(agreement);
@@ -194,7 +194,7 @@ impl Decider<'_> {
 
     /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
     /// the agreement has left the plan.
-    fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement, Error> {
+    fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement> {
         let mut closed = self.close(&mut agreement, AgreementState::Terminated, self.now)?;
         agreement.version += 1;
         self.plan.replace(agreement.clone(), second_after(self.now));
@@ -213,7 +213,7 @@ impl Decider<'_> {
     }
 
     /// Begins every slot that is due and closes the reservations that are over.
-    pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>, Error> {
+    pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>> {
         let now = self.second();
         self.plan.give_up_stopping(now);
         let (mut starting, mut missed) = (Vec::new(), Vec::new());
@@ -296,7 +296,7 @@ impl Decider<'_> {
     }
 
     /// Ends a reservation that runs nothing, at the end of its slot.
-    fn finish(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<(), Error> {
+    fn finish(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<()> {
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
         let mut events = Vec::new();
@@ -310,7 +310,7 @@ impl Decider<'_> {
     }
 
     /// Warns a party that does not use its nodes, or takes them back.
-    pub(super) fn unused(&mut self, id: Uuid, unused: Unused) -> Result<(), Error> {
+    pub(super) fn treat_unused(&mut self, id: Uuid, unused: Unused) -> Result<()> {
         let mut agreement = self.live(id)?;
         if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
             return Err(Error::NotFound);
@@ -330,7 +330,7 @@ impl Decider<'_> {
     }
 
     /// Records the real start of a job, with the files that were brought for it.
-    pub(super) fn started(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<(), Error> {
+    pub(super) fn started(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<()> {
         let mut agreement = self.processing(id)?;
         let mut events = self.has_brought(&mut agreement, brought);
         if agreement.slot_started().is_none() || !events.is_empty() {
@@ -355,7 +355,7 @@ impl Decider<'_> {
     }
 
     /// Records the end of a job and everything that follows from it.
-    pub(super) fn ended(&mut self, id: Uuid, end: &JobEnd) -> Result<(), Error> {
+    pub(super) fn ended(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
         if self.plan.has_stopped(id) {
             // It was lost before, and its end changes nothing.
             return Ok(());
@@ -423,7 +423,7 @@ impl Decider<'_> {
         agreement: &mut Agreement,
         last: AgreementState,
         ended: Micros,
-    ) -> Result<Vec<Event>, Error> {
+    ) -> Result<Vec<Event>> {
         // Work that another agreement goes on with is not over.
         if agreement.outcome.is_some() {
             agreement.end_slot(ended);
@@ -443,7 +443,7 @@ impl Decider<'_> {
         Ok(events)
     }
 
-    fn processing(&self, id: Uuid) -> Result<Agreement, Error> {
+    fn processing(&self, id: Uuid) -> Result<Agreement> {
         let agreement = self.live(id)?;
         if agreement.service == ServiceState::Processing {
             Ok(agreement)

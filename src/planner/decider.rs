@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, Event, EventKind};
 use crate::clock::{Micros, second_of};
 use crate::planner::batches::{Answer, DecisionRecord, Remembered};
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;
 use crate::planner::request::Scope;
 use crate::planner::settings::Settings;
@@ -29,7 +29,7 @@ pub(super) struct Decider<'a> {
 
 impl Decider<'_> {
     /// An agreement that is not over.
-    pub(super) fn live(&self, id: Uuid) -> Result<Agreement, Error> {
+    pub(super) fn live(&self, id: Uuid) -> Result<Agreement> {
         self.plan.get(id).cloned().ok_or(Error::NotFound)
     }
 
@@ -57,7 +57,7 @@ impl Decider<'_> {
 }
 
 /// The way back to the caller.
-pub(super) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+pub(super) type Reply<T> = oneshot::Sender<Result<T>>;
 
 /// How far the decision of a command has come.
 #[derive(Debug)]
@@ -100,14 +100,14 @@ pub(super) struct Command {
 }
 
 /// A verb that may have to wait until a cluster holds the nodes.
-type Verb<C, T> = fn(&mut Decider<'_>, C) -> Result<Step<T, C>, Error>;
+type Verb<C, T> = fn(&mut Decider<'_>, C) -> Result<Step<T, C>>;
 
 impl Command {
     /// One that is decided at once, with the count of the decision where it is counted.
     pub(super) fn new<T: Send + 'static>(
         scope: Option<Scope>,
         reply: Reply<T>,
-        verb: impl FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Result<T, Error> + Send + Sync + 'static,
+        verb: impl FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
         Self {
             scope,
@@ -122,7 +122,7 @@ impl Command {
         scope: Option<Scope>,
         reply: Reply<T>,
         verb: Verb<C, T>,
-        count: impl FnOnce(&mut Decider<'_>, &Result<T, Error>) -> DecisionRecord + Send + Sync + 'static,
+        count: impl FnOnce(&mut Decider<'_>, &Result<T>) -> DecisionRecord + Send + Sync + 'static,
     ) -> Self {
         let again = scope.clone();
         let decide = move |decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>| -> Answer {
@@ -152,7 +152,7 @@ impl Command {
 }
 
 /// An answer that holds only if it is stored. A client that went away gets none.
-fn answer<T: Send + 'static>(reply: Reply<T>, decision: Result<T, Error>) -> Answer {
+fn answer<T: Send + 'static>(reply: Reply<T>, decision: Result<T>) -> Answer {
     Box::new(move |stored| {
         let _ = reply.send(if stored { decision } else { Err(Error::Unavailable) });
     })

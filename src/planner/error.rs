@@ -97,6 +97,9 @@ pub enum Lost {
     Barred(String),
 }
 
+/// What a command comes to.
+pub(super) type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// Why the planner could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {

@@ -12,10 +12,10 @@ use super::offers::suggestion::WAITING_MAX;
 use super::writer;
 use crate::agreement::{Agreement, Shape};
 use crate::clock::Clock;
-use crate::metrics::{Exposition, Kind};
+use crate::metrics::{Exposition, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Reply};
-use crate::planner::error::{Error, StartError};
+use crate::planner::error::{Error, Result, StartError};
 use crate::planner::metrics::Measured;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, Termination};
@@ -30,6 +30,11 @@ use crate::store::{Lease, Store};
 const QUEUE_MAX: usize = 1_024;
 /// A planner that takes longer to report its state is busy; its own numbers are left out then.
 const CENSUS_WAIT: Duration = Duration::from_secs(1);
+
+metrics! {
+    READY = Gauge "bespeak_ready": "Whether the plan is in step with the store.";
+    QUEUE = Gauge "bespeak_planner_queue": "Commands that wait to be decided.";
+}
 
 /// The handle to the planner: cheap to clone.
 #[derive(Debug, Clone)]
@@ -138,10 +143,10 @@ impl Planner {
         clippy::redundant_closure_for_method_calls,
         reason = "the method of a decider of one lifetime is none of every decider"
     )]
-    pub async fn place(&self, proposal: Proposal) -> Result<Accepted, Error> {
+    pub async fn place(&self, proposal: Proposal) -> Result<Accepted> {
         let (party, id) = (proposal.party.clone(), proposal.id);
         let scope = proposal.idempotency.as_ref().map(Idempotency::scope);
-        let count = move |of: &mut Decider<'_>, decided: &Result<_, Error>| {
+        let count = move |of: &mut Decider<'_>, decided: &Result<_>| {
             of.note_refused(&party, id, decided);
             DecisionRecord::of("offer", decided)
         };
@@ -162,7 +167,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] also when it has ended already, [`Error::Changed`] when it is in another version,
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored.
-    pub async fn terminate(&self, termination: Termination) -> Result<Agreement, Error> {
+    pub async fn terminate(&self, termination: Termination) -> Result<Agreement> {
         let scope = termination.idempotency.as_ref().map(Idempotency::scope);
         self.ask_once(scope, |of, decisions| {
             let decided = of.terminate(termination);
@@ -181,7 +186,7 @@ impl Planner {
         clippy::redundant_closure_for_method_calls,
         reason = "the method of a decider of one lifetime is none of every decider"
     )]
-    pub async fn begin_due(&self) -> Result<Vec<Agreement>, Error> {
+    pub async fn begin_due(&self) -> Result<Vec<Agreement>> {
         self.ask(|of| of.begin_due()).await
     }
 
@@ -189,7 +194,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn running(&self) -> Result<Vec<Agreement>, Error> {
+    pub async fn running(&self) -> Result<Vec<Agreement>> {
         self.ask(|of| Ok(of.plan.running())).await
     }
 
@@ -198,7 +203,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn planned_on(&self, resource: String) -> Result<Planned, Error> {
+    pub async fn planned_on(&self, resource: String) -> Result<Planned> {
         self.ask(move |of| Ok(of.plan.planned_on(&resource))).await
     }
 
@@ -207,7 +212,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn keep_nodes(&self, resource: String, kept: Vec<KeptNodes>) -> Result<(), Error> {
+    pub async fn keep_nodes(&self, resource: String, kept: Vec<KeptNodes>) -> Result<()> {
         self.ask(move |of| {
             of.keep_nodes(&resource, kept);
             Ok(())
@@ -219,8 +224,8 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<(), Error> {
-        self.ask(move |of| of.unused(id, unused)).await
+    pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<()> {
+        self.ask(move |of| of.treat_unused(id, unused)).await
     }
 
     /// Takes the states of the nodes of a resource and repairs the plan. Work on nodes that are gone is lost. A waiting
@@ -229,12 +234,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] where it could not be stored.
-    pub async fn set_nodes(
-        &self,
-        resource: String,
-        by: Reporter,
-        report: NodeReport,
-    ) -> Result<Repaired, Error> {
+    pub async fn set_nodes(&self, resource: String, by: Reporter, report: NodeReport) -> Result<Repaired> {
         self.ask(move |of| of.set_nodes(&resource, by, &report)).await
     }
 
@@ -274,18 +274,8 @@ impl Planner {
     /// Writes the counts of this module. The numbers from the plan are left out where the planner does not answer in
     /// time.
     pub async fn expose(&self, text: &mut Exposition) {
-        text.family(
-            "bespeak_ready",
-            Kind::Gauge,
-            "Whether the plan is in step with the store.",
-        )
-        .sample(&[], u8::from(self.is_ready()));
-        text.family(
-            "bespeak_planner_queue",
-            Kind::Gauge,
-            "Commands that wait to be decided.",
-        )
-        .sample(&[], self.commands.max_capacity() - self.commands.capacity());
+        text.number(READY, u8::from(self.is_ready()));
+        text.number(QUEUE, self.commands.max_capacity() - self.commands.capacity());
         let census = tokio::time::timeout(CENSUS_WAIT, self.ask(|of| Ok(of.census()))).await;
         if let Ok(Ok(census)) = census {
             census.expose(text);
@@ -299,8 +289,8 @@ impl Planner {
     /// Has something decided that may be decided twice, and is not counted.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
-        verb: impl FnOnce(&mut Decider<'_>) -> Result<T, Error> + Send + Sync + 'static,
-    ) -> Result<T, Error> {
+        verb: impl FnOnce(&mut Decider<'_>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
         self.ask_once(None, |decider, _| verb(decider)).await
     }
 
@@ -308,13 +298,13 @@ impl Planner {
     pub(super) async fn ask_once<T: Send + 'static>(
         &self,
         scope: Option<Scope>,
-        verb: impl FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Result<T, Error> + Send + Sync + 'static,
-    ) -> Result<T, Error> {
+        verb: impl FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
         self.send(|reply| Command::new(scope, reply, verb)).await
     }
 
     /// Has a command decided.
-    pub(super) async fn send<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
+    pub(super) async fn send<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
         if self.distrusted().is_some() {
             return Err(Error::Unavailable);
         }

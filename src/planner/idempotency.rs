@@ -2,13 +2,13 @@
 //! without a second effect.
 
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::request::Idempotency;
 use crate::store::{Change, Idempotent};
 
 impl Decider<'_> {
     /// Refuses a request with a key that came before.
-    pub(super) fn is_new<T>(&self, request: Option<&Idempotency<T>>) -> Result<(), Error> {
+    pub(super) fn is_new<T>(&self, request: Option<&Idempotency<T>>) -> Result<()> {
         let Some(request) = request else { return Ok(()) };
         match self.remembered.get(&request.scope()) {
             None => Ok(()),

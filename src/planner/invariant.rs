@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, AgreementState, Event};
 use crate::clock::Micros;
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;
 
 impl Plan {
@@ -74,7 +74,7 @@ impl Decider<'_> {
         agreement: &mut Agreement,
         last: AgreementState,
         ended: Micros,
-    ) -> Result<Vec<Event>, Error> {
+    ) -> Result<Vec<Event>> {
         let closed = self.close(agreement, last, ended);
         closed.map_err(|why| {
             let id = agreement.id;

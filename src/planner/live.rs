@@ -29,8 +29,9 @@ impl Live {
         self.by_id.len()
     }
 
-    /// Takes in an agreement that is not there.
+    /// Takes in an agreement, in place of the version of it that is there.
     pub(super) fn insert(&mut self, agreement: Agreement) {
+        self.remove(agreement.id);
         *self.states.entry(agreement.state.word()).or_default() += 1;
         if agreement.service == ServiceState::Processing {
             self.processing.insert(agreement.id);

@@ -3,10 +3,35 @@
 use std::collections::BTreeMap;
 
 use crate::agreement::{Agreement, AgreementState, OfferCreator};
-use crate::metrics::{Exposition, Histogram, Kind, SECONDS};
+use crate::metrics::{Exposition, Histogram, SECONDS, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::Decider;
 use crate::store::Change;
+
+metrics! {
+    BATCHES = Histogram "bespeak_planner_batch_commands": "Commands that the planner decided together.";
+    COMMITS = Histogram "bespeak_planner_commit_seconds": "How long storing a batch of decisions took.";
+    FAILED = Counter "bespeak_planner_failed_commits_total":
+        "Batches that were not stored, or of which that is not known.";
+    GIVEN_UP = Counter "bespeak_planner_impossible_total":
+        "Batches that were given up because of a fault in the plan: each is a fault of the service.";
+    DECISIONS = Counter "bespeak_decisions_total": "Decisions, by the kind of request and the result.";
+    REFUSALS = Counter "bespeak_refusals_total": "Refusals, by the kind of request and the reason.";
+    CUT_SHORT = Counter "bespeak_refusals_cut_short_total":
+        "Refusals where the search for a place was cut short, by the kind of request.";
+    ENDED = Counter "bespeak_agreements_ended_total": "Agreements that are over, by their final state.";
+    OFFERS_MADE = Counter "bespeak_offers_made_total":
+        "Offers made in negotiations, by the state that they were made in.";
+    EXECUTIONS = Counter "bespeak_executions_total": "Work that has ended, by how.";
+    AGREEMENTS = Gauge "bespeak_agreements": "Agreements that are not over, by state.";
+    JOBS = Gauge "bespeak_jobs_running": "Agreements with a job that runs or is about to.";
+    NEGOTIATIONS = Gauge "bespeak_negotiations_open": "Negotiations that go on.";
+    OFFERS_OPEN = Gauge "bespeak_offers_open":
+        "Offers that were made in them and are neither rejected, expired nor accepted.";
+    OFFERS_HELD = Gauge "bespeak_offers_held": "Those for which nodes are kept.";
+    NODES = Gauge "bespeak_resource_nodes": "Nodes that a resource is configured with.";
+    NODES_UP = Gauge "bespeak_resource_nodes_up": "Those that are neither down nor drained.";
+}
 
 /// Upper bounds for the commands of a batch.
 const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
@@ -104,78 +129,22 @@ impl Measured {
 
     /// Writes them.
     pub(super) fn expose(&self, text: &mut Exposition) {
-        text.family(
-            "bespeak_planner_batch_commands",
-            Kind::Histogram,
-            "Commands that the planner decided together.",
-        )
-        .histogram(&[], &self.batches);
-        text.family(
-            "bespeak_planner_commit_seconds",
-            Kind::Histogram,
-            "How long storing a batch of decisions took.",
-        )
-        .histogram(&[], &self.commits);
-        text.family(
-            "bespeak_planner_failed_commits_total",
-            Kind::Counter,
-            "Batches that were not stored, or of which that is not known.",
-        )
-        .sample(&[], self.failed);
-        text.family(
-            "bespeak_planner_impossible_total",
-            Kind::Counter,
-            "Batches that were given up because of a fault in the plan: each is a fault of the service.",
-        )
-        .sample(&[], self.given_up);
-        let mut family = text.family(
-            "bespeak_decisions_total",
-            Kind::Counter,
-            "Decisions, by the kind of request and the result.",
-        );
+        text.family(BATCHES).histogram(&[], &self.batches);
+        text.family(COMMITS).histogram(&[], &self.commits);
+        text.number(FAILED, self.failed);
+        text.number(GIVEN_UP, self.given_up);
+        let mut family = text.family(DECISIONS);
         for ((request, outcome), count) in &self.decisions {
             family.sample(&[("request", request), ("outcome", outcome)], *count);
         }
-        let mut family = text.family(
-            "bespeak_refusals_total",
-            Kind::Counter,
-            "Refusals, by the kind of request and the reason.",
-        );
+        let mut family = text.family(REFUSALS);
         for ((request, reason), count) in &self.refusals {
             family.sample(&[("request", request), ("reason", reason)], *count);
         }
-        let lists: [(_, _, &'static str, _); 4] = [
-            (
-                "bespeak_refusals_cut_short_total",
-                "request",
-                "Refusals where the search for a place was cut short, by the kind of request.",
-                &self.cut_short,
-            ),
-            (
-                "bespeak_agreements_ended_total",
-                "state",
-                "Agreements that are over, by their final state.",
-                &self.ended,
-            ),
-            (
-                "bespeak_offers_made_total",
-                "state",
-                "Offers made in negotiations, by the state that they were made in.",
-                &self.offers,
-            ),
-            (
-                "bespeak_executions_total",
-                "outcome",
-                "Work that has ended, by how.",
-                &self.executions,
-            ),
-        ];
-        for (name, label, help, counts) in lists {
-            let mut family = text.family(name, Kind::Counter, help);
-            for (word, count) in counts {
-                family.sample(&[(label, word)], *count);
-            }
-        }
+        text.numbers(CUT_SHORT, "request", &self.cut_short);
+        text.numbers(ENDED, "state", &self.ended);
+        text.numbers(OFFERS_MADE, "state", &self.offers);
+        text.numbers(EXECUTIONS, "outcome", &self.executions);
     }
 }
 
@@ -221,54 +190,17 @@ impl Decider<'_> {
 impl Census {
     /// Writes them.
     pub(super) fn expose(&self, text: &mut Exposition) {
-        let mut family = text.family(
-            "bespeak_agreements",
-            Kind::Gauge,
-            "Agreements that are not over, by state.",
+        text.numbers(AGREEMENTS, "state", &self.agreements);
+        text.number(JOBS, self.jobs);
+        text.number(NEGOTIATIONS, self.negotiations);
+        text.number(OFFERS_OPEN, self.offers);
+        text.number(OFFERS_HELD, self.held);
+        let nodes = self.resources.iter();
+        text.numbers(
+            NODES,
+            "resource",
+            nodes.clone().map(|(name, nodes, _)| (name, nodes)),
         );
-        for (state, count) in &self.agreements {
-            family.sample(&[("state", state)], *count);
-        }
-        let counts: [(_, &'static str, _); 4] = [
-            (
-                "bespeak_jobs_running",
-                "Agreements with a job that runs or is about to.",
-                self.jobs,
-            ),
-            (
-                "bespeak_negotiations_open",
-                "Negotiations that go on.",
-                self.negotiations,
-            ),
-            (
-                "bespeak_offers_open",
-                "Offers that were made in them and are neither rejected, expired nor accepted.",
-                self.offers,
-            ),
-            (
-                "bespeak_offers_held",
-                "Those for which nodes are kept.",
-                self.held,
-            ),
-        ];
-        for (name, help, count) in counts {
-            text.family(name, Kind::Gauge, help).sample(&[], count);
-        }
-        let mut family = text.family(
-            "bespeak_resource_nodes",
-            Kind::Gauge,
-            "Nodes that a resource is configured with.",
-        );
-        for (name, nodes, _) in &self.resources {
-            family.sample(&[("resource", name)], *nodes);
-        }
-        let mut family = text.family(
-            "bespeak_resource_nodes_up",
-            Kind::Gauge,
-            "Those that are neither down nor drained.",
-        );
-        for (name, _, up) in &self.resources {
-            family.sample(&[("resource", name)], *up);
-        }
+        text.numbers(NODES_UP, "resource", nodes.map(|(name, _, up)| (name, up)));
     }
 }

@@ -1,5 +1,6 @@
 //! The planner on a real store with a clock that the test turns.
 
+mod choice;
 mod clock;
 mod foreseen;
 mod holding;
@@ -11,6 +12,7 @@ mod pending;
 mod reserving;
 mod slices;
 mod slots;
+mod staging;
 mod three_speeds;
 pub(super) mod trial;
 

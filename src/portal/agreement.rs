@@ -3,14 +3,14 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
 use super::error::Failure;
 use super::path::Path;
 use super::session::{self, Visitor};
 use super::text::{self, StateLabel};
-use super::{Frame, page};
+use super::{Answer, Frame, page};
 use crate::http::{Api, base_address, output_body, scope};
 use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, TerminateRequest};
 
@@ -55,11 +55,7 @@ struct Output {
 }
 
 /// GET /portal/agreements/{id}.
-pub(super) async fn show(
-    State(api): State<Api>,
-    headers: HeaderMap,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
+pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
     let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
     let (timeline, _) = api.negotiation.timeline(scope(&visitor.caller), id).await?;
@@ -125,7 +121,7 @@ pub(super) async fn file(
     State(api): State<Api>,
     headers: HeaderMap,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Response, Failure> {
+) -> Answer {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
     let output = api.negotiation.output(scope(&visitor.caller), id, &name).await?;
     let body = output_body(output).await?;
@@ -141,11 +137,7 @@ pub(super) async fn file(
 }
 
 /// GET /portal/agreements/{id}/terminate: a page that does not reload while it is read.
-pub(super) async fn confirm(
-    State(api): State<Api>,
-    headers: HeaderMap,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
+pub(super) async fn confirm(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
     let (id, visitor) = addressed(&api, &headers, &id).await?;
     let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
     let name = text::name(&view);
@@ -158,11 +150,7 @@ pub(super) async fn confirm(
 }
 
 /// POST /portal/agreements/{id}/terminate.
-pub(super) async fn terminate(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
+pub(super) async fn terminate(State(api): State<Api>, Path(id): Path<String>, request: Request) -> Answer {
     let (visitor, _) = session::form(&api, request).await?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let order = TerminateRequest {

@@ -3,17 +3,16 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
-use super::error::Failure;
 use super::fields::{Input, OfferForm};
 use super::form::{self, Place, Problem, field};
 use super::session::{self, Visitor};
 use super::sign_in::SignIn;
 use super::text::{self, StateLabel};
 use super::values::Values;
-use super::{Frame, page};
+use super::{Answer, Frame, page};
 use crate::access::Role;
 use crate::clock::second_of;
 use crate::http::{Api, scope};
@@ -73,7 +72,7 @@ struct Slot {
 }
 
 /// GET /portal: the sign in form or, signed in, the offer form and the agreements. A query fills in the form.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Result<Response, Failure> {
+pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let Some(visitor) = session::visitor(&api, &headers).await? else {
         return Ok(SignIn::offered());
     };
@@ -90,7 +89,7 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, uri: Uri) -
 }
 
 /// POST /portal/agreements: the form becomes an offer and, if it can be, an agreement.
-pub(super) async fn offer(State(api): State<Api>, request: Request) -> Result<Response, Failure> {
+pub(super) async fn offer(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::form(&api, request).await?;
     // Without one, a form could be taken twice: it is shown again with one.
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
@@ -202,7 +201,7 @@ async fn home(
     status: StatusCode,
     asked: SubmittedForm,
     after: Option<Uuid>,
-) -> Result<Response, Failure> {
+) -> Answer {
     let listed = api
         .negotiation
         .list(scope(&visitor.caller), after, Some(AGREEMENTS))

@@ -31,6 +31,9 @@ use axum::routing::{any, get};
 use crate::http::{self, Pages};
 use error::Failure;
 
+/// A page, or why there is none.
+type Answer = Result<Response, Failure>;
+
 /// The one style sheet.
 const STYLE: &str = include_str!("../../templates/portal/style.css");
 
@@ -110,7 +113,7 @@ impl Frame {
 }
 
 /// A page as an answer.
-fn page(status: StatusCode, template: &impl Template) -> Result<Response, Failure> {
+fn page(status: StatusCode, template: &impl Template) -> Answer {
     let body = template
         .render()
         .map_err(|why| Failure::internal(format!("a page cannot be rendered: {why}")))?;

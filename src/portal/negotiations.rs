@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
 use super::error::Failure;
@@ -11,7 +11,7 @@ use super::form::field;
 use super::path::Path;
 use super::session::{self, Visitor};
 use super::text;
-use super::{Frame, page};
+use super::{Answer, Frame, page};
 use crate::access::Role;
 use crate::http::{self, Api, scope};
 use crate::negotiation::{self, NegotiationView, OfferView, QuotationView, RequestKey};
@@ -55,18 +55,14 @@ struct Offer {
 }
 
 /// GET /portal/negotiations.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Result<Response, Failure> {
+pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = session::visitor(&api, &headers).await?;
     let visitor = visitor.ok_or(Failure::SignedOut(None))?;
     list(&api, &visitor, StatusCode::OK, None).await
 }
 
 /// POST /portal/offers/{id}/accept: the offer becomes an agreement, as it stands.
-pub(super) async fn accept(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
+pub(super) async fn accept(State(api): State<Api>, Path(id): Path<String>, request: Request) -> Answer {
     let (visitor, values) = session::form(&api, request).await?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
@@ -87,12 +83,7 @@ pub(super) async fn accept(
     }
 }
 
-async fn list(
-    api: &Api,
-    visitor: &Visitor,
-    status: StatusCode,
-    lost: Option<String>,
-) -> Result<Response, Failure> {
+async fn list(api: &Api, visitor: &Visitor, status: StatusCode, lost: Option<String>) -> Answer {
     let going = api
         .negotiation
         .negotiations_going(&scope(&visitor.caller))

@@ -3,10 +3,9 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
 
 use super::error::Failure;
-use super::{Frame, page, session};
+use super::{Answer, Frame, page, session};
 use crate::http::{self, Api};
 use crate::negotiation::ReliabilityView;
 
@@ -19,7 +18,7 @@ struct Predictions {
 }
 
 /// GET /portal/reliability.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Result<Response, Failure> {
+pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = session::visitor(&api, &headers).await?;
     let visitor = visitor.ok_or(Failure::SignedOut(None))?;
     http::operators_only(&visitor.caller)?;

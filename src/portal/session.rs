@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use uuid::Uuid;
 
+use super::Answer;
 use super::Frame;
 use super::error::Failure;
 use super::sign_in::SignIn;
@@ -67,7 +68,7 @@ pub(super) async fn form(api: &Api, request: Request) -> Result<(Visitor, Values
 }
 
 /// POST /portal/sign-in.
-pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Result<Response, Failure> {
+pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     if is_from_elsewhere(request.headers(), &base) {
         return Err(Failure::Forged);
@@ -92,7 +93,7 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Result<
 }
 
 /// POST /portal/sign-out.
-pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Result<Response, Failure> {
+pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
     match form(&api, request).await {

@@ -84,8 +84,8 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Those of all resources, from `now` on. An hour that is not over yet would be known by a few of its minutes, and each one who
-    /// asks would know others; it is left out.
+    /// Those of all resources, from `now` on. An hour that is not over yet would be known by a few of its minutes, and by others at
+    /// each look; it is left out, unless it is the first that is known of a resource.
     pub(super) fn of(hours: &[ResourceHour], now: Time) -> BTreeMap<String, Self> {
         let of = |hours: &[ResourceHour], what: fn(&Condition) -> Option<i64>, unit: f64, most: f64| {
             #[expect(clippy::cast_precision_loss, reason = "millionths and bytes a second")]
@@ -97,7 +97,7 @@ impl Conditions {
         hours
             .chunk_by(|a, b| a.resource == b.resource)
             .map(|hours| {
-                let over = hours.partition_point(|hour| hour.start + HOUR <= now);
+                let over = hours.partition_point(|hour| hour.start + HOUR <= now).max(1);
                 (&hours[0].resource, &hours[..over])
             })
             .map(|(resource, hours)| {

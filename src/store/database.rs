@@ -6,7 +6,7 @@ use super::batch::trail::Trail;
 use super::engine::bulk::ALL_BULK;
 use super::engine::connect::{Database, Missing, Place, connect};
 use super::engine::transaction::Transaction;
-use super::engine::{Columns, Engine, Error, Value, migrations, statements};
+use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
 
 /// A database that is open and has our schema. Clones share its connections.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Address`], [`Error::Schema`] where a later version has been here, [`Error::Unavailable`].
-    pub async fn open(url: &str) -> Result<Self, Error> {
+    pub async fn open(url: &str) -> Result<Self> {
         Self::open_file(url, Missing::Create).await
     }
 
@@ -30,11 +30,11 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`Store::open`].
-    pub async fn open_existing(url: &str) -> Result<Self, Error> {
+    pub async fn open_existing(url: &str) -> Result<Self> {
         Self::open_file(url, Missing::Refuse).await
     }
 
-    async fn open_file(url: &str, missing: Missing) -> Result<Self, Error> {
+    async fn open_file(url: &str, missing: Missing) -> Result<Self> {
         let database = connect(url, missing).await?;
         migrations::run(&database.writers).await?;
         Ok(Self {
@@ -56,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Schema`] with the statement's name and the message of the engine.
-    pub async fn check_statements(&self) -> Result<(), Error> {
+    pub async fn check_statements(&self) -> Result<()> {
         let mut connection = self.database.writers.acquire().await?;
         let bulk = ALL_BULK
             .iter()
@@ -91,8 +91,8 @@ impl Store {
         &self,
         sql: &'static str,
         values: &[Value<'_>],
-        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
-    ) -> Result<Vec<T>, Error> {
+        one: impl Fn(&Columns<'_>) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
         let mut connection = self.database.readers.acquire().await?;
         connection.read(sql, values, one).await
     }
@@ -102,8 +102,8 @@ impl Store {
         &self,
         sql: &'static str,
         values: &[Value<'_>],
-        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
-    ) -> Result<Option<T>, Error> {
+        one: impl Fn(&Columns<'_>) -> Result<T> + Send,
+    ) -> Result<Option<T>> {
         Ok(self.read(sql, values, one).await?.pop())
     }
 
@@ -113,14 +113,14 @@ impl Store {
         name: Option<&str>,
         values: &[Value<'_>],
         statements: [&'static str; 2],
-        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
-    ) -> Result<Vec<T>, Error> {
+        one: impl Fn(&Columns<'_>) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
         let mut connection = self.database.readers.acquire().await?;
         connection.read_of(name, values, statements, one).await
     }
 
     /// Runs one statement that is a transaction by itself, and says how many rows it changed.
-    pub(super) async fn write(&self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, Error> {
+    pub(super) async fn write(&self, sql: &'static str, values: &[Value<'_>]) -> Result<u64> {
         let mut connection = self.database.writers.acquire().await?;
         Ok(connection.execute(sql, values).await?)
     }

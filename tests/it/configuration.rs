@@ -156,20 +156,29 @@ fn a_wrong_configuration_is_refused_with_its_key_and_what_was_expected() {
 }
 
 #[test]
-fn a_template_that_no_offer_can_name_is_refused() {
+fn a_template_that_no_offer_can_keep_to_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let template = file("templates/agreements/advance-reservation.xml");
-    let nameless = template.replace("<wsag:Name>advance-reservation</wsag:Name>", "");
-    assert_ne!(template, nameless);
-    fs::write(folder.path().join("nameless.xml"), nameless).expect("a file can be written");
-    let text = "[[template]]\nfile = \"nameless.xml\"\n";
-    fs::write(folder.path().join("bespeak.toml"), text).expect("a file can be written");
-    let (code, errors) = serve(&folder, &["--config", "bespeak.toml"]);
-    assert_eq!(code, Some(2), "{errors}");
-    assert!(
-        errors.contains("nameless.xml") && errors.contains("no wsag:Name"),
-        "{errors}"
-    );
+    let unbound = "<wsag:ServiceProperties wsag:Name=\"P\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet>\
+                   <wsag:Variable wsag:Name=\"cnt\" wsag:Metric=\"xs:int\"><wsag:Location>count(//jsdl:Exact)</wsag:Location>\
+                   </wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm";
+    for (part, replacement, why) in [
+        ("<wsag:Name>advance-reservation</wsag:Name>", "", "no wsag:Name"),
+        (
+            "<wsag:GuaranteeTerm",
+            unbound,
+            "the variable \"cnt\" cannot be bound",
+        ),
+    ] {
+        let wrong = template.replacen(part, replacement, 1);
+        assert_ne!(template, wrong);
+        fs::write(folder.path().join("wrong.xml"), wrong).expect("a file can be written");
+        let text = "[[template]]\nfile = \"wrong.xml\"\n";
+        fs::write(folder.path().join("bespeak.toml"), text).expect("a file can be written");
+        let (code, errors) = serve(&folder, &["--config", "bespeak.toml"]);
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains("wrong.xml") && errors.contains(why), "{errors}");
+    }
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::offers::{file, moved};
-use crate::support::run;
+use crate::support::negotiation::{self, Said, counters};
+use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
 use crate::support::server::Server;
+use crate::support::{eventually, run};
 
 /// The answer to known messages that are not an offer.
 const FOR_ANOTHER_ADDRESS: &str = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected";
@@ -175,6 +177,160 @@ fn offers_of_a_template_that_can_be_evaluated_are_answered() {
             let shown = client.get(&format!("/agreements/{id}")).await;
             assert_eq!(shown.text("State"), "Observed", "{shown:?}");
         }
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn variables_of_service_properties_decide_about_offers_and_guarantees() {
+    run(async {
+        let properties = "<wsag:ServiceProperties wsag:Name=\"PROPERTIES\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet>\
+             <wsag:Variable wsag:Name=\"cnt\" wsag:Metric=\"xs:int\"><wsag:Location>//jsdl:TotalResourceCount/jsdl:Exact</wsag:Location>\
+             </wsag:Variable><wsag:Variable wsag:Name=\"asked\" wsag:Metric=\"xs:int\"><wsag:Location>//arp:Duration</wsag:Location>\
+             </wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm";
+        let with = |document: &str| {
+            document
+                .replacen("<wsag:GuaranteeTerm", properties, 1)
+                .replace("completed le deadline", "cnt ge 5 and asked gt 1")
+        };
+        let template = with(&file("templates/agreements/advance-reservation.xml")).replace(
+            "</wsag:CreationConstraints>",
+            "<wsag:Constraint>cnt le 2</wsag:Constraint></wsag:CreationConstraints>",
+        );
+        let (_folder, server) = server_with(&template);
+        let client = server.client();
+        let refused = client
+            .post("/agreements", with(&Offer::reserve(4, 1).xml()))
+            .await;
+        assert_eq!(refused.status.as_u16(), 422, "{refused:?}");
+        assert!(
+            refused.body.contains("the template demands: cnt le 2"),
+            "{refused:?}"
+        );
+        let id = client
+            .post("/agreements", with(&Offer::reserve(2, 1).xml()))
+            .await
+            .created();
+        let shown = eventually("an assessed guarantee", Duration::from_mins(1), async || {
+            let shown = client.get_json(&format!("/agreements/{id}")).await;
+            (shown["guarantees"][0]["state"] != "NotDetermined").then_some(shown)
+        })
+        .await;
+        let guarantee = &shown["guarantees"][0];
+        assert_eq!(guarantee["objective"], "nodes ge 5 and 1 gt 1", "{shown}");
+        assert_eq!(guarantee["state"], "Violated", "{shown}");
+        // Their meaning is the template's.
+        let other = with(&Offer::reserve(2, 1).xml()).replace("//arp:Duration", "//jsdl:Exact");
+        let refused = client.post("/agreements", other).await;
+        assert!(
+            refused.text("Path").ends_with("/wsag:ServiceProperties"),
+            "{refused:?}"
+        );
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn what_the_published_schemas_allow_is_taken() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let start = hours_ahead(3);
+        let offer = Offer {
+            run: Some(("sleep", vec!["1".to_owned()])),
+            ..Offer::reserve(1, 60)
+        };
+        let zone = date_time(start);
+        let unzoned = zone.trim_end_matches('Z');
+        let xsi = "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xsi:type";
+        let typed = [
+            format!(
+                "<wsag:Context {xsi}=\"wsag:AgreementContextType\"><wsag:AgreementInitiator xsi:type=\"xs:string\">me</wsag:AgreementInitiator>"
+            ),
+            format!("<wsag:CustomServiceLevel {xsi}=\"xs:string\">"),
+            format!("<arp:EndTime>{unzoned}</arp:EndTime>"),
+        ];
+        for (part, replacement) in [
+            (" wsag:Obligated=\"ServiceProvider\"", ""),
+            ("<wsag:Context>", &typed[0]),
+            ("<wsag:Context>", "<wsag:Context xml:lang=\"en\">"),
+            ("<wsag:CustomServiceLevel>", &typed[1]),
+            ("<arp:Duration>", &(typed[2].clone() + "<arp:Duration>")),
+            (
+                "<jsdl:JobDescription>",
+                "<jsdl:JobDescription x:a=\"1\" xmlns:x=\"urn:x\">",
+            ),
+            (
+                "<jsdl:JobDescription>",
+                "<jsdl:JobDescription><jsdl:JobIdentification><jsdl:JobAnnotation>a</jsdl:JobAnnotation><jsdl:JobProject>p</jsdl:JobProject>\
+                 <x:of xmlns:x=\"urn:x\"/></jsdl:JobIdentification>",
+            ),
+            (
+                "</jsdl:JobDescription>",
+                "</jsdl:JobDescription><x:of xmlns:x=\"urn:x\"/>",
+            ),
+            (
+                "<jsdl:Resources>",
+                "<jsdl:Resources><jsdl:ExclusiveExecution>true</jsdl:ExclusiveExecution><jsdl:OperatingSystem><jsdl:OperatingSystemType>\
+                 <jsdl:OperatingSystemName>LINUX</jsdl:OperatingSystemName></jsdl:OperatingSystemType></jsdl:OperatingSystem>",
+            ),
+            (
+                "</jsdl-posix:POSIXApplication>",
+                "<jsdl-posix:Output>out</jsdl-posix:Output><jsdl-posix:Error>err</jsdl-posix:Error>\
+                 <jsdl-posix:WallTimeLimit>60</jsdl-posix:WallTimeLimit></jsdl-posix:POSIXApplication>",
+            ),
+        ] {
+            let sent = offer.xml().replace(part, replacement);
+            assert_ne!(sent, offer.xml(), "{part}");
+            let id = client.post("/agreements", sent).await.created();
+            client.get(&format!("/agreements/{id}")).await;
+        }
+        // The limit is the length of the slot where nothing else says it.
+        let limited = |limit: &str| {
+            let limit = format!(
+                "<jsdl-posix:WallTimeLimit>{limit}</jsdl-posix:WallTimeLimit></jsdl-posix:POSIXApplication>"
+            );
+            offer.xml().replace("</jsdl-posix:POSIXApplication>", &limit)
+        };
+        let without = limited("90").replace("<arp:Duration>60</arp:Duration>", "");
+        let id = client.post("/agreements", without).await.created();
+        let shown = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(shown["durationSeconds"], 90, "{shown}");
+        let refused = client.post("/agreements", limited("59")).await;
+        assert!(
+            refused.text("Path").ends_with("/jsdl-posix:WallTimeLimit"),
+            "{refused:?}"
+        );
+
+        let negotiation = negotiation::open(&client).await;
+        let mut said = Said::solicited("without", offer.within(start, start + 3_600));
+        said.demands = "<wsag-neg:Item wsag-neg:Type=\"Optional\"><wsag:Location>//jsdl:Exact</wsag:Location><wsag:ItemConstraint/>\
+                        </wsag-neg:Item><wsag:Constraint>nodes le 1</wsag:Constraint>"
+            .to_owned();
+        let input = negotiation::message("NegotiateInput", &[said])
+            .replace("wsag-neg:OfferId=\"without\"", "wsag:AgreementId=\"urn:of-mine\"");
+        let answer = client
+            .post(&format!("/negotiations/{negotiation}/offers"), input)
+            .await;
+        let counter = counters(&answer).remove(0);
+        assert_eq!(counter.state, "Acceptable", "{answer:?}");
+        // It was given an id, by which it is seen and was answered.
+        let all = client.get(&format!("/negotiations/{negotiation}")).await;
+        let answered = counter.text("CounterOfferTo");
+        assert!(all.body.contains(&format!("OfferId=\"{answered}\"")), "{all:?}");
+        let initiator = "<wsag-neg:InitiatorNegotiationEPR x:a=\"1\" xmlns:x=\"urn:x\"><wsa:Address>http://localhost/mine</wsa:Address>\
+                         </wsag-neg:InitiatorNegotiationEPR><wsag-neg:NegotiationOfferContext><wsag-neg:CounterOfferTo>";
+        let accepted = counter
+            .acceptance()
+            .replace(
+                "<wsag-neg:NegotiationOfferContext><wsag-neg:CounterOfferTo>",
+                initiator,
+            )
+            .replace(
+                "</wsag-neg:NegotiationExtension>",
+                "<x:of xmlns:x=\"urn:x\"/></wsag-neg:NegotiationExtension>",
+            );
+        client.post("/agreements", accepted).await.created();
         server.assert_verified();
     });
 }

@@ -219,15 +219,12 @@ fn what_is_wrong_with_an_extension_is_told_with_its_path() {
                 .replace("</wsag-neg:NegotiationExtension>", &format!("</wsag-neg:{kind}>"))
         };
         let (new, replacing) = ("NegotiationExtension", "RenegotiationExtension");
+        let negotiated = |id: Uuid| address("ResponderNegotiationEPR", &format!("/negotiations/{id}"));
         let replaced = |id: Uuid| address("ResponderAgreementEPR", &format!("/agreements/{id}"));
-        let elsewhere = address(
-            "ResponderNegotiationEPR",
-            &format!("/negotiations/{renegotiation}"),
-        );
         let other = plain.acceptance().replace(&plain.id, "first");
         for (input, below) in [
             (
-                with(&plain, new, &elsewhere),
+                with(&plain, new, &negotiated(renegotiation)),
                 "/wsag-neg:NegotiationExtension/wsag-neg:ResponderNegotiationEPR",
             ),
             (
@@ -243,19 +240,19 @@ fn what_is_wrong_with_an_extension_is_told_with_its_path() {
                 "/wsag-neg:NegotiationExtension/wsag-neg:NegotiationOfferContext/wsag-neg:CounterOfferTo",
             ),
             (
-                with(&plain, replacing, &replaced(agreement)),
+                with(&plain, replacing, &(negotiated(id) + &replaced(agreement))),
                 "/wsag-neg:RenegotiationExtension",
             ),
             (with(&change, new, ""), "/wsag-neg:NegotiationExtension"),
             (
-                with(&change, replacing, &replaced(id)),
+                with(&change, replacing, &(negotiated(renegotiation) + &replaced(id))),
                 "/wsag-neg:RenegotiationExtension/wsag-neg:ResponderAgreementEPR",
             ),
             (
                 with(
                     &change,
                     replacing,
-                    &address("ResponderAgreementEPR", "/agreements/x"),
+                    &(negotiated(renegotiation) + &address("ResponderAgreementEPR", "/agreements/x")),
                 ),
                 "/wsag-neg:RenegotiationExtension/wsag-neg:ResponderAgreementEPR",
             ),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::client::{Answer, Client};
-use crate::support::negotiation::{Counter, Said, counters, message};
+use crate::support::negotiation::{Counter, Said, counters, message, replacing};
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::random::Random;
 use crate::support::server::Server;
@@ -36,6 +36,7 @@ const CONFIGURATION: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nn
 struct Known {
     party: usize,
     counter: Counter,
+    negotiation: Uuid,
     replaces: Option<Uuid>,
 }
 
@@ -246,10 +247,11 @@ impl World {
         assert!(own || answer.status == StatusCode::NOT_FOUND, "{answer:?}");
     }
 
-    fn learn(&mut self, party: usize, replaces: Option<Uuid>, answer: &Answer) {
+    fn learn(&mut self, party: usize, (negotiation, replaces): (Uuid, Option<Uuid>), answer: &Answer) {
         let known = |counter| Known {
             party,
             counter,
+            negotiation,
             replaces,
         };
         if answer.content_type() == XML {
@@ -281,7 +283,7 @@ impl World {
             let id = answer.created();
             self.negotiations.push((party, id, None));
             if kind == JSON {
-                self.learn(party, None, &answer);
+                self.learn(party, (id, None), &answer);
             }
         }
     }
@@ -312,7 +314,7 @@ impl World {
             .await;
         Self::assert_hidden(own, &answer);
         if answer.status == StatusCode::OK {
-            self.learn(party, replaces, &answer);
+            self.learn(party, (id, replaces), &answer);
         }
     }
 
@@ -328,7 +330,7 @@ impl World {
         let path = format!("/negotiations/{id}/offers");
         let answer = self.post(party, &path, JSON, wish.to_string()).await;
         Self::assert_hidden(own, &answer);
-        self.learn(party, replaces, &answer);
+        self.learn(party, (id, replaces), &answer);
     }
 
     async fn advertise(&mut self, party: usize) {
@@ -364,14 +366,7 @@ impl World {
             let mut input = known.counter.acceptance();
             // Now and then it is given the wrong kind.
             if let Some(old) = known.replaces.filter(|_| self.random.below(5) > 0) {
-                let epr = format!(
-                    "<wsag-neg:RenegotiationExtension><wsag-neg:ResponderAgreementEPR><wsa:Address>http://localhost/\
-                     agreements/{old}</wsa:Address></wsag-neg:ResponderAgreementEPR>"
-                );
-                input = input.replace("<wsag-neg:NegotiationExtension>", &epr).replace(
-                    "</wsag-neg:NegotiationExtension>",
-                    "</wsag-neg:RenegotiationExtension>",
-                );
+                input = replacing(&input, known.negotiation, old);
             }
             if later {
                 input = input.replace("CreateAgreementInput", "CreatePendingAgreementInput");
@@ -433,7 +428,7 @@ impl World {
             let opened = answer.created();
             self.negotiations.push((party, opened, Some(id)));
             if kind == JSON {
-                self.learn(party, Some(id), &answer);
+                self.learn(party, (opened, Some(id)), &answer);
             }
         }
     }

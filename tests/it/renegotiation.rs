@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::support::client::Client;
-use crate::support::negotiation::{Counter, Said, counters, message, negotiate};
+use crate::support::negotiation::{Said, counters, message, negotiate, replacing};
 use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -22,21 +22,6 @@ async fn reopen(client: &Client, agreement: Uuid) -> Uuid {
     let input = file("tests/messages/m18-initiate-renegotiation-input.xml");
     let input = input.replace("/a-1", &format!("/{agreement}"));
     client.post("/negotiations", input).await.created()
-}
-
-/// The message that accepts a counter offer which replaces an agreement.
-fn replacement(offer: &Counter, agreement: Uuid) -> String {
-    let epr = format!(
-        "<wsag-neg:RenegotiationExtension><wsag-neg:ResponderAgreementEPR><wsa:Address>http://localhost/agreements/\
-         {agreement}</wsa:Address></wsag-neg:ResponderAgreementEPR>"
-    );
-    offer
-        .acceptance()
-        .replace("<wsag-neg:NegotiationExtension>", &epr)
-        .replace(
-            "</wsag-neg:NegotiationExtension>",
-            "</wsag-neg:RenegotiationExtension>",
-        )
 }
 
 async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: String) {
@@ -82,7 +67,7 @@ async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: Str
             "which one it replaces is said: {wrong:?}"
         );
         let next = client
-            .post("/agreements", replacement(&offers[0], agreement))
+            .post("/agreements", replacing(&offers[0].acceptance(), id, agreement))
             .await
             .created();
         let old = client.get(&format!("/agreements/{agreement}")).await;
@@ -152,7 +137,7 @@ async fn of_two_changes_at_once_one_wins(url: String) {
         let change = Offer::reserve(2, HOUR).within(start + by, start + by + HOUR);
         let offers = negotiate(&client, id, &[Said::solicited("c", change)]).await;
         assert_eq!(offers[0].state, "Acceptable");
-        inputs.push(replacement(&offers[0], agreement));
+        inputs.push(replacing(&offers[0].acceptance(), id, agreement));
     }
     let racers: JoinSet<_> = inputs
         .into_iter()

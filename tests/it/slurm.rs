@@ -19,6 +19,7 @@ mod replaced;
 mod restarts;
 mod seen;
 mod service;
+mod staged;
 mod trials;
 
 use std::collections::BTreeMap;

@@ -28,12 +28,12 @@ on_both_engines!(
     a_killed_service_goes_on_where_the_file_was,
 );
 
-/// Four nodes, a program that copies a file, and files of that server; with more keys of `[staging]`.
+/// Sixteen nodes, a program that copies a file, and files of that server; with more keys of `[staging]`.
 fn configured(data: &DataServer, staging: &str) -> String {
     format!(
         "[limits]\nheader_seconds = 600\nbody_seconds = 600\n\
          [staging]\nallowed = [\"{}\"]\nprivate_addresses = true\n{staging}\n\
-         [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+         [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 16\n\
          [[application]]\nname = \"copy\"\nprogram = \"/bin/cp\"\n\
          [[application.argument]]\nname = \"from\"\ntype = \"text\"\nmax_length = 80\n\
          [[application.argument]]\nname = \"to\"\ntype = \"text\"\nmax_length = 80\n",
@@ -133,8 +133,6 @@ async fn files_come_from_addresses_and_uploads_and_results_go_to_addresses(url: 
     data.put("/open/in.dat", content.clone());
     let server = Server::configured(Some(&url), &configured(&data, ""));
     let client = server.client_with(&server.key_for("physics", "consumer"));
-    let upload = client.request(Method::PUT, "/files/words.txt").body("words");
-    assert_eq!(client.send(upload).await.status, StatusCode::CREATED);
 
     // As JSON: from an address to an address, with its size declared.
     let staging = json!([
@@ -209,7 +207,14 @@ async fn files_come_from_addresses_and_uploads_and_results_go_to_addresses(url: 
         "{rates:?}"
     );
 
-    // As a document: an upload under another name, kept as it is.
+    an_upload_under_another_name(&client, &data, &url).await;
+    server.assert_verified();
+}
+
+/// As a document, kept as it is.
+async fn an_upload_under_another_name(client: &Client, data: &DataServer, url: &str) {
+    let upload = client.request(Method::PUT, "/files/words.txt").body("words");
+    assert_eq!(client.send(upload).await.status, StatusCode::CREATED);
     let elements = format!(
         "<jsdl:DataStaging><jsdl:FileName>copied.txt</jsdl:FileName><jsdl:CreationFlag>overwrite</jsdl:CreationFlag>\
          <jsdl:Source><jsdl:URI>words.txt</jsdl:URI></jsdl:Source>\
@@ -223,16 +228,16 @@ async fn files_come_from_addresses_and_uploads_and_results_go_to_addresses(url: 
         .await;
     let id = answer.created().to_string();
     assert_eq!(
-        over(&client, &id).await["outcome"],
+        over(client, &id).await["outcome"],
         "completed",
         "{:?}",
-        timeline(&client, &id).await
+        timeline(client, &id).await
     );
     assert_eq!(data.file("/open/again.txt").as_deref(), Some(&b"words"[..]));
     let document = client.get(&format!("/agreements/{id}")).await;
     assert_eq!(document.texts("FileName"), ["copied.txt", "again.txt"]);
     assert_eq!(document.text("Bytes"), "5");
-    let (executions, _) = recorded(&url, &id).await;
+    let (executions, _) = recorded(url, &id).await;
     let moved = executions
         .iter()
         .map(|of| (of.moved_in, of.moved_out, of.transfer_in, of.input_bytes));
@@ -241,7 +246,6 @@ async fn files_come_from_addresses_and_uploads_and_results_go_to_addresses(url: 
         [(0, 5, 0, 5)],
         "an upload is only linked"
     );
-    server.assert_verified();
 }
 
 async fn a_killed_service_goes_on_where_the_file_was(url: String) {
@@ -316,8 +320,11 @@ fn terms_show_files_as_they_were_asked_for() {
         let data = DataServer::start().await;
         let server = Server::configured(None, &configured(&data, ""));
         let client = server.client();
+        let upload = client.request(Method::PUT, "/files/words.txt").body("words");
+        client.send(upload).await;
         let staging = json!([
             { "file": "in.dat", "source": data.url("/open/in.dat"), "bytes": 7, "deleteOnTermination": true },
+            { "file": "copied.txt", "source": "words.txt" },
             { "file": "out.dat", "target": data.url("/open/out.dat"), "creationFlag": "dontOverwrite" },
             { "file": "kept.dat", "bytes": 0 },
         ]);
@@ -333,10 +340,19 @@ fn terms_show_files_as_they_were_asked_for() {
             .find(|term| term["kind"] == "job");
         assert_eq!(job.expect("a job")["staging"], staging);
         let document = client.get(&format!("/agreements/{id}")).await;
-        assert_eq!(document.texts("FileName"), ["in.dat", "out.dat", "kept.dat"]);
+        assert_eq!(
+            document.texts("FileName"),
+            ["in.dat", "copied.txt", "out.dat", "kept.dat"]
+        );
         assert_eq!(document.texts("Bytes"), ["7", "0"]);
-        // The document asks for the same.
-        let offer = document.body.clone();
-        assert!(offer.contains("dontOverwrite"), "{offer}");
+        assert!(document.body.contains("dontOverwrite"), "{}", document.body);
+        let removal = client
+            .send(client.request(Method::DELETE, "/files/words.txt"))
+            .await;
+        assert_eq!(
+            removal.status,
+            StatusCode::CONFLICT,
+            "the job has yet to read it: {removal:?}"
+        );
     });
 }

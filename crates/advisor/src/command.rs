@@ -19,6 +19,7 @@ use crate::prices::{PROFILES_MAX, Prices, Profile};
 use crate::progress::ProgressLine;
 use crate::replay::Policy;
 use crate::swf::Trace;
+use crate::table::Table;
 use crate::workload::{Filter, WINDOW_SECONDS, WINDOWS, Window, Workload};
 
 /// The most windows of a run: forty years.
@@ -124,6 +125,30 @@ impl Source {
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Ok(Workload::from_trace(&name, &trace))
+    }
+}
+
+/// The form of a printed table.
+#[derive(Debug, Args)]
+pub struct Form {
+    /// Print as JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print as comma-separated values.
+    #[arg(long)]
+    csv: bool,
+}
+
+impl Form {
+    /// A table in this form; without options as columns for people.
+    pub fn of(&self, table: &Table) -> String {
+        if self.json {
+            format!("{:#}", table.json())
+        } else if self.csv {
+            table.csv().trim_end().to_owned()
+        } else {
+            table.text()
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub mod prices;
 pub mod progress;
 pub mod random;
 pub mod replay;
+pub mod say;
 pub mod statistics;
 pub mod swf;
 pub mod table;

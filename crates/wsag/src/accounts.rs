@@ -1,12 +1,12 @@
 //! Debts: a party's accounts with their entries, in elements of our own.
 
 use crate::scheduling::Budget;
-use crate::xml::{DateTime, Written, written};
+use crate::xml::{DateTime, written};
 
 written! {
     /// `bsp:Accounts`: the balances of accounts, and a page of their postings.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
-    pub struct AccountList {
+    pub struct AccountList document "bsp:Accounts" {
         /// The accounts, one for each currency that they hold.
         pub accounts: Vec<ListedAccount> = "bsp:Account",
         /// Entries, newest first.
@@ -45,12 +45,5 @@ written! {
         pub amount: Budget = "bsp:Sum",
         /// More, for people.
         pub detail: String = "bsp:Detail",
-    }
-}
-
-impl AccountList {
-    /// As a document of its own.
-    pub fn to_xml(&self) -> String {
-        self.document("bsp:Accounts", &["bsp"]).finish()
     }
 }

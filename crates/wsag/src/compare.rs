@@ -18,51 +18,46 @@ pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violati
         });
     };
     ["Context", "Terms"].into_iter().find_map(|local| {
-        let (one, other) = (sent.child(WSAG, local), offered.child(WSAG, local));
-        match (one, other) {
-            (Some(one), Some(other)) => differs(one, other),
-            _ => Some(found(
-                sent,
-                &format!("wsag:{local} is expected, as it was offered"),
-            )),
-        }
+        let (Some(one), Some(other)) = (sent.child(WSAG, local), offered.child(WSAG, local)) else {
+            let message = format!("wsag:{local} is expected, as it was offered");
+            return Some(difference_at(sent, &message));
+        };
+        differs(one, other)
     })
 }
 
 fn differs(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
+    let here = |message: &str| Some(difference_at(sent, message));
     if !sent.is(offered.namespace(), offered.local()) {
-        return Some(found(sent, &format!("{} was offered here", offered.name())));
+        return here(&format!("{} was offered here", offered.name()));
     }
     for (namespace, local, value) in offered.attributes() {
         let given = sent.attribute(namespace, local);
         if !given.is_some_and(|given| is_same(given, value)) {
-            return Some(found(sent, &format!("its {local} was offered as {value:?}")));
+            return here(&format!("its {local} was offered as {value:?}"));
         }
     }
     if sent.attributes().count() != offered.attributes().count() {
-        return Some(found(sent, "it has an attribute that was not offered"));
+        return here("it has an attribute that was not offered");
     }
     if !is_same(&sent.text(), &offered.text()) {
         let value = collapse(&offered.text()).to_string();
-        return Some(found(sent, &format!("{value:?} was offered here")));
+        return here(&format!("{value:?} was offered here"));
     }
     let mut others = offered.children();
     for child in sent.children() {
         let Some(other) = others.next() else {
-            return Some(found(child, "it was not offered"));
+            return Some(difference_at(child, "it was not offered"));
         };
         if let Some(difference) = differs(child, other) {
             return Some(difference);
         }
     }
     let missing = others.next()?;
-    Some(found(
-        sent,
-        &format!("{} was offered in it and is missing", missing.name()),
-    ))
+    here(&format!("{} was offered in it and is missing", missing.name()))
 }
 
-fn found(node: Node<'_>, message: &str) -> Violation {
+fn difference_at(node: Node<'_>, message: &str) -> Violation {
     Violation {
         path: node.path(),
         kind: ViolationKind::Value,

@@ -1,8 +1,7 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
-use crate::xml::datatypes::token;
 use crate::xml::ns::WSA;
-use crate::xml::{Check, Fragment, Node, Readable, Written, Xml, simple};
+use crate::xml::{Check, Fragment, Node, Readable, Written, Xml, read_uri};
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,9 +33,9 @@ impl Written for EndpointReference {
 impl Readable for EndpointReference {
     fn read(check: &mut Check, node: Node<'_>) -> Option<EndpointReference> {
         check.children(node, |children| {
-            let address = children.required(WSA, "Address", simple(token));
-            let parameters = children.optional(WSA, "ReferenceParameters", Fragment::read);
-            let metadata = children.optional(WSA, "Metadata", Fragment::read);
+            let address = children.required(WSA, "Address", read_uri);
+            let parameters = children.optional(WSA, "ReferenceParameters", read_parameters);
+            let metadata = children.optional(WSA, "Metadata", read_parameters);
             let foreign = children.many(WSA, "*", Fragment::read);
             Some(EndpointReference {
                 address: address?,
@@ -44,4 +43,10 @@ impl Readable for EndpointReference {
             })
         })
     }
+}
+
+/// Reads an element with elements of any namespace and nothing else, as it stands.
+fn read_parameters(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+    check.children(node, |children| while children.any().is_some() {});
+    Fragment::read(check, node)
 }

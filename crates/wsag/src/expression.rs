@@ -6,10 +6,11 @@
 //! `or`. Types are checked when the text is read, so an evaluation cannot fail; it may only lack data.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use thiserror::Error;
 
-use crate::xml::datatypes::Decimal;
+use crate::xml::datatypes::{Decimal, boolean, double};
 use crate::xml::{DateTime, Duration, Named, listed, named_values, shortened};
 
 /// The name of this language in `bsp:dialect`.
@@ -53,6 +54,18 @@ pub enum Value {
     Boolean(bool),
 }
 
+/// As an expression says it.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(of) => of.fmt(f),
+            Value::DateTime(of) => of.fmt(f),
+            Value::Duration(of) => of.fmt(f),
+            Value::Boolean(of) => of.fmt(f),
+        }
+    }
+}
+
 /// The known range of a value: it lies between two, both included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
@@ -60,6 +73,26 @@ pub struct Range {
     pub least: Value,
     /// It is not above this one.
     pub most: Value,
+}
+
+impl Range {
+    /// From the least of some values to the greatest; none where there is none, or they have no order.
+    pub(crate) fn of(values: &[Value]) -> Option<Range> {
+        let (first, rest) = values.split_first()?;
+        rest.iter().try_fold(Range::from(*first), |range, value| {
+            let least = if order(*value, range.least)? == Ordering::Less {
+                *value
+            } else {
+                range.least
+            };
+            let most = if order(*value, range.most)? == Ordering::Greater {
+                *value
+            } else {
+                range.most
+            };
+            Some(Range { least, most })
+        })
+    }
 }
 
 impl From<Value> for Range {
@@ -87,7 +120,7 @@ named_values! {
 
 impl Kind {
     /// The kind of a metric of `wsag:Variable`.
-    fn of_metric(metric: &str) -> Option<Kind> {
+    pub(crate) fn of_metric(metric: &str) -> Option<Kind> {
         let local = metric.rsplit(':').next().unwrap_or(metric);
         Some(match local {
             "dateTime" => Kind::DateTime,
@@ -101,6 +134,19 @@ impl Kind {
 }
 
 impl Value {
+    /// A value in a document, of this kind.
+    pub(crate) fn parse(text: &str, kind: Kind) -> Option<Value> {
+        match kind {
+            Kind::Number => double(text)
+                .ok()
+                .filter(|number| number.is_finite())
+                .map(Value::Number),
+            Kind::DateTime => text.parse().ok().map(Value::DateTime),
+            Kind::Duration => text.parse().ok().map(Value::Duration),
+            Kind::Boolean => boolean(text).ok().map(Value::Boolean),
+        }
+    }
+
     fn kind(self) -> Kind {
         match self {
             Value::Number(_) => Kind::Number,
@@ -150,7 +196,21 @@ impl Variables {
         self.known.push((name.to_owned(), kind));
     }
 
-    fn kind(&self, name: &str) -> Result<Kind, ExpressionError> {
+    /// Those of them that an offer has.
+    pub(crate) fn of_offers() -> Variables {
+        let mut variables = Variables::predefined();
+        variables
+            .known
+            .retain(|(name, _)| ["ready", "deadline", "duration", "nodes"].contains(&name.as_str()));
+        variables
+    }
+
+    /// Adds a variable of a kind.
+    pub(crate) fn add_kind(&mut self, name: &str, kind: Kind) {
+        self.known.push((name.to_owned(), Ok(kind)));
+    }
+
+    pub(crate) fn kind(&self, name: &str) -> Result<Kind, ExpressionError> {
         let found = self.known.iter().find(|(known, _)| known == name);
         let name = shortened(name);
         let message = match found {
@@ -355,6 +415,42 @@ fn order(left: Value, right: Value) -> Option<Ordering> {
         (Value::Duration(left), Value::Duration(right)) => left.partial_cmp(&right),
         (Value::Boolean(left), Value::Boolean(right)) => Some(left.cmp(&right)),
         _ => None,
+    }
+}
+
+/// Whether a word names a variable.
+pub(crate) fn is_variable(word: &str) -> bool {
+    let mut parser = Parser {
+        text: word,
+        at: 0,
+        variables: &Variables { known: Vec::new() },
+    };
+    matches!(parser.operand(), Ok(Operand::Variable(name)) if name == word)
+}
+
+/// An expression with some of its variables replaced, the others as they stand.
+pub(crate) fn replace_variables<E>(
+    text: &str,
+    replacement: impl Fn(&str) -> Result<Option<String>, E>,
+) -> Result<String, E> {
+    let mut parser = Parser {
+        text,
+        at: 0,
+        variables: &Variables { known: Vec::new() },
+    };
+    let (mut replaced, mut copied) = (String::new(), 0);
+    loop {
+        let word = parser.peek();
+        if word.is_empty() {
+            return Ok(replaced + &text[copied..]);
+        }
+        let at = parser.at;
+        parser.take(word);
+        if let Some(other) = replacement(word)? {
+            replaced.push_str(&text[copied..at]);
+            replaced.push_str(&other);
+            copied = parser.at;
+        }
     }
 }
 

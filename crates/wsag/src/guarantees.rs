@@ -4,24 +4,37 @@ use crate::expression::Expression;
 use crate::xml::datatypes::{count, double, integer, token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    Check, Duration, Fragment, Named, Node, Readable, Written, Xml, element, named, named_values, simple,
+    Check, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, simple, written,
 };
 
-/// `wsag:GuaranteeTerm`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GuaranteeTerm {
-    /// Name of the term.
-    pub name: String,
-    /// The side that owes it.
-    pub obligated: Obligated,
-    /// Names of the services that it is about.
-    pub scopes: Vec<String>,
-    /// When it counts; always, where absent.
-    pub qualifying_condition: Option<Expression>,
-    /// Its objective.
-    pub objective: ServiceLevelObjective,
-    /// Its values.
-    pub values: BusinessValueList,
+written! {
+    /// `wsag:GuaranteeTerm`. The namespaces wsag and bsp must be declared above it.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct GuaranteeTerm {
+        /// Name of the term.
+        pub name: String = @"wsag:Name",
+        /// The side that owes it; the provider where the term names none.
+        pub obligated: Obligated = @"wsag:Obligated",
+        /// The services that it is about.
+        pub scopes: Vec<ServiceScope> = "wsag:ServiceScope",
+        /// When it counts; always, where absent.
+        pub qualifying_condition: Option<Expression> = "wsag:QualifyingCondition",
+        /// Its objective.
+        pub objective: ServiceLevelObjective = "wsag:ServiceLevelObjective",
+        /// Its values.
+        pub values: BusinessValueList = "wsag:BusinessValueList",
+    }
+}
+
+element! {
+    /// `wsag:ServiceScope`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ServiceScope {
+        /// Name of the service; every service of the agreement, where it is absent.
+        pub service_name: Option<String> = @"wsag:ServiceName" by token,
+        /// Parts of the service, verbatim.
+        pub parts: Vec<Fragment> = "wsag:*",
+    }
 }
 
 named_values! {
@@ -43,20 +56,26 @@ pub struct ServiceLevelObjective {
     pub level: Expression,
 }
 
-/// `wsag:BusinessValueList`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct BusinessValueList {
-    /// Relative importance.
-    pub importance: Option<i64>,
-    /// The payments when it is violated.
-    pub penalties: Vec<Compensation>,
-    /// The payments when it is fulfilled.
-    pub rewards: Vec<Compensation>,
-    /// Utility of single terms.
-    pub preference: Vec<(String, f64)>,
-    /// Values in other languages, verbatim.
-    pub custom: Vec<Fragment>,
+element! {
+    /// `wsag:BusinessValueList`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct BusinessValueList {
+        /// Relative importance.
+        pub importance: Option<i64> = "wsag:Importance" by integer,
+        /// The payments when it is violated.
+        pub penalties: Vec<Compensation> = "wsag:Penalty",
+        /// The payments when it is fulfilled.
+        pub rewards: Vec<Compensation> = "wsag:Reward",
+        /// Utility of single terms.
+        pub preference: Option<Utilities> = "wsag:Preference",
+        /// Values in other languages, verbatim.
+        pub custom: Vec<Fragment> = "wsag:CustomBusinessValue",
+    }
 }
+
+/// `wsag:Preference`: terms by their names, and the utility of each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Utilities(pub Vec<(String, f64)>);
 
 element! {
     /// `wsag:Penalty` or `wsag:Reward`.
@@ -84,9 +103,12 @@ impl Readable for GuaranteeTerm {
     fn read(check: &mut Check, node: Node<'_>) -> Option<GuaranteeTerm> {
         check.attributes(node, &[(WSAG, "Name"), (WSAG, "Obligated")]);
         let name = check.required_attribute(node, (WSAG, "Name"), token);
-        let obligated = check.required_attribute(node, (WSAG, "Obligated"), named);
+        let obligated = match node.attribute(WSAG, "Obligated") {
+            Some(_) => check.read_named(node, (WSAG, "Obligated")),
+            None => Some(Obligated::ServiceProvider),
+        };
         check.children_only(node, |children| {
-            let scopes = children.many(WSAG, "ServiceScope", read_scope);
+            let scopes = children.many(WSAG, "ServiceScope", Readable::read);
             let qualifying_condition = children.optional(WSAG, "QualifyingCondition", Expression::read);
             let objective = children.required(WSAG, "ServiceLevelObjective", Readable::read);
             let values = children.required(WSAG, "BusinessValueList", Readable::read);
@@ -100,14 +122,6 @@ impl Readable for GuaranteeTerm {
             })
         })
     }
-}
-
-fn read_scope(check: &mut Check, node: Node<'_>) -> Option<String> {
-    check.attributes(node, &[(WSAG, "ServiceName")]);
-    if node.first_child().is_some() || !node.text().is_empty() {
-        check.structure(node, "nothing may stand in it, not even white space");
-    }
-    check.required_attribute(node, (WSAG, "ServiceName"), token)
 }
 
 /// An expression: text, with its dialect as an attribute.
@@ -161,50 +175,28 @@ impl Written for ServiceLevelObjective {
     }
 }
 
-impl Readable for BusinessValueList {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<BusinessValueList> {
+impl Readable for Utilities {
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Utilities> {
         check.children(node, |children| {
-            Some(BusinessValueList {
-                importance: children.optional(WSAG, "Importance", simple(integer)),
-                penalties: children.many(WSAG, "Penalty", Compensation::read),
-                rewards: children.many(WSAG, "Reward", Compensation::read),
-                preference: children
-                    .optional(WSAG, "Preference", read_preference)
-                    .unwrap_or_default(),
-                custom: children.many(WSAG, "CustomBusinessValue", Fragment::read),
-            })
+            let mut found = Vec::new();
+            let mut term = children.take_required(WSAG, "ServiceTermReference");
+            while let Some(node) = term {
+                let name = simple(token)(children.check, node);
+                let utility = children.required(WSAG, "Utility", simple(double));
+                found.extend(name.zip(utility));
+                term = children.take_next(WSAG, "ServiceTermReference");
+            }
+            Some(Utilities(found))
         })
     }
 }
 
-fn read_preference(check: &mut Check, node: Node<'_>) -> Option<Vec<(String, f64)>> {
-    check.children(node, |children| {
-        let mut found = Vec::new();
-        let mut term = children.take_required(WSAG, "ServiceTermReference");
-        while let Some(node) = term {
-            let name = simple(token)(children.check, node);
-            let utility = children.required(WSAG, "Utility", simple(double));
-            found.extend(name.zip(utility));
-            term = children.take_next(WSAG, "ServiceTermReference");
-        }
-        Some(found)
-    })
-}
-
-impl Written for BusinessValueList {
+impl Written for Utilities {
     fn write(&self, xml: &mut Xml) {
-        xml.add("wsag:Importance", &self.importance);
-        xml.add("wsag:Penalty", &self.penalties);
-        xml.add("wsag:Reward", &self.rewards);
-        if !self.preference.is_empty() {
-            xml.start("wsag:Preference");
-            for (term, utility) in &self.preference {
-                xml.add("wsag:ServiceTermReference", term);
-                xml.add("wsag:Utility", utility);
-            }
-            xml.end();
+        for (term, utility) in &self.0 {
+            xml.add("wsag:ServiceTermReference", term);
+            xml.add("wsag:Utility", utility);
         }
-        xml.add("wsag:CustomBusinessValue", &self.custom);
     }
 }
 
@@ -225,21 +217,5 @@ impl Written for AssessmentInterval {
             AssessmentInterval::Time(time) => xml.add("wsag:TimeInterval", time),
             AssessmentInterval::Count(count) => xml.add("wsag:Count", count),
         }
-    }
-}
-
-/// The namespaces wsag and bsp must be declared above it.
-impl Written for GuaranteeTerm {
-    fn write(&self, xml: &mut Xml) {
-        xml.attribute("wsag:Name", &self.name);
-        xml.attribute("wsag:Obligated", self.obligated.name());
-        for scope in &self.scopes {
-            xml.start("wsag:ServiceScope");
-            xml.attribute("wsag:ServiceName", scope);
-            xml.end();
-        }
-        xml.add("wsag:QualifyingCondition", &self.qualifying_condition);
-        xml.add("wsag:ServiceLevelObjective", &self.objective);
-        xml.add("wsag:BusinessValueList", &self.values);
     }
 }

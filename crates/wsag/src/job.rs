@@ -2,13 +2,15 @@
 //!
 //! JSDL can ask for much that a provider of catalogue applications must not grant (an executable, an
 //! environment, a user name) or does not offer (file systems, candidate hosts). Such an element is refused by its
-//! path: ignoring it would promise something else than was asked. Attributes of JSDL are unqualified.
+//! path: ignoring it would promise something else than was asked. An element that asks for nothing (a project, an
+//! annotation), or for what every node gives (Linux, nodes of its own), is read and needs no more. Attributes of JSDL
+//! are unqualified.
 
 mod elements;
 
 use std::cmp::Ordering;
 
-use crate::job::elements::honoured;
+use crate::job::elements::{honoured, seconds};
 use crate::xml::{element, named_values};
 
 /// `jsdl:JobDefinition`.
@@ -34,6 +36,8 @@ element! {
         pub name: String = "jsdl:ApplicationName",
         /// Version in the provider's catalogue.
         pub version: Option<String> = "jsdl:ApplicationVersion",
+        /// For people.
+        pub description: Option<String> = "jsdl:Description",
         /// `jsdl-posix:POSIXApplication`.
         pub posix: Option<PosixApplication> = "jsdl-posix:POSIXApplication",
     }
@@ -51,6 +55,8 @@ element! {
         pub output: Option<String> = "jsdl-posix:Output",
         /// File to write standard error to.
         pub error: Option<String> = "jsdl-posix:Error",
+        /// Most seconds that it may run.
+        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by seconds,
     }
 }
 

@@ -32,7 +32,7 @@ pub mod templates;
 pub mod terms;
 mod xml;
 
-pub use message::{Message, read};
+pub use message::{Message, read, read_again};
 pub use xml::{
     Document, Fragment, Made, Named, Places, VIOLATIONS_MAX, Violation, ViolationKind, Violations, guard, ns,
     time,

@@ -6,7 +6,7 @@ use crate::xml::{DateTime, Field, Written, Xml, written};
 written! {
     /// `bsp:Agreements`: one page of a party's agreements.
     #[derive(Debug, Clone, PartialEq, Default)]
-    pub struct AgreementList {
+    pub struct AgreementList document "bsp:Agreements" {
         /// The agreements of this page.
         pub agreements: Vec<ListedAgreement> = "bsp:Agreement",
         /// Cursor of the next page; None on the last one.
@@ -38,7 +38,7 @@ written! {
 written! {
     /// `bsp:Timeline`: the events of an agreement, oldest first.
     #[derive(Debug, Clone, PartialEq, Default)]
-    pub struct Timeline {
+    pub struct Timeline document "bsp:Timeline" {
         /// The agreement.
         pub agreement_id: String = "bsp:AgreementId",
         /// Its events.
@@ -62,7 +62,7 @@ written! {
 written! {
     /// `bsp:Files`: files of a party, or of a job.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
-    pub struct FileList {
+    pub struct FileList document "bsp:Files" {
         /// The files.
         pub files: Vec<ListedFile> = "bsp:File",
         /// Bytes that they may have together.
@@ -80,27 +80,6 @@ written! {
         pub bytes: u64 = "bsp:Bytes",
         /// When it was written.
         pub modified: DateTime = "bsp:Modified",
-    }
-}
-
-impl FileList {
-    /// As a document of its own.
-    pub fn to_xml(&self) -> String {
-        self.document("bsp:Files", &["bsp"]).finish()
-    }
-}
-
-impl AgreementList {
-    /// As a document of its own.
-    pub fn to_xml(&self) -> String {
-        self.document("bsp:Agreements", &["bsp"]).finish()
-    }
-}
-
-impl Timeline {
-    /// As a document of its own.
-    pub fn to_xml(&self) -> String {
-        self.document("bsp:Timeline", &["bsp"]).finish()
     }
 }
 

@@ -56,6 +56,15 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
         .ok_or_else(|| Violations(check.into_violations()))
 }
 
+/// Reads a document that was accepted and kept before: what rules that have become stricter since have against it does not count.
+///
+/// # Errors
+/// Everything that is wrong, where it cannot be read for that.
+pub fn read_again(document: &Document<'_>) -> Result<Message, Violations> {
+    let mut check = Check::default();
+    read_message(&mut check, document.root()).ok_or_else(|| Violations(check.into_violations()))
+}
+
 /// Reads a message of either protocol; None only after a violation was added.
 fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
     let read = match (root.namespace(), root.local()) {
@@ -63,8 +72,8 @@ fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
         (WSAG, "CreateAgreementInput") => boxed(check, root).map(Message::CreateAgreementInput),
         (WSAG, "CreatePendingAgreementInput") => boxed(check, root).map(Message::CreatePendingAgreementInput),
         (WSAG, "TerminateInput") => {
-            let reasons = read_any(check, root, 1, 1);
-            reasons.into_iter().next().map(Message::TerminateInput)
+            let reason = check.children(root, |children| children.only("a reason"));
+            reason.map(|reason| Message::TerminateInput(reason.fragment()))
         }
         (WSAG, "Template") => boxed(check, root).map(Message::Template),
         (WSAG_NEG, "InitiateNegotiationInput") => boxed(check, root).map(Message::InitiateNegotiationInput),
@@ -80,11 +89,12 @@ fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
             Some(Message::NegotiateOutput(offers))
         }
         (WSAG_NEG, "AdvertiseInput") => {
-            let (offers, _) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
+            let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
+            negotiations::read_extensions(check, critical);
             Some(Message::AdvertiseInput(offers))
         }
         (WSAG_NEG, "TerminateInput") => {
-            let reasons = read_any(check, root, 0, usize::MAX);
+            let reasons = read_any(check, root, WSAG_NEG, 0, usize::MAX);
             Some(Message::TerminateNegotiationInput(reasons))
         }
         _ => None,

@@ -26,8 +26,12 @@ element! {
     pub struct NegotiationExtension {
         /// The negotiation at the responder.
         pub negotiation: Option<EndpointReference> = "wsag-neg:ResponderNegotiationEPR",
+        /// The negotiation at the initiator.
+        pub initiator_negotiation: Option<EndpointReference> = "wsag-neg:InitiatorNegotiationEPR",
         /// The counter offer.
         pub context: NegotiationOfferContext = "wsag-neg:NegotiationOfferContext",
+        /// A foreign element, verbatim.
+        pub extension: Option<Fragment> = "wsag-neg:*",
     }
 }
 
@@ -36,13 +40,15 @@ element! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct RenegotiationExtension {
         /// The negotiation at the responder.
-        pub negotiation: Option<EndpointReference> = "wsag-neg:ResponderNegotiationEPR",
+        pub negotiation: EndpointReference = "wsag-neg:ResponderNegotiationEPR",
+        /// The negotiation at the initiator.
+        pub initiator_negotiation: Option<EndpointReference> = "wsag-neg:InitiatorNegotiationEPR",
         /// The agreement to replace, at the responder.
         pub responder_agreement: EndpointReference = "wsag-neg:ResponderAgreementEPR",
-        /// The agreement to replace, at the initiator.
-        pub initiator_agreement: Option<EndpointReference> = "wsag-neg:InitiatorAgreementEPR",
         /// The counter offer.
         pub context: NegotiationOfferContext = "wsag-neg:NegotiationOfferContext",
+        /// A foreign element, verbatim.
+        pub extension: Option<Fragment> = "wsag-neg:*",
     }
 }
 
@@ -87,9 +93,9 @@ named_values! {
     }
 }
 
-/// Reads a noncritical extension: foreign elements, which need not be understood.
+/// Reads a noncritical extension: a foreign element, which need not be understood. Its type is WS-Agreement's everywhere.
 pub(crate) fn read_noncritical(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
-    check.children(node, |children| children.foreign(node.namespace()));
+    read_any(check, node, WSAG, 1, 1);
     Fragment::read(check, node)
 }
 
@@ -139,7 +145,7 @@ fn read_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferStat
     check.children(node, |children| {
         let names = NegotiationOfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
-        let extensions = read_any(children.check, state, 0, usize::MAX);
+        let extensions = read_any(children.check, state, WSAG_NEG, 0, 1);
         NegotiationOfferState::parse(name).zip(Some(extensions))
     })
 }

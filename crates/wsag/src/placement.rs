@@ -33,6 +33,8 @@ written! {
         pub exit_status: Option<i32> = "bsp:ExitStatus",
         /// How it ended, in a word: `completed`, `failed`, `killed`, `lost`, …
         pub outcome: Option<String> = "bsp:Outcome",
+        /// What is being done, in words.
+        pub status: Option<String> = "bsp:Status",
     }
 }
 

@@ -4,9 +4,10 @@
 //! unknown language. Each rule that is broken is reported at the element that breaks it.
 
 use crate::allocation::AllocationTimeConstraint;
+use crate::constraints::bindings::Bindings;
 use crate::expression::{Expression, Parsed, Variables};
 use crate::job::RangeValue;
-use crate::terms::TERMS;
+use crate::terms::{TERMS, Terms};
 use crate::xml::ns::{ARP, JSDL, WSAG};
 use crate::xml::{Check, Document, Node, Readable, Violation, ViolationKind};
 
@@ -24,11 +25,8 @@ pub fn check(document: &Document<'_>) -> Vec<Violation> {
 fn check_terms(check: &mut Check, terms: Node<'_>) {
     let mut variables = Variables::predefined();
     check_names(check, terms, &mut Vec::new());
-    for node in terms.descendants() {
-        if node.is(WSAG, "Variable") {
-            let attribute = |name| node.attribute(WSAG, name).unwrap_or_default();
-            variables.add(attribute("Name"), attribute("Metric"));
-        }
+    if let Some(read) = Terms::read(&mut Check::default(), terms) {
+        Bindings::read(terms, &read).0.add_to(&mut variables, false);
     }
     for node in terms.descendants() {
         if node.is(ARP, "AllocationTimeConstraint") {

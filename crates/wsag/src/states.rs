@@ -1,7 +1,7 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
 use crate::placement::Placement;
-use crate::xml::{Fragment, Written, Xml, named_values};
+use crate::xml::{Fragment, Written, Xml, named_values, written};
 
 /// `wsag:AgreementProperties`.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +16,8 @@ pub struct AgreementProperties {
     pub terms: Fragment,
     /// State of the agreement.
     pub state: AgreementState,
-    /// Foreign elements in the agreement's state, verbatim.
-    pub state_extensions: Vec<Fragment>,
+    /// The agreement that it has taken the place of, and the one that has taken its place.
+    pub details: Details,
     /// State of each guarantee term, by the term's name.
     pub guarantees: Vec<(String, GuaranteeState)>,
     /// State of each service term.
@@ -56,6 +56,17 @@ named_values! {
     }
 }
 
+written! {
+    /// `bsp:Details`: the one foreign element that an agreement's state may have.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct Details {
+        /// The agreement that it has taken the place of.
+        pub supersedes: Option<String> = "bsp:Supersedes",
+        /// The agreement that has taken its place.
+        pub superseded_by: Option<String> = "bsp:SupersededBy",
+    }
+}
+
 /// `wsag:ServiceTermState`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceTermState {
@@ -63,10 +74,8 @@ pub struct ServiceTermState {
     pub term_name: String,
     /// Its state, with the substate inside.
     pub state: ServiceState,
-    /// Where and when the service is planned and was run, in the terms that carry it.
+    /// Where and when the service is planned and was run; a substate is told with it only.
     pub placement: Option<Placement>,
-    /// Other foreign elements, verbatim.
-    pub extensions: Vec<Fragment>,
 }
 
 /// State of a service term.
@@ -92,14 +101,12 @@ impl ServiceState {
 }
 
 /// The substate of a service that is ready.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// It is not given.
-    Unknown,
-    /// It is working; the element names the work.
-    Processing(Fragment),
-    /// It waits; the element names the cause.
-    Idle(Fragment),
+    /// It is working.
+    Processing,
+    /// It waits.
+    Idle,
 }
 
 impl AgreementProperties {
@@ -118,8 +125,10 @@ impl AgreementProperties {
     }
 
     fn write_state(&self, xml: &mut Xml) {
-        // The schema wants foreign elements before the state.
-        xml.insert_all(&self.state_extensions);
+        // The schema wants the foreign element before the state.
+        if self.details != Details::default() {
+            xml.add("bsp:Details", &self.details);
+        }
         xml.add("wsag:State", &self.state);
         xml.end();
     }
@@ -182,31 +191,18 @@ impl Written for ServiceTermState {
         xml.attribute("wsag:termName", &self.term_name);
         xml.add("wsag:State", &self.state.name());
         let substate = match &self.state {
-            ServiceState::Ready(Activity::Processing(fragment)) => Some(("wsag:Processing", fragment)),
-            ServiceState::Ready(Activity::Idle(fragment)) => Some(("wsag:Idle", fragment)),
+            ServiceState::Ready(Activity::Processing) => Some("wsag:Processing"),
+            ServiceState::Ready(Activity::Idle) => Some("wsag:Idle"),
             _ => None,
         };
-        if let Some((name, fragment)) = substate {
+        // The schema wants one foreign element at most beside the state, and exactly one in a substate.
+        let Some(placement) = &self.placement else { return };
+        if let Some(name) = substate {
             xml.start(name);
-            xml.insert(fragment);
+        }
+        xml.add("bsp:Placement", placement);
+        if substate.is_some() {
             xml.end();
         }
-        xml.add("bsp:Placement", &self.placement);
-        xml.insert_all(&self.extensions);
     }
-}
-
-/// One element in our own words, for [`Activity`].
-pub fn status(text: &str) -> Fragment {
-    Xml::said("bsp:Status", text)
-}
-
-/// Which agreement has taken this one's place: in the state of one that is complete because of that.
-pub fn superseded_by(agreement_id: &str) -> Fragment {
-    Xml::said("bsp:SupersededBy", agreement_id)
-}
-
-/// Which agreement this one has taken the place of.
-pub fn supersedes(agreement_id: &str) -> Fragment {
-    Xml::said("bsp:Supersedes", agreement_id)
 }

@@ -114,7 +114,7 @@ fn check_constraints(check: &mut Check, node: Node<'_>) -> Option<()> {
     check.children(node, |children| {
         children.many(WSAG, "Item", |check, node| {
             check.attributes(node, &[(WSAG, "Name")]);
-            check.required_attribute(node, (WSAG, "Name"), token);
+            check.read_attribute(node, (WSAG, "Name"), token);
             check_item_content(check, node)
         });
         children.many(WSAG, "Constraint", Expression::read);
@@ -122,7 +122,7 @@ fn check_constraints(check: &mut Check, node: Node<'_>) -> Option<()> {
     })
 }
 
-/// Reads the parts that every item has: a location, a constraint of XML Schema, and foreign elements.
+/// Reads the parts that every item has: a location, a constraint of XML Schema, and any elements.
 pub(crate) fn check_item_content(check: &mut Check, node: Node<'_>) -> Option<()> {
     check.children_only(node, |children| {
         children.required(WSAG, "Location", Check::string);
@@ -137,7 +137,7 @@ pub(crate) fn check_item_content(check: &mut Check, node: Node<'_>) -> Option<()
                 Some(())
             })
         });
-        children.foreign(WSAG);
+        while children.any().is_some() {}
         Some(())
     })
 }

@@ -6,7 +6,6 @@ pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
-use crate::expression::Variables;
 use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
 use crate::scheduling::Scheduling;
@@ -108,9 +107,9 @@ element! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Variable {
         /// Name, for expressions.
-        pub name: String = @"wsag:Name" by token,
+        pub name: Option<String> = @"wsag:Name" by token,
         /// Its type or unit, such as `xs:dateTime`.
-        pub metric: String = @"wsag:Metric" by token,
+        pub metric: Option<String> = @"wsag:Metric" by token,
         /// XPath to where it stands.
         pub location: String = "wsag:Location",
     }
@@ -154,15 +153,6 @@ impl Terms {
             Term::ServiceProperties(term) => Some(term),
             _ => None,
         })
-    }
-
-    /// The variables that its expressions may use: the predefined ones and those of its service properties.
-    pub(crate) fn variables(&self) -> Variables {
-        let mut variables = Variables::predefined();
-        for variable in self.properties().flat_map(|properties| &properties.variables) {
-            variables.add(&variable.name, &variable.metric);
-        }
-        variables
     }
 
     /// As a fragment that can stand in an agreement's properties.

@@ -58,6 +58,7 @@ fn offer(arguments: Vec<String>) -> AgreementOffer {
         application: Some(Application {
             name: "sleep".into(),
             version: None,
+            description: None,
             posix: Some(PosixApplication {
                 arguments,
                 ..PosixApplication::default()

@@ -223,9 +223,9 @@ fn sloppy_values_are_refused_at_their_element() {
         ),
         (
             "2026-01-10T20:00:00Z",
-            "2026-01-10T20:00:00",
+            "12026-01-10T20:00:00",
             "/arp:EndTime",
-            "no time zone",
+            "the year must be",
         ),
         (
             "2026-01-10T20:00:00Z",
@@ -242,9 +242,9 @@ fn sloppy_values_are_refused_at_their_element() {
         ),
         (
             "wsag:Obligated=\"ServiceProvider\"",
-            "",
-            "/wsag:GuaranteeTerm",
-            "wsag:Obligated is required",
+            "wsag:Obligated=\" ServiceProvider\"",
+            "/wsag:GuaranteeTerm/@wsag:Obligated",
+            "ServiceConsumer or ServiceProvider is expected",
         ),
         (
             ">AgreementResponder<",
@@ -264,6 +264,22 @@ fn sloppy_values_are_refused_at_their_element() {
         assert!(found[0].path.ends_with(end), "{replacement}: {found:?}");
         assert!(found[0].message.contains(said), "{replacement}: {found:?}");
     }
+}
+
+#[test]
+fn what_was_kept_before_a_rule_became_stricter_is_read_again() {
+    let offer = text("o01-offer-sleep.xml")
+        .replace(">AgreementResponder<", "> AgreementResponder <")
+        .replace("<jsdl:Resources>", "<jsdl:Resources><jsdl:CPUArchitecture><jsdl:CPUArchitectureName>riscv</jsdl:CPUArchitectureName></jsdl:CPUArchitecture>");
+    let document = Document::parse(offer.as_bytes()).expect("the guard lets it through");
+    assert_eq!(read(&document).expect_err("it is not valid").0.len(), 2);
+    let wsag::Message::AgreementOffer(again) = wsag::read_again(&document).expect("it is read") else {
+        panic!("an offer is expected");
+    };
+    assert_eq!(
+        again.context.service_provider,
+        wsag::agreements::Role::AgreementResponder
+    );
 }
 
 #[test]
@@ -297,7 +313,7 @@ fn what_jsdl_can_ask_and_nobody_honours_is_refused() {
 fn everything_that_is_wrong_is_said_at_once() {
     let mut offer = text("o01-offer-sleep.xml");
     for (piece, replacement) in [
-        ("T08:00:00Z", "T08:00:00"),
+        ("T08:00:00Z", "T08:00"),
         (">30<", ">x<"),
         (">1</jsdl:Exact>", ">y</jsdl:Exact>"),
     ] {

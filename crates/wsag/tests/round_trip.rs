@@ -5,7 +5,7 @@
 mod support;
 
 use support::make::Make;
-use support::{Chance, message, names_read, text, xmllint};
+use support::{Chance, assert_valid, message, names_read, text};
 use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
 use wsag::{Document, Fragment, Message, operations};
 
@@ -59,13 +59,7 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
     }
     let all = written.into_iter().map(|(xml, _)| xml).chain(only_written);
     let documents: Vec<Vec<u8>> = all.map(String::into_bytes).collect();
-    let Some(verdicts) = xmllint(&documents, true, "written") else {
-        return;
-    };
-    for (xml, valid) in documents.iter().zip(verdicts) {
-        let xml = String::from_utf8_lossy(xml);
-        assert!(valid, "the schemas refuse what was written:\n{xml}");
-    }
+    assert_valid(&documents, "written");
 }
 
 /// Messages of negotiations with the values that reading must give back, and messages that the service only writes.
@@ -126,12 +120,7 @@ fn the_parts_of_an_agreement_are_valid_documents() {
         }
         message(&properties.offer_xml());
     }
-    let Some(verdicts) = xmllint(&documents, true, "parts") else {
-        return;
-    };
-    for (document, valid) in documents.iter().zip(verdicts) {
-        assert!(valid, "{}", String::from_utf8_lossy(document));
-    }
+    assert_valid(&documents, "parts");
 }
 
 #[test]

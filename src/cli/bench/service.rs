@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use scheduler::Time;
 use scheduler::measure::{Bar, verdict};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -16,7 +17,7 @@ use uuid::Uuid;
 use super::pgbench;
 use crate::agreement::{Note, NoteKind};
 use crate::cli::{Failure, StoreOptions};
-use crate::clock::Clock;
+use crate::clock::{Clock, words_of};
 use crate::store::{Change, Store};
 
 /// Offers that are held at a time between a phase that negotiates and one that accepts: fewer than a party may hold.
@@ -152,11 +153,8 @@ impl Asker {
 
     /// The window that begins a number of seconds from now, with a length in seconds.
     fn window(&self, from: i64, lasts: i64) -> Value {
-        let at = |second: i64| {
-            jiff::Timestamp::from_second(second).map_or_else(|why| why.to_string(), |at| at.to_string())
-        };
-        let start = self.now + from;
-        json!({ "start": at(start), "end": at(start + lasts) })
+        let start = Time(self.now + from);
+        json!({ "start": words_of(start), "end": words_of(start + lasts) })
     }
 
     /// Whether it was granted, with the answer.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, list, money, print_json, read, refusal, word};
+use crate::cli::client::{Server, list, money, read, refusal, text};
 use crate::negotiation::{AgreementView, EventView, TimelineView};
 
 const EXAMPLES: &str = "\
@@ -33,13 +33,9 @@ pub(in crate::cli) struct Options {
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let Options { id, server } = options;
     if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
-        let timeline = server.get(&format!("/agreements/{id}/events")).await?;
+        let timeline = server.timeline(id).await?;
         let explained = of_agreement(&read(agreement)?, &read(timeline)?, Timestamp::now());
-        if server.json {
-            print_json(&explained);
-        } else {
-            print_agreement(&explained);
-        }
+        server.tell(&explained, print_agreement);
         return Ok(());
     }
     let mut only = None;
@@ -54,17 +50,15 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
             &offer["counterOfferTo"]
         };
         only = Some(ask.clone());
-        let path = format!("/negotiations/{}", word(&offer["negotiation"]));
+        let path = format!("/negotiations/{}", text(&offer["negotiation"]));
         negotiation = server.find(&path).await?;
     }
     let Some(negotiation) = negotiation else {
         if let Some(refused) = server.find(&format!("/refusals/{id}")).await? {
-            if server.json {
-                print_json(&refused);
-            } else {
-                say!("offer      {id}, which was refused at {}", word(&refused["at"]));
-                say!("because    {}", word(&refused["why"]));
-            }
+            server.tell(&refused, |refused| {
+                say!("offer      {id}, which was refused at {}", text(&refused["at"]));
+                say!("because    {}", text(&refused["why"]));
+            });
             return Ok(());
         }
         let what =
@@ -72,11 +66,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         return Err(Failure::Refused(what.to_owned()));
     };
     let explained = of_negotiation(&negotiation, only.as_ref());
-    if server.json {
-        print_json(&explained);
-    } else {
-        print_negotiation(&explained);
-    }
+    server.tell(&explained, print_negotiation);
     Ok(())
 }
 
@@ -138,23 +128,23 @@ fn flexibility(view: &AgreementView, fixed: bool, now: Timestamp) -> Value {
 
 fn print_agreement(explained: &Value) {
     let view = &explained["agreement"];
-    let name = word(&view["name"]);
+    let name = text(&view["name"]);
     say!(
         "agreement  {}{}{name}",
-        word(&view["id"]),
+        text(&view["id"]),
         if name.is_empty() { "" } else { ": " }
     );
-    let (nodes, resource) = (&view["nodes"], word(&view["resource"]));
-    let (start, end) = (word(&view["plannedStart"]), word(&view["plannedEnd"]));
+    let (nodes, resource) = (&view["nodes"], text(&view["resource"]));
+    let (start, end) = (text(&view["plannedStart"]), text(&view["plannedEnd"]));
     say!("lies       on {nodes} nodes of {resource}, {start} to {end}");
     for part in list(&explained["decision"]) {
-        say!("because    {}", word(part));
+        say!("because    {}", text(part));
     }
     for line in list(&explained["negotiated"]) {
-        say!("negotiated {}  {}", word(&line["at"]), word(&line["why"]));
+        say!("negotiated {}  {}", text(&line["at"]), text(&line["why"]));
     }
     for line in list(&explained["moves"]) {
-        say!("moved      {}  {}", word(&line["at"]), word(&line["why"]));
+        say!("moved      {}  {}", text(&line["at"]), text(&line["why"]));
     }
     if list(&explained["moves"]).is_empty() {
         say!("moved      never: it lies where it was placed");
@@ -162,7 +152,7 @@ fn print_agreement(explained: &Value) {
     if let Some(price) = money(&view["price"]) {
         say!("price      {price}");
         for part in list(&explained["priceParts"]) {
-            say!("           {}", word(part));
+            say!("           {}", text(part));
         }
     }
     for of in list(&explained["guarantees"]) {
@@ -171,12 +161,12 @@ fn print_agreement(explained: &Value) {
             .map_or_else(String::new, |why| format!(": {why}"));
         say!(
             "guarantees {} {}{evidence}",
-            word(&of["name"]),
-            word(&of["state"])
+            text(&of["name"]),
+            text(&of["state"])
         );
         for worth in list(&of["values"]) {
-            let amount = money(&worth["amount"]).unwrap_or_else(|| word(&worth["amount"]).to_owned());
-            say!("           {} {amount}", word(&worth["kind"]));
+            let amount = money(&worth["amount"]).unwrap_or_else(|| text(&worth["amount"]).to_owned());
+            say!("           {} {amount}", text(&worth["kind"]));
         }
     }
     let left = &explained["flexibility"];
@@ -184,7 +174,7 @@ fn print_agreement(explained: &Value) {
         "flexible   {} seconds earlier, {} seconds later: {}",
         left["earlierSeconds"],
         left["laterSeconds"],
-        word(&left["why"])
+        text(&left["why"])
     );
 }
 
@@ -233,7 +223,7 @@ fn summary(answers: &[&Value]) -> &'static str {
 /// The reason for an answer, and its further course.
 fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let mut why = Vec::new();
-    let kind = match word(&offer["kind"]) {
+    let kind = match text(&offer["kind"]) {
         "exact" => "it is as asked for",
         "earlier" => "it lies before the window",
         "later" => "it lies after the window",
@@ -246,7 +236,7 @@ fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
         why.push(kind.to_owned());
         why.extend(compared(offer, answers));
     }
-    let state = word(&offer["state"]);
+    let state = text(&offer["state"]);
     if let Some(agreement) = offer["agreement"].as_str() {
         why.push(format!("it was accepted: agreement {agreement}"));
     } else if offer["refusal"].is_object() {
@@ -303,7 +293,7 @@ fn compared(offer: &Value, answers: &[&Value]) -> Vec<String> {
     };
     if let Some(other) = others.iter().find(beats) {
         let no_dearer = if priced.is_some() { " and no dearer" } else { "" };
-        why.push(format!("{} is nearer{no_dearer}", word(&other["id"])));
+        why.push(format!("{} is nearer{no_dearer}", text(&other["id"])));
     }
     why
 }
@@ -328,29 +318,29 @@ fn cost(offer: &Value) -> Option<f64> {
 }
 
 fn print_negotiation(explained: &Value) {
-    let (id, state) = (word(&explained["negotiation"]), word(&explained["state"]));
+    let (id, state) = (text(&explained["negotiation"]), text(&explained["state"]));
     let about = explained["agreement"].as_str();
     let about = about.map_or_else(String::new, |agreement| format!(", to change {agreement}"));
     say!("negotiation {id} is {state}{about}");
     for ask in list(&explained["explained"]) {
         let offer = &ask["offer"];
         say!("");
-        say!("offer {} ({})", word(&offer["id"]), word(&offer["state"]));
-        say!("  {}", word(&ask["why"]));
+        say!("offer {} ({})", text(&offer["id"]), text(&offer["state"]));
+        say!("  {}", text(&ask["why"]));
         for answer in list(&ask["answers"]) {
             let offer = &answer["offer"];
-            say!("  answer {} ({})", word(&offer["id"]), word(&offer["state"]));
+            say!("  answer {} ({})", text(&offer["id"]), text(&offer["state"]));
             if offer["kind"].is_string() {
                 let price = money(&offer["price"]).map_or_else(String::new, |price| format!(", {price}"));
                 let phi = offer["deviation"].as_f64().unwrap_or_default();
-                let (start, end) = (word(&offer["start"]), word(&offer["end"]));
+                let (start, end) = (text(&offer["start"]), text(&offer["end"]));
                 say!(
                     "    {} nodes, {start} to {end}, phi {phi:.2}{price}",
                     offer["nodes"]
                 );
             }
             for why in list(&answer["why"]) {
-                say!("    {}", word(why).replace('\n', "\n    "));
+                say!("    {}", text(why).replace('\n', "\n    "));
             }
         }
     }

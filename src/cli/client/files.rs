@@ -1,6 +1,5 @@
 //! `bespeak files`: the party's own files, which its jobs may read.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -65,21 +64,13 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     match options.action {
         Action::List { server } => list(&server).await,
         Action::Put { file, name, server } => {
-            let own = file
-                .file_name()
-                .and_then(|name| name.to_str())
-                .map(ToOwned::to_owned);
-            let name = name.or(own).unwrap_or_default();
+            let own = file.file_name().and_then(|name| name.to_str());
+            let name = name.as_deref().or(own).unwrap_or_default();
             let unreadable = |why: std::io::Error| Failure::Usage(format!("{}: {why}", file.display()));
             let bytes = std::fs::read(&file).map_err(unreadable)?;
-            server.put(&path(&name), bytes).await
+            server.put(&path(name), bytes).await
         }
-        Action::Get { name, server } => {
-            let bytes = server.get_bytes(&path(&name)).await?;
-            std::io::stdout()
-                .write_all(&bytes)
-                .map_err(|why| Failure::Usage(why.to_string()))
-        }
+        Action::Get { name, server } => server.print_bytes(&path(&name)).await,
         Action::Remove { name, server } => server.delete(&path(&name)).await,
     }
 }

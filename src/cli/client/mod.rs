@@ -13,6 +13,7 @@ pub(super) mod templates;
 pub(super) mod terminate;
 pub(super) mod watch;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,9 +21,10 @@ use clap::Args;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::Failure;
-use crate::negotiation::{AgreementView, ProposalView};
+use crate::negotiation::{AgreementView, ProposalView, StagedView};
 
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -57,7 +59,26 @@ pub(super) struct Server {
     pub(super) json: bool,
 }
 
+/// An agreement, and the service to ask about it.
+#[derive(Debug, Args)]
+pub(super) struct One {
+    /// The agreement.
+    id: Uuid,
+    #[command(flatten)]
+    server: Server,
+}
+
 impl Server {
+    /// Asks for an agreement.
+    pub(super) async fn agreement(&self, id: Uuid) -> Result<Value, Failure> {
+        self.get(&format!("/agreements/{id}")).await
+    }
+
+    /// Asks for the timeline of an agreement.
+    pub(super) async fn timeline(&self, id: Uuid) -> Result<Value, Failure> {
+        self.get(&format!("/agreements/{id}/events")).await
+    }
+
     /// Asks for a value.
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
         self.receive(self.request(Method::GET, path)?).await
@@ -73,10 +94,11 @@ impl Server {
         Ok(Some(serde_json::from_slice(&body).unwrap_or_default()))
     }
 
-    /// Asks for bytes.
-    pub(super) async fn get_bytes(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        self.send(self.request(Method::GET, path)?.timeout(TRANSFER_TIMEOUT))
-            .await
+    /// Asks for bytes, and writes them to standard output as they are.
+    pub(super) async fn print_bytes(&self, path: &str) -> Result<(), Failure> {
+        let request = self.request(Method::GET, path)?.timeout(TRANSFER_TIMEOUT);
+        let written = std::io::stdout().write_all(&self.send(request).await?);
+        written.map_err(|why| Failure::Usage(why.to_string()))
     }
 
     /// Sends an XML document and reads the answer.
@@ -110,6 +132,15 @@ impl Server {
     /// Puts a value in a place and reads the answer.
     pub(super) async fn put_json(&self, path: &str, value: &Value) -> Result<Value, Failure> {
         self.receive(self.request(Method::PUT, path)?.json(value)).await
+    }
+
+    /// Prints a value: as JSON where that is wanted, otherwise by `print`.
+    pub(super) fn tell(&self, value: &Value, print: impl FnOnce(&Value)) {
+        if self.json {
+            print_json(value);
+        } else {
+            print(value);
+        }
     }
 
     /// Prints an answer: as JSON where that is wanted, otherwise by `print` as the value that it is.
@@ -213,22 +244,22 @@ fn describe(status: StatusCode, problem: &Value) -> String {
 /// The rules that an offer breaks, each with its place.
 fn broken_rules(told: &Value) -> Option<String> {
     let violations = told["violations"].as_array()?;
-    let mut text = format!("the offer breaks {} rule(s):", violations.len());
+    let mut lines = format!("the offer breaks {} rule(s):", violations.len());
     for of in violations {
-        text += &format!("\n  {}\n    {}", word(&of["path"]), word(&of["message"]));
+        lines += &format!("\n  {}\n    {}", text(&of["path"]), text(&of["message"]));
     }
-    Some(text)
+    Some(lines)
 }
 
 /// The alternatives of a refusal, a line each, indented.
 pub(super) fn possibilities(refusal: &Value) -> String {
-    let mut text = String::new();
+    let mut lines = String::new();
     for alternative in list(&refusal["alternatives"]) {
-        text += &format!(
+        lines += &format!(
             "\n  possible {}: {} to {}",
-            word(&alternative["direction"]),
-            word(&alternative["start"]),
-            word(&alternative["end"])
+            text(&alternative["direction"]),
+            text(&alternative["start"]),
+            text(&alternative["end"])
         );
     }
     for relaxation in list(&refusal["relaxations"]) {
@@ -248,19 +279,19 @@ pub(super) fn possibilities(refusal: &Value) -> String {
                 .or_else(|| money(value));
             Some(format!("{words}{}", value?))
         });
-        text += &format!(
+        lines += &format!(
             "\n  it would fit with {}",
             parts.collect::<Vec<_>>().join(" and ")
         );
     }
-    text
+    lines
 }
 
 /// The reason why there is no offer: a refusal's reason and its relaxations, or the rules that are broken.
 pub(super) fn refusal(told: &Value) -> String {
     broken_rules(told).unwrap_or_else(|| {
         let reason = told["reason"].as_str().unwrap_or("nothing can be had");
-        let binding = word(&told["bindingConstraint"]);
+        let binding = text(&told["bindingConstraint"]);
         format!("{reason}: {binding}{}", possibilities(told))
     })
 }
@@ -318,6 +349,7 @@ pub(super) fn print_agreement(view: &AgreementView) {
         ("outcome", view.outcome.as_ref().map(outcome)),
     ];
     lines.extend(known.map(|(name, value)| (name, value.unwrap_or_default())));
+    lines.extend(view.staging.iter().map(|file| ("file", moved(file))));
     for proposal in &view.proposals {
         lines.push(("proposal", proposed(proposal)));
     }
@@ -331,6 +363,18 @@ pub(super) fn print_agreement(view: &AgreementView) {
     for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
         say!("{name:<10} {value}");
     }
+}
+
+/// A file that is moved for a job, and how far it has come.
+fn moved(file: &StagedView) -> String {
+    let way = |word: &str, place: &Option<String>, bytes: Option<u64>| {
+        let place = place.as_deref().unwrap_or_default();
+        let bytes = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes so far)"));
+        let text = format!(" {word} {place}{bytes}");
+        Some(text).filter(|_| !place.is_empty()).unwrap_or_default()
+    };
+    let from = way("from", &file.source, file.bytes_in);
+    format!("{}{from}{}", file.file, way("to", &file.target, file.bytes_out))
 }
 
 /// A proposal of the provider, with the lines to accept it.
@@ -373,7 +417,7 @@ pub(super) fn money(value: &Value) -> Option<String> {
 }
 
 /// A text; empty where there is none.
-pub(super) fn word(value: &Value) -> &str {
+pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::cli::client::{Server, list, money, print_agreement, print_json, refusal, word};
+use crate::cli::client::{Server, list, money, print_agreement, print_json, refusal, text};
 use crate::cli::{Failure, duration, headings, print_rows, row};
 
 const EXAMPLES: &str = "\
@@ -136,9 +136,14 @@ pub(in crate::cli) async fn negotiate(options: NegotiateOptions) -> Result<(), F
 
 /// Accepts an offer.
 pub(in crate::cli) async fn accept(options: AcceptOptions) -> Result<(), Failure> {
-    let body = json!({ "offer": options.offer });
-    let answer = options.server.post_json("/agreements", &body).await?;
-    options.server.show(answer, print_agreement)
+    take(&options.server, &options.offer.to_string()).await
+}
+
+async fn take(server: &Server, offer: &str) -> Result<(), Failure> {
+    let answer = server
+        .post_json("/agreements", &json!({ "offer": offer }))
+        .await?;
+    server.show(answer, print_agreement)
 }
 
 /// Asks for the price of a change and, where the user wants it, accepts the change.
@@ -148,11 +153,7 @@ pub(in crate::cli) async fn change(options: ChangeOptions) -> Result<(), Failure
     let answer = options.server.post_json("/negotiations", &request.into()).await?;
     let first = answer["offers"][0]["id"].as_str();
     match first.filter(|_| options.yes) {
-        Some(offer) => {
-            let body = json!({ "offer": offer });
-            let answer = options.server.post_json("/agreements", &body).await?;
-            options.server.show(answer, print_agreement)
-        }
+        Some(offer) => take(&options.server, offer).await,
         None => show(&options.server, &answer),
     }
 }
@@ -164,7 +165,7 @@ fn show(server: &Server, answer: &Value) -> Result<(), Failure> {
         print_json(answer);
     } else if let Some(first) = offers.first() {
         print_rows(table(offers), &[3, 5, 6]);
-        say!("\nTo take one: bespeak accept {}", word(&first["id"]));
+        say!("\nTo take one: bespeak accept {}", text(&first["id"]));
     }
     if offers.is_empty() {
         return Err(Failure::Refused(refusal(&answer["refusal"])));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, list, print_agreement, word};
+use crate::cli::client::{Server, list, print_agreement, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +34,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let answer = options.server.post("/agreements", document).await?;
     if !options.server.json {
         for other in list(&answer["moved"]) {
-            let (id, start) = (word(&other["id"]), word(&other["plannedStart"]));
+            let (id, start) = (text(&other["id"]), text(&other["plannedStart"]));
             say!("{:<10} {id} now starts {start}", "moved");
         }
     }

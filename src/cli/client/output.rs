@@ -1,7 +1,5 @@
 //! `bespeak output ID`.
 
-use std::io::Write;
-
 use clap::Args;
 use uuid::Uuid;
 
@@ -44,8 +42,5 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         (None, true) => "stderr",
         (None, false) => "stdout",
     };
-    let bytes = options.server.get_bytes(&format!("{all}/{name}")).await?;
-    std::io::stdout()
-        .write_all(&bytes)
-        .map_err(|why| Failure::Usage(why.to_string()))
+    options.server.print_bytes(&format!("{all}/{name}")).await
 }

@@ -25,13 +25,10 @@ pub(in crate::cli) struct Options {
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let mut printed = 0;
     loop {
-        let answer = options.server.get(&format!("/agreements/{}", options.id)).await?;
+        let answer = options.server.agreement(options.id).await?;
         let view: AgreementView = read(answer.clone())?;
         if !options.server.json {
-            let timeline = options
-                .server
-                .get(&format!("/agreements/{}/events", options.id))
-                .await?;
+            let timeline = options.server.timeline(options.id).await?;
             let events = read::<TimelineView>(timeline)?.events;
             for event in events.iter().skip(printed) {
                 say!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
@@ -45,10 +42,9 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
                 say!("");
                 print_agreement(&view);
             }
-            return if view.state == "Complete" {
-                Ok(())
-            } else {
-                Err(Failure::Refused(format!("the agreement is {}", view.state)))
+            return match view.state.as_str() {
+                "Complete" => Ok(()),
+                other => Err(Failure::Refused(format!("the agreement is {other}"))),
             };
         }
         tokio::time::sleep(INTERVAL).await;

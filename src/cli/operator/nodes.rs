@@ -37,13 +37,6 @@ pub(in crate::cli) struct Options {
     server: Server,
 }
 
-/// Options of `resources`.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ResourcesOptions {
-    #[command(flatten)]
-    server: Server,
-}
-
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let server = &options.server;
     if let (Some(resource), Some(state)) = (&options.resource, &options.set) {
@@ -90,9 +83,9 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 }
 
 /// `bespeak resources`.
-pub(in crate::cli) async fn resources(options: ResourcesOptions) -> Result<(), Failure> {
-    let answer = options.server.get("/resources").await?;
-    options.server.show(answer, print_resources)
+pub(in crate::cli) async fn resources(server: Server) -> Result<(), Failure> {
+    let answer = server.get("/resources").await?;
+    server.show(answer, print_resources)
 }
 
 fn print_resources(all: &ResourcesView) {

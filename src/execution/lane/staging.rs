@@ -124,12 +124,9 @@ impl Lane {
         {
             (end.started, staging.brought) = (Some(since), Some(brought));
         }
-        let sends = end.outcome == RunOutcome::Completed && !agreement.state.is_final();
-        if let Some(order) = to_send(agreement, job, end.ended).filter(|_| sends) {
-            if agreement.state == AgreementState::ObservedAndTerminating {
-                self.context.staging.give_up(own, Way::Out).await?;
-                end.outcome = RunOutcome::Terminated;
-            } else {
+        let completed = end.outcome == RunOutcome::Completed;
+        if let Some(order) = to_send(agreement, job, end.ended).filter(|_| completed) {
+            if agreement.state == AgreementState::Observed {
                 let Standing::Over(verdict, _, moved) = self.context.staging.follow(order).await? else {
                     // It may have ended before it was seen to run.
                     if let Some(at) = process_started.filter(|_| is_start_new(agreement)) {
@@ -140,6 +137,10 @@ impl Lane {
                 staging.after = (verdict.at() - end.ended).max(0);
                 end.ended += staging.after;
                 has_sent(&mut end, &mut staging, verdict, moved);
+            } else {
+                // It is over, or is to be: its results stay where they are.
+                self.context.staging.give_up(own, Way::Out).await?;
+                end.outcome = RunOutcome::Terminated;
             }
         }
         if !matches!(end.outcome, RunOutcome::Checkpointed | RunOutcome::Lost) {

@@ -121,8 +121,8 @@ impl Slurm {
         }
         let missing = |why: std::io::Error| Error::Missing(program.into(), why.to_string());
         let mut child = command.spawn().map_err(missing)?;
-        let output = reader(child.stdout.take());
-        let (output, said) = match output.and_then(|output| Ok((output, reader(child.stderr.take())?))) {
+        let output = read_all(child.stdout.take());
+        let (output, said) = match output.and_then(|output| Ok((output, read_all(child.stderr.take())?))) {
             Ok(both) => both,
             Err(why) => {
                 // Its outputs could not be read, so it is ended.
@@ -189,7 +189,7 @@ fn wait(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitSta
 
 /// Reads an output to its end on a thread of its own: a pipe that is full would hold the program.
 /// Fails where there can be no more threads.
-fn reader(output: Option<impl Read + Send + 'static>) -> std::io::Result<mpsc::Receiver<Vec<u8>>> {
+fn read_all(output: Option<impl Read + Send + 'static>) -> std::io::Result<mpsc::Receiver<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();

@@ -17,7 +17,7 @@ use crate::negotiation::request::offer::{Draft, only, wrong_name};
 use crate::negotiation::request::places_of_any;
 use crate::negotiation::request::wording::verbatim;
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content};
-use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Scope};
+use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Acceptance, Lost, Proposal, Scaling};
 
 /// The data of an acceptance.
@@ -75,7 +75,7 @@ impl Negotiation {
         party: &str,
         offer: Uuid,
         key: Option<RequestKey>,
-    ) -> Result<AcceptedView, Error> {
+    ) -> Result<AcceptedView> {
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
         }
@@ -88,7 +88,7 @@ impl Negotiation {
         party: &str,
         accepting: Accepting,
         key: Option<RequestKey>,
-    ) -> Result<AcceptedView, Error> {
+    ) -> Result<AcceptedView> {
         let form = form(accepting.words.as_deref());
         let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
@@ -119,11 +119,11 @@ impl Negotiation {
         party: &str,
         accepting: Accepting,
         key: Option<&RequestKey>,
-    ) -> Result<Acceptable, Error> {
+    ) -> Result<Acceptable> {
         let (said, instance) = self.offered_to(party, accepting.offer).await?;
         let row = said.row.clone();
         names(&accepting, &instance)?;
-        if let Some(lost) = self.lost(&row, &instance) {
+        if let Some(lost) = self.why_lost(&row, &instance) {
             if let Some(answer) = self.answered(key).await? {
                 return Ok(Acceptable::Before(Box::new(answer)));
             }
@@ -138,11 +138,7 @@ impl Negotiation {
     }
 
     /// An offer in a negotiation of a party, and the negotiation.
-    async fn offered_to(
-        &self,
-        party: &str,
-        offer: Uuid,
-    ) -> Result<(WordedOffer, NegotiationInstance), Error> {
+    async fn offered_to(&self, party: &str, offer: Uuid) -> Result<(WordedOffer, NegotiationInstance)> {
         let said = self.worded(offer).await?;
         let scope = Scope::Party(party.to_owned());
         let instance = self.instance(&scope, said.row.negotiation).await?;
@@ -154,10 +150,10 @@ impl Negotiation {
         &self,
         party: &str,
         offer: Uuid,
-    ) -> Result<Acceptance, Error> {
+    ) -> Result<Acceptance> {
         let (said, instance) = self.offered_to(party, offer).await?;
         let row = said.row.clone();
-        if let Some(lost) = self.lost(&row, &instance) {
+        if let Some(lost) = self.why_lost(&row, &instance) {
             return Err(Error::Conflict(lost.to_string()));
         }
         let proposal = self.proposal_accepted(said, None, &instance).await??;
@@ -175,7 +171,7 @@ impl Negotiation {
         said: WordedOffer,
         words: Option<String>,
         instance: &NegotiationInstance,
-    ) -> Result<Result<Proposal, Error>, Error> {
+    ) -> Result<Result<Proposal>> {
         let party = instance.party.clone();
         let replaced = self.replaced(instance).await?;
         self.reading(move |this| this.draft_accepted(&said, words.as_deref(), &party, replaced.as_ref()))
@@ -190,7 +186,7 @@ impl Negotiation {
         words: Option<&str>,
         party: &str,
         replaced: Option<&Agreement>,
-    ) -> Result<Proposal, Error> {
+    ) -> Result<Proposal> {
         let offered = content(&said.words);
         let (offer, wording) = match words {
             None => {
@@ -250,7 +246,7 @@ impl Negotiation {
     }
 
     /// Why an offer cannot be accepted, as far as the store tells.
-    fn lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<Lost> {
+    fn why_lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<Lost> {
         let now = self.clock.now();
         if row.agreement.is_some() {
             Some(Lost::Accepted)
@@ -292,7 +288,7 @@ impl Negotiation {
 }
 
 /// The content of the words that accept a counter offer: the same as the offer, except for the name.
-fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording), Error> {
+fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording)> {
     let document = Document::parse(words.as_bytes()).map_err(Error::Malformed)?;
     let (offered, places) = (offered.make(), Places::document(""));
     let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
@@ -309,7 +305,7 @@ fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, 
 }
 
 /// The names of the negotiation and the agreement are the right ones.
-fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<(), Error> {
+fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<()> {
     let extension = match accepting.replaced {
         None => "NegotiationExtension",
         Some(_) => "RenegotiationExtension",
@@ -361,15 +357,15 @@ pub(in crate::negotiation) fn accepting(
     document: &Document<'_>,
     input: &CreateInput,
     root: &'static str,
-) -> Result<Option<Accepting>, Error> {
+) -> Result<Option<Accepting>> {
     let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
             let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
             return Err(error::wrong(format!("{root}/wsag-neg:RenegotiationExtension"), message).into());
         }
-        (Some(of), None) => (&of.context, &of.negotiation, None),
-        (None, Some(of)) => (&of.context, &of.negotiation, Some(&of.responder_agreement)),
+        (Some(of), None) => (&of.context, of.negotiation.as_ref(), None),
+        (None, Some(of)) => (&of.context, Some(&of.negotiation), Some(&of.responder_agreement)),
     };
     let extension = match replaced {
         None => "NegotiationExtension",
@@ -385,7 +381,6 @@ pub(in crate::negotiation) fn accepting(
         id_in(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
     };
     let negotiation = negotiation
-        .as_ref()
         .map(|of| id(of, "ResponderNegotiationEPR", "a negotiation"))
         .transpose()?;
     let replaced = replaced

@@ -10,7 +10,7 @@ use crate::planner::Scaling;
 impl Check<'_> {
     /// Checks a request that is to replace an agreement in progress: the parts that cannot change any more must be
     /// equal.
-    pub(in crate::negotiation) fn goes_on(
+    pub(in crate::negotiation) fn check_begun(
         &mut self,
         begun: &Agreement,
         request: Option<&mut Request>,

@@ -15,7 +15,7 @@ use crate::negotiation::request::offer::{Draft, only};
 use crate::negotiation::request::wording::{self, verbatim};
 use crate::negotiation::request::{DecisionTime, Request};
 use crate::negotiation::templates::Offered;
-use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey};
+use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
 use crate::planner;
 
 impl Negotiation {
@@ -27,12 +27,7 @@ impl Negotiation {
     /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the
     /// offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer that
     /// cannot be had any more, [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn create(
-        &self,
-        party: &str,
-        input: Input,
-        key: Option<RequestKey>,
-    ) -> Result<AcceptedView, Error> {
+    pub async fn create(&self, party: &str, input: Input, key: Option<RequestKey>) -> Result<AcceptedView> {
         // An accepted offer stays accepted, even if the same offer would come too late by now.
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
@@ -60,7 +55,7 @@ impl Negotiation {
         party: &str,
         request: FlatRequest,
         once: Uuid,
-    ) -> Result<AcceptedView, Error> {
+    ) -> Result<AcceptedView> {
         let text = request.to_json();
         let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
         let key = Some(key);
@@ -83,7 +78,7 @@ impl Negotiation {
         offer: Box<AgreementOffer>,
         drafts: Vec<Draft>,
         key: Option<RequestKey>,
-    ) -> Result<AcceptedView, Error> {
+    ) -> Result<AcceptedView> {
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
             let id = Some(proposal.id);
@@ -111,11 +106,7 @@ impl Negotiation {
 
     /// The requests that an offer makes: one, or one for each way to read it, and the time of its decision; or the
     /// acceptance of a counter offer.
-    pub(in crate::negotiation) fn read_offer(
-        &self,
-        input: &Input,
-        party: &str,
-    ) -> Result<CreateRequest, Error> {
+    pub(in crate::negotiation) fn read_offer(&self, input: &Input, party: &str) -> Result<CreateRequest> {
         let body = match input {
             Input::Xml(body) => body,
             Input::Json(body) => return self.read_flat(&Json::parse(body)?, party),
@@ -149,7 +140,7 @@ impl Negotiation {
     }
 
     /// Where the decision is to be told.
-    fn acceptance(&self, document: &Document<'_>, input: &CreateInput) -> Result<Option<String>, Error> {
+    fn acceptance(&self, document: &Document<'_>, input: &CreateInput) -> Result<Option<String>> {
         let Some(endpoint) = &input.acceptance else {
             return Ok(None);
         };
@@ -160,7 +151,7 @@ impl Negotiation {
     }
 
     /// The requests of a flat request: it becomes an offer, which is checked as one that came as a document.
-    fn read_flat(&self, request: &Json, party: &str) -> Result<CreateRequest, Error> {
+    fn read_flat(&self, request: &Json, party: &str) -> Result<CreateRequest> {
         if let Some((offer, decision)) = self.accepted_offer(request)? {
             return Ok(CreateRequest::Offered(Accepting::as_it_stands(offer), decision));
         }
@@ -183,7 +174,7 @@ impl Negotiation {
         offered: &Offered,
         places: &Places,
         party: &str,
-    ) -> Result<(Box<AgreementOffer>, Vec<Draft>), Error> {
+    ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let offer = Box::new(wish.offer(&offered.template));
         let mut drafts = self.drafts_of(&offer, places, party, None)?;
         worded(&mut drafts, &wording::kept(wish, offered));
@@ -191,7 +182,7 @@ impl Negotiation {
     }
 
     /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
-    fn accepted_offer(&self, request: &Json) -> Result<Option<(Uuid, DecisionTime)>, Error> {
+    fn accepted_offer(&self, request: &Json) -> Result<Option<(Uuid, DecisionTime)>> {
         let Json::Object(members) = request else {
             return Ok(None);
         };

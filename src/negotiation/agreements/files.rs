@@ -18,7 +18,7 @@ use crate::execution::files::outputs::Stream;
 use crate::execution::files::retention::Removal;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::shortage::is_shortage;
-use crate::negotiation::{Error, Negotiation, Scope, views::values::instant};
+use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant};
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ impl Output {
     ///
     /// # Errors
     /// [`Error::Internal`] when the system refuses.
-    pub async fn page(&mut self) -> Result<Vec<u8>, Error> {
+    pub async fn page(&mut self) -> Result<Vec<u8>> {
         let Some(mut file) = self.0.take() else {
             return Ok(Vec::new());
         };
@@ -113,7 +113,7 @@ impl Upload {
     ///
     /// # Errors
     /// [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`] when the system refuses.
-    pub async fn write(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Self, Error> {
+    pub async fn write(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Self> {
         blocking(move || {
             self.0.write(bytes.as_ref())?;
             Ok(self)
@@ -125,7 +125,7 @@ impl Upload {
     ///
     /// # Errors
     /// [`Error::Short`], [`Error::Internal`] when the system refuses.
-    pub async fn finish(self) -> Result<bool, Error> {
+    pub async fn finish(self) -> Result<bool> {
         blocking(move || Ok(self.0.finish()?)).await
     }
 }
@@ -135,7 +135,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::Internal`] when the system refuses.
-    pub async fn files(&self, party: &str) -> Result<FilesView, Error> {
+    pub async fn files(&self, party: &str) -> Result<FilesView> {
         let (files, party) = (self.files.clone(), party.to_owned());
         let quota = files.quota();
         let own = blocking(move || Ok(files.own(&party)?)).await?;
@@ -149,7 +149,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`].
-    pub async fn upload(&self, party: &str, name: &str) -> Result<Upload, Error> {
+    pub async fn upload(&self, party: &str, name: &str) -> Result<Upload> {
         if !is_file_name(name) {
             return Err(Error::BadName);
         }
@@ -161,7 +161,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] where it has none of this name.
-    pub async fn file(&self, party: &str, name: &str) -> Result<Output, Error> {
+    pub async fn file(&self, party: &str, name: &str) -> Result<Output> {
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
         let file = blocking(move || Ok(files.find_own(&party, &name).map(File::open).transpose()?));
         Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
@@ -172,7 +172,7 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] where it has none of this name, [`Error::Conflict`] where one of its agreements has yet to run on it,
     /// [`Error::Unavailable`], [`Error::Internal`].
-    pub async fn remove_file(&self, party: &str, name: &str) -> Result<(), Error> {
+    pub async fn remove_file(&self, party: &str, name: &str) -> Result<()> {
         if let Some(agreement) = self.yet_to_read(party, name).await? {
             return Err(Error::Conflict(format!(
                 "the job of agreement {agreement} has yet to read {name}"
@@ -184,12 +184,13 @@ impl Negotiation {
     }
 
     /// An agreement of the party with a job that names a file and has not started.
-    async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>, Error> {
+    async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>> {
         let waiting = self.store.agreements_to_start(party).await?;
         let names_it = |agreement: &&Agreement| {
             agreement.job.as_ref().is_some_and(|job| {
                 let application = self.catalogue.find(&job.application, job.version.as_deref());
                 application.is_some_and(|of| of.files(&job.arguments).contains(&name))
+                    || job.uploads().any(|upload| upload == name)
             })
         };
         Ok(waiting.iter().find(names_it).map(|agreement| agreement.id))
@@ -199,7 +200,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
-    pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView, Error> {
+    pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView> {
         let agreement = self.stored(&scope, id).await?;
         let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
         still_kept(&agreement, &folder)?;
@@ -220,7 +221,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
-    pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output, Error> {
+    pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
         let agreement = self.stored(&scope, id).await?;
         let (folder, name) = (
             Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
@@ -239,7 +240,7 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
     /// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
-    pub async fn remove_outputs(&self, scope: Scope, id: Uuid) -> Result<(), Error> {
+    pub async fn remove_outputs(&self, scope: Scope, id: Uuid) -> Result<()> {
         let agreement = self.stored(&scope, id).await?;
         if !agreement.state.is_final() {
             let state = agreement.state;
@@ -267,7 +268,7 @@ impl Negotiation {
 ///
 /// # Errors
 /// [`Error::Gone`] where it has been.
-pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder) -> Result<(), Error> {
+pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(
@@ -309,8 +310,8 @@ impl From<UploadError> for Error {
 
 /// Works on files off the async threads.
 pub(in crate::negotiation) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|why| Error::Internal(why.to_string()))?
 }

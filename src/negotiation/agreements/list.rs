@@ -7,7 +7,7 @@ use crate::agreement::Agreement;
 use crate::negotiation::service::cut;
 use crate::negotiation::views::agreement::{AgreementPage, EventView, TimelineView};
 use crate::negotiation::views::documents::{agreement_state, date_time, instant};
-use crate::negotiation::{Error, Negotiation, Scope};
+use crate::negotiation::{Negotiation, Result, Scope};
 use crate::store::TrailLine;
 
 /// Agreements on a page where the caller does not say, and at most.
@@ -52,8 +52,8 @@ impl Negotiation {
     /// A page of agreements, newest first, beginning after one.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn list(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Page, Error> {
+    /// `Error::Unavailable`.
+    pub async fn list(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Page> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let found = self.store.agreements_page(scope.party(), after, limit + 1);
         let (found, next) = cut(found.await?, limit, |of| of.id);
@@ -68,12 +68,8 @@ impl Negotiation {
     /// flat value and as a document.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn timeline(
-        &self,
-        scope: Scope,
-        id: Uuid,
-    ) -> Result<(TimelineView, listings::Timeline), Error> {
+    /// `Error::NotFound`, `Error::Unavailable`.
+    pub async fn timeline(&self, scope: Scope, id: Uuid) -> Result<(TimelineView, listings::Timeline)> {
         self.visible(&scope, id).await?;
         let events = self.store.timeline(id).await?;
         let view = TimelineView {

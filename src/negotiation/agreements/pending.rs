@@ -11,7 +11,7 @@ use wsag::operations::{accept_agreement_input, reason, reject_agreement_input};
 
 use super::accept::{Acceptable, Accepting};
 use crate::negotiation::idempotency::told;
-use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey};
+use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result};
 use crate::planner::{CallBackTarget, Proposal, Settlement, Ways};
 use crate::store::{self, Undecided};
 
@@ -51,7 +51,7 @@ impl Negotiation {
         accepting: Accepting,
         acceptance: Option<String>,
         key: Option<RequestKey>,
-    ) -> Result<AcceptedView, Error> {
+    ) -> Result<AcceptedView> {
         match self.acceptable(party, accepting, key.as_ref()).await? {
             Acceptable::Now(offer, _, proposal) => {
                 self.pend_proposal(*proposal, acceptance, Some(offer.id), key)
@@ -69,7 +69,7 @@ impl Negotiation {
         acceptance: Option<String>,
         offer: Option<Uuid>,
         key: Option<RequestKey>,
-    ) -> Result<AcceptedView, Error> {
+    ) -> Result<AcceptedView> {
         proposal.idempotency = key.map(RequestKey::of_acceptance);
         told(self.planner.pend(proposal, acceptance, offer).await, |accepted| {
             self.undecided.notify_one();
@@ -126,7 +126,7 @@ impl Negotiation {
         }
     }
 
-    async fn decide(&self, undecided: Undecided) -> Result<(), Error> {
+    async fn decide(&self, undecided: Undecided) -> Result<()> {
         let Undecided {
             agreement,
             party,

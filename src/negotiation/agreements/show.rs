@@ -4,19 +4,19 @@ use uuid::Uuid;
 use wsag::Fragment;
 use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
-use wsag::states::{self, Activity, AgreementProperties, Part, ServiceTermState, status};
+use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::agreement::{Agreement, Run, RunOutcome, ServiceState};
 use crate::execution::job::folder::Folder;
 use crate::execution::slurm::name_of;
 use crate::negotiation::agreements::files::blocking;
 use crate::negotiation::request::wording::Words;
+use crate::negotiation::views::agreement::StagedView;
 use crate::negotiation::views::documents::{
     agreement_state, date_time, guarantee_state, instant, piece, sum,
 };
-use crate::negotiation::views::staging::StagedView;
 use crate::negotiation::views::terms;
-use crate::negotiation::{AgreementView, Error, Json, Negotiation, Scope};
+use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
 
 /// An agreement as it is shown.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn show(&self, scope: Scope, id: Uuid) -> Result<Shown, Error> {
+    pub async fn show(&self, scope: Scope, id: Uuid) -> Result<Shown> {
         let agreement = self.stored(&scope, id).await?;
         let words = self.words_of(id).await?;
         let succession = self.store.succession(id).await?;
@@ -77,17 +77,13 @@ impl Negotiation {
     }
 
     /// An agreement, if there is one and the caller may see it.
-    pub(in crate::negotiation) async fn visible(
-        &self,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<AgreementView, Error> {
+    pub(in crate::negotiation) async fn visible(&self, scope: &Scope, id: Uuid) -> Result<AgreementView> {
         self.stored(scope, id)
             .await
             .map(|agreement| self.view(&agreement))
     }
 
-    pub(in crate::negotiation) async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement, Error> {
+    pub(in crate::negotiation) async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement> {
         let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
         match scope.party() {
             Some(party) if party != agreement.party => Err(Error::NotFound),
@@ -96,7 +92,7 @@ impl Negotiation {
     }
 }
 
-fn shown(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown, Error> {
+fn shown(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown> {
     let (offer, context, said) = words.parts()?;
     Ok(Shown {
         context: terms::context(&offer.context),
@@ -112,17 +108,18 @@ fn properties(
     view: &AgreementView,
     (context, terms): (Fragment, Fragment),
 ) -> AgreementProperties {
+    let (state, status) = service_state(agreement, view.reservation.as_deref());
     let services = offer
         .terms
         .descriptions()
         .map(|term| ServiceTermState {
             term_name: term.name.clone(),
-            state: service_state(agreement, view.reservation.as_deref()),
+            state: state.clone(),
             placement: Some(Placement {
                 confidence: view.confidence,
+                status: status.clone(),
                 ..placement(agreement)
             }),
-            extensions: Vec::new(),
         })
         .collect();
     AgreementProperties {
@@ -131,7 +128,10 @@ fn properties(
         context,
         terms,
         state: agreement_state(agreement.state),
-        state_extensions: successors(view),
+        details: Details {
+            supersedes: view.supersedes.map(|id| id.to_string()),
+            superseded_by: view.superseded_by.map(|id| id.to_string()),
+        },
         guarantees: agreement
             .guarantees
             .iter()
@@ -139,15 +139,6 @@ fn properties(
             .collect(),
         services,
     }
-}
-
-/// The agreements that one stands between, as elements of its state.
-fn successors(view: &AgreementView) -> Vec<Fragment> {
-    let old = view.supersedes.map(|id| states::supersedes(&id.to_string()));
-    let new = view
-        .superseded_by
-        .map(|id| states::superseded_by(&id.to_string()));
-    old.into_iter().chain(new).collect()
 }
 
 fn placement(agreement: &Agreement) -> Placement {
@@ -165,29 +156,29 @@ fn placement(agreement: &Agreement) -> Placement {
         ended: agreement.ended.map(instant),
         exit_status: agreement.outcome.and_then(RunOutcome::exit),
         outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+        status: None,
     }
 }
 
-fn service_state(agreement: &Agreement, reservation: Option<&str>) -> states::ServiceState {
-    match agreement.service {
-        ServiceState::NotReady => states::ServiceState::NotReady,
+/// The state of its service, and what is being done in it.
+fn service_state(agreement: &Agreement, reservation: Option<&str>) -> (states::ServiceState, Option<String>) {
+    let (activity, status) = match agreement.service {
+        ServiceState::NotReady => return (states::ServiceState::NotReady, None),
+        ServiceState::Completed => return (states::ServiceState::Completed, None),
         ServiceState::Idle if agreement.is_between_slots() => {
-            states::ServiceState::Ready(Activity::Idle(status("waiting for its next piece")))
+            (Activity::Idle, "waiting for its next piece".to_owned())
         }
-        ServiceState::Idle => {
-            let reserved = reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}"));
-            states::ServiceState::Ready(Activity::Idle(status(&reserved)))
+        ServiceState::Idle => (
+            Activity::Idle,
+            reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}")),
+        ),
+        ServiceState::Processing if agreement.is_being_brought() => {
+            (Activity::Processing, "bringing files".to_owned())
         }
-        ServiceState::Processing => {
-            let doing = if agreement.is_being_brought() {
-                "bringing files"
-            } else if agreement.slot_started().is_some() {
-                "running"
-            } else {
-                "starting"
-            };
-            states::ServiceState::Ready(Activity::Processing(status(doing)))
+        ServiceState::Processing if agreement.slot_started().is_some() => {
+            (Activity::Processing, "running".to_owned())
         }
-        ServiceState::Completed => states::ServiceState::Completed,
-    }
+        ServiceState::Processing => (Activity::Processing, "starting".to_owned()),
+    };
+    (states::ServiceState::Ready(activity), Some(status))
 }

@@ -6,7 +6,7 @@ use wsag::Message;
 use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{kept, told};
 use crate::negotiation::request::read_ending;
-use crate::negotiation::{AgreementView, Error, Input, Negotiation, RequestKey, Scope};
+use crate::negotiation::{AgreementView, Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Termination};
 
 /// A request to end an agreement.
@@ -31,7 +31,7 @@ impl Negotiation {
     /// [`Error::Malformed`] and [`Error::Invalid`] for faults of the document, [`Error::NotFound`], [`Error::Conflict`]
     /// when it has ended already, [`Error::Changed`] when it is in another version, [`Error::KeyReused`],
     /// [`Error::Unavailable`].
-    pub async fn terminate(&self, scope: Scope, request: TerminateRequest) -> Result<AgreementView, Error> {
+    pub async fn terminate(&self, scope: Scope, request: TerminateRequest) -> Result<AgreementView> {
         let TerminateRequest { id, input, key, .. } = request;
         let before = self.visible(&scope, id).await?;
         if let Some(answer) = self.answered(key.as_ref()).await? {

@@ -51,7 +51,8 @@ impl Negotiation {
         let row = self.new_row(negotiation, parent, OfferCreator::Responder, state);
         WordedOffer {
             words: OfferDocument {
-                offer_id: row.name.clone(),
+                offer_id: Some(row.name.clone()),
+                agreement_id: None,
                 name: said.name,
                 context: said.context,
                 terms: said.terms,
@@ -78,7 +79,7 @@ impl Negotiation {
         candidate: Candidate,
         state: OfferState,
     ) -> WordedOffer {
-        let to = (Some(asked.0), asked.1.offer_id.as_str());
+        let to = (Some(asked.0), asked.1.offer_id.as_deref().unwrap_or_default());
         let mut answer = self.offer_of_ours(negotiation, to, state, counter.offer);
         answer.row.expires = Some(candidate.expires);
         answer.row.terms = Some(candidate.terms);
@@ -93,7 +94,7 @@ impl Negotiation {
         asked: &OfferDocument,
         rejection: &Rejection,
     ) -> WordedOffer {
-        let to = (parent, asked.offer_id.as_str());
+        let to = (parent, asked.offer_id.as_deref().unwrap_or_default());
         let mut answer = self.offer_of_ours(negotiation, to, OfferState::Rejected, content(asked));
         answer.words.offer_context.state_extensions = vec![rejection.fragment()];
         answer.row.refusal = Some(rejection.json());

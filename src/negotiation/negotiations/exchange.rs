@@ -14,7 +14,7 @@ use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, kept, told};
 use crate::negotiation::request::json::{Check, Json};
 use crate::negotiation::views::offer::{documents, views};
-use crate::negotiation::{Error, Input, Negotiation, RequestKey, Scope};
+use crate::negotiation::{Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Bargain};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
@@ -63,7 +63,7 @@ impl Negotiation {
         message: OfferMessage,
         input: Input,
         key: Option<RequestKey>,
-    ) -> Result<StoredAnswer, Error> {
+    ) -> Result<StoredAnswer> {
         let instance = self.instance(scope, id).await?;
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
@@ -84,7 +84,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         form: Form,
         offers: Vec<(Given, Option<RequestKey>)>,
-    ) -> Result<StoredAnswer, Error> {
+    ) -> Result<StoredAnswer> {
         let mut all = Vec::new();
         let mut answers = Vec::with_capacity(offers.len());
         for (given, key) in offers {
@@ -121,7 +121,7 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         offers: Vec<(Given, Option<RequestKey>)>,
-    ) -> Result<StoredAnswer, Error> {
+    ) -> Result<StoredAnswer> {
         let mut names = BTreeSet::new();
         let mut fitting = Vec::with_capacity(offers.len());
         for (given, key) in offers {
@@ -168,7 +168,7 @@ impl Negotiation {
         given: Given,
         key: Option<&RequestKey>,
         names: &mut BTreeSet<String>,
-    ) -> Result<Result<(Bargain, Places), Vec<Uuid>>, Error> {
+    ) -> Result<Result<(Bargain, Places), Vec<Uuid>>> {
         let placed = self.offer_of(instance, given, OfferMessage::Advertise).await?;
         if let Some(before) = self.answered(key).await? {
             return Ok(Err(before));
@@ -199,7 +199,7 @@ impl Negotiation {
 
     /// The offers that a step of a request made when it was sent first, or just now by the same request at the same time.
     /// The step cannot be taken any more, and these offers may be the reason.
-    async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>, Error> {
+    async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>> {
         self.answered(step).await?.ok_or(why)
     }
 
@@ -209,7 +209,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         given: Given,
         asked: OfferMessage,
-    ) -> Result<Placed, Error> {
+    ) -> Result<Placed> {
         match given {
             Given::Document(placed) => Ok(*placed),
             Given::Flat(request, pointer) => {
@@ -224,7 +224,7 @@ impl Negotiation {
 }
 
 /// The offers of a message, and its form.
-fn read_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<Given>), Error> {
+fn read_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<Given>)> {
     let body = match input {
         Input::Xml(body) => {
             let offers = read_offers(body, asked)?;
@@ -258,7 +258,7 @@ fn read_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<Given>)
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>, Error> {
+fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>> {
     let document = Document::parse(body).map_err(Error::Malformed)?;
     let message = match asked {
         OfferMessage::Negotiate => "NegotiateInput",

@@ -24,7 +24,7 @@ use crate::negotiation::request::json::{At, Check, Json, Object};
 use crate::negotiation::request::{DecisionTime, Request};
 use crate::negotiation::views::offer::{WordedOffer, content, views};
 use crate::negotiation::views::rejection::Rejection;
-use crate::negotiation::{Error, Negotiation, NegotiationView, OfferView, RequestKey, Scope};
+use crate::negotiation::{Negotiation, NegotiationView, OfferView, RequestKey, Result, Scope};
 use crate::planner::Initiation;
 
 /// The members of a request that opens a negotiation, beside the wish.
@@ -93,14 +93,14 @@ impl Negotiation {
     /// Opens a negotiation with a flat request, about a new agreement or in place of one, and answers the request in it.
     ///
     /// # Errors
-    /// [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the request; and the errors of
+    /// `Error::MalformedJson`, `Error::Invalid` and `Error::NotOffered` for faults of the request; and the errors of
     /// opening a negotiation.
     pub(in crate::negotiation) async fn request(
         &self,
         party: &str,
         body: Vec<u8>,
         key: Option<RequestKey>,
-    ) -> Result<Opened, Error> {
+    ) -> Result<Opened> {
         if let Some(opened) = self.answered(key.as_ref()).await? {
             return Ok(opened);
         }
@@ -158,7 +158,7 @@ impl Negotiation {
         request: Json,
         pointer: String,
         otherwise: NegotiationOfferState,
-    ) -> Result<Placed, Error> {
+    ) -> Result<Placed> {
         let (request, of_itself) = self
             .reading(move |this| {
                 this.read_of_itself(&At {
@@ -190,10 +190,7 @@ impl Negotiation {
     }
 
     /// A request that opens a negotiation, with its members about the negotiation.
-    fn read_opening_request(
-        &self,
-        body: &[u8],
-    ) -> Result<(Request, (Opening, NegotiationConstraints)), Error> {
+    fn read_opening_request(&self, body: &[u8]) -> Result<(Request, (Opening, NegotiationConstraints))> {
         self.read_request(&At::root(&Json::parse(body)?), &ABOUT, |check, object| {
             let opening = Opening {
                 expires: object
@@ -209,7 +206,7 @@ impl Negotiation {
     }
 
     /// A request in a negotiation, with its own properties.
-    fn read_of_itself(&self, request: &At<'_>) -> Result<(Request, OfItself), Error> {
+    fn read_of_itself(&self, request: &At<'_>) -> Result<(Request, OfItself)> {
         self.read_request(request, &OF_ITSELF, |check, object| OfItself {
             constraints: read_demands(check, object),
             id: object.read(check, "id", Check::token),
@@ -241,7 +238,7 @@ impl Negotiation {
         otherwise: NegotiationOfferState,
         base: Option<Box<AgreementOffer>>,
         replaced: Option<Agreement>,
-    ) -> Result<Placed, Error> {
+    ) -> Result<Placed> {
         let party = party.to_owned();
         self.reading(move |this| {
             let Request { wish, places, .. } = request;
@@ -275,7 +272,7 @@ impl Negotiation {
 }
 
 /// The refusal of a request for one of its members.
-fn refused<T>(places: &Places, member: &str, message: &str) -> Result<T, Error> {
+fn refused<T>(places: &Places, member: &str, message: &str) -> Result<T> {
     let mut check = Check::default();
     check.add(&format!("{}{member}", places.root()), message);
     check.finish(None)
@@ -290,7 +287,8 @@ fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraint
 fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> OfferDocument {
     let template = offer.context.template_id.clone().unwrap_or_default();
     OfferDocument {
-        offer_id: of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string()),
+        offer_id: Some(of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string())),
+        agreement_id: None,
         name: offer.name,
         offer_context: NegotiationOfferContext {
             counter_offer_to: of_itself.to.unwrap_or(template),

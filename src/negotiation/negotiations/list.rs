@@ -8,7 +8,7 @@ use super::NegotiationView;
 use crate::agreement::NegotiationInstance;
 use crate::negotiation::service::cut;
 use crate::negotiation::views::offer::WordedOffer;
-use crate::negotiation::{Error, Negotiation, Scope};
+use crate::negotiation::{Negotiation, Result, Scope};
 
 /// Negotiations on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (20, 100);
@@ -47,13 +47,13 @@ impl Negotiation {
     /// Negotiations with their offers that can be accepted, newest first, beginning after one.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// `Error::Unavailable`.
     pub async fn negotiations(
         &self,
         scope: &Scope,
         after: Option<Uuid>,
         limit: Option<u32>,
-    ) -> Result<NegotiationsView, Error> {
+    ) -> Result<NegotiationsView> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let found = self.store.negotiations_page(scope.party(), after, limit + 1);
         let (found, next) = cut(found.await?, limit, |of| of.id);
@@ -64,17 +64,14 @@ impl Negotiation {
     /// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>, Error> {
+    /// `Error::Unavailable`.
+    pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>> {
         let now = self.clock.now();
         let going = self.store.negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
         self.with_what_is_held(going.await?).await
     }
 
-    async fn with_what_is_held(
-        &self,
-        found: Vec<NegotiationInstance>,
-    ) -> Result<Vec<NegotiationView>, Error> {
+    async fn with_what_is_held(&self, found: Vec<NegotiationInstance>) -> Result<Vec<NegotiationView>> {
         let now = self.clock.now();
         let mut views = Vec::with_capacity(found.len());
         for instance in found {

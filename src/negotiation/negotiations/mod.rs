@@ -24,7 +24,7 @@ use wsag::{Document, Message, Violations};
 use super::idempotency::{StoredAnswer, kept, told};
 use super::request::read_ending;
 use super::views::values::{MoneyView, instant, second};
-use super::{Error, Input, Negotiation, RequestKey, Scope, error};
+use super::{Error, Input, Negotiation, RequestKey, Result, Scope, error};
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use crate::clock::second_of;
 use crate::negotiation::views::offer::{FoundOfferView, OfferView, WordedOffer, documents, views};
@@ -118,12 +118,7 @@ impl Negotiation {
     /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for faults of the document,
     /// [`Error::NotFound`] where its agreement is not the party's, [`Error::Conflict`] where that is over,
     /// [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn initiate(
-        &self,
-        party: &str,
-        input: Input,
-        key: Option<RequestKey>,
-    ) -> Result<Opened, Error> {
+    pub async fn initiate(&self, party: &str, input: Input, key: Option<RequestKey>) -> Result<Opened> {
         let body = match input {
             Input::Xml(body) => body,
             Input::Json(body) => return self.request(party, body, key).await,
@@ -143,11 +138,7 @@ impl Negotiation {
     }
 
     /// The negotiation that is asked for; nothing is stored.
-    pub(super) async fn opened_by(
-        &self,
-        party: &str,
-        opening: &Opening,
-    ) -> Result<NegotiationInstance, Error> {
+    pub(super) async fn opened_by(&self, party: &str, opening: &Opening) -> Result<NegotiationInstance> {
         if let Some(agreement) = opening.agreement {
             let scope = Scope::Party(party.to_owned());
             let found = self.stored(&scope, agreement).await?;
@@ -170,7 +161,7 @@ impl Negotiation {
         })
     }
 
-    fn read_opening(&self, body: &[u8]) -> Result<(Opening, String), Error> {
+    fn read_opening(&self, body: &[u8]) -> Result<(Opening, String)> {
         let document = Document::parse(body).map_err(Error::Malformed)?;
         let (input, place) = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::InitiateNegotiationInput(input) => (
@@ -227,7 +218,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn negotiation(&self, scope: &Scope, id: Uuid) -> Result<(NegotiationView, String), Error> {
+    pub async fn negotiation(&self, scope: &Scope, id: Uuid) -> Result<(NegotiationView, String)> {
         let instance = self.instance(scope, id).await?;
         let document = self.store.negotiation_document(id).await?;
         let document = document.ok_or(Error::NotFound)?;
@@ -257,7 +248,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView, Error> {
+    pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView> {
         let said = self.worded(id).await?;
         Ok(FoundOfferView {
             negotiation: self.instance(scope, said.row.negotiation).await?.id,
@@ -278,7 +269,7 @@ impl Negotiation {
         id: Uuid,
         input: Input,
         key: Option<RequestKey>,
-    ) -> Result<StoredAnswer, Error> {
+    ) -> Result<StoredAnswer> {
         self.instance(scope, id).await?;
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
@@ -298,7 +289,7 @@ impl Negotiation {
     }
 
     /// The agreement that a negotiation is to replace.
-    pub(super) async fn replaced(&self, instance: &NegotiationInstance) -> Result<Option<Agreement>, Error> {
+    pub(super) async fn replaced(&self, instance: &NegotiationInstance) -> Result<Option<Agreement>> {
         match instance.agreement {
             None => Ok(None),
             Some(id) => Ok(self.store.agreement(id).await?),
@@ -306,7 +297,7 @@ impl Negotiation {
     }
 
     /// A negotiation, if there is one and the caller may see it.
-    pub(super) async fn instance(&self, scope: &Scope, id: Uuid) -> Result<NegotiationInstance, Error> {
+    pub(super) async fn instance(&self, scope: &Scope, id: Uuid) -> Result<NegotiationInstance> {
         let instance = self.store.negotiation(id).await?.ok_or(Error::NotFound)?;
         match scope.party() {
             Some(party) if party != instance.party => Err(Error::NotFound),
@@ -342,6 +333,7 @@ pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
         Some(agreement) => NegotiationKind::Renegotiation {
             responder_agreement: EndpointReference::new(format!("/agreements/{agreement}")),
             initiator_agreement: None,
+            extensions: Vec::new(),
         },
     };
     let input = InitiateInput::of(NegotiationContext {
@@ -357,10 +349,10 @@ pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
 }
 
 /// The document that asked for a negotiation, as it was stored.
-fn opening_of(text: &str) -> Result<InitiateInput, Error> {
+fn opening_of(text: &str) -> Result<InitiateInput> {
     let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
     let document = Document::written(text).map_err(|why| unreadable(why.to_string()))?;
-    match wsag::read(&document).map_err(|why| unreadable(why.to_string()))? {
+    match wsag::read_again(&document).map_err(|why| unreadable(why.to_string()))? {
         Message::InitiateNegotiationInput(input) => Ok(*input),
         _ => Err(unreadable("it is another document".to_owned())),
     }

@@ -24,7 +24,7 @@ use crate::negotiation::request::json::TOKEN_MAX;
 use crate::negotiation::request::offer::{Draft, only};
 use crate::negotiation::views::offer::{WordedOffer, stored_state};
 use crate::negotiation::views::rejection::Rejection;
-use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Scope};
+use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Result, Scope};
 use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Suggestion};
 
 /// An offer, and where its maker has it.
@@ -36,8 +36,9 @@ pub(in crate::negotiation) struct Placed {
 }
 
 impl Placed {
-    /// An offer whose request is not found yet.
-    pub(in crate::negotiation) fn new(offer: OfferDocument, places: Places) -> Self {
+    /// An offer whose request is not found yet. It is given an id where its maker has given it none.
+    pub(in crate::negotiation) fn new(mut offer: OfferDocument, places: Places) -> Self {
+        offer.offer_id.get_or_insert_with(|| Uuid::now_v7().to_string());
         Self {
             offer,
             places,
@@ -82,7 +83,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         placed: Placed,
         arrival: Arrival,
-    ) -> Result<Vec<WordedOffer>, Error> {
+    ) -> Result<Vec<WordedOffer>> {
         if let Some(before) = self.answered::<Vec<Uuid>>(arrival.key.as_ref()).await? {
             return self.said_before(&before).await;
         }
@@ -111,7 +112,7 @@ impl Negotiation {
     }
 
     /// The answers that an offer was given before.
-    pub(in crate::negotiation) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<WordedOffer>, Error> {
+    pub(in crate::negotiation) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<WordedOffer>> {
         let mut said = Vec::with_capacity(ids.len());
         for id in ids {
             said.push(self.worded(*id).await?);
@@ -121,7 +122,7 @@ impl Negotiation {
     }
 
     /// A stored offer, with its words.
-    pub(in crate::negotiation) async fn worded(&self, id: Uuid) -> Result<WordedOffer, Error> {
+    pub(in crate::negotiation) async fn worded(&self, id: Uuid) -> Result<WordedOffer> {
         let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
         WordedOffer::read(row, &document)
     }
@@ -134,7 +135,7 @@ impl Negotiation {
         parent: Uuid,
         places: Places,
         key: Option<RequestKey>,
-    ) -> Result<Vec<WordedOffer>, Error> {
+    ) -> Result<Vec<WordedOffer>> {
         if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
             return self.said_before(&before).await;
         }
@@ -172,7 +173,7 @@ impl Negotiation {
         parent: Uuid,
         understood: Understood,
         placed: &Placed,
-    ) -> Result<Vec<WordedOffer>, Error> {
+    ) -> Result<Vec<WordedOffer>> {
         let Placed { offer, places, .. } = placed;
         let mut rejected = None;
         for asked in readings(offer) {
@@ -200,7 +201,7 @@ impl Negotiation {
         understood: &Understood,
         placed: &Placed,
         asked: AgreementOffer,
-    ) -> Result<Result<Vec<WordedOffer>, Rejection>, Error> {
+    ) -> Result<Result<Vec<WordedOffer>, Rejection>> {
         let (party, places) = (instance.party.clone(), placed.places.clone());
         let replaced = self.replaced(instance).await?;
         let known = placed.draft.clone();
@@ -310,7 +311,7 @@ impl Negotiation {
         incoming: Option<OfferWords>,
         answers: Vec<WordedOffer>,
         Arrival { key, opening }: Arrival,
-    ) -> Result<Vec<WordedOffer>, Error> {
+    ) -> Result<Vec<WordedOffer>> {
         let is_opened = opening.is_none();
         let state = offer.offer_context.state;
         let bargain = Bargain {
@@ -360,10 +361,11 @@ impl Negotiation {
         instance: &NegotiationInstance,
         Placed { offer, places, .. }: &Placed,
         is_first: bool,
-    ) -> Result<Result<(Understood, OfferWords), Vec<Violation>>, Error> {
+    ) -> Result<Result<(Understood, OfferWords), Vec<Violation>>> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
-        if offer.offer_id.len() > TOKEN_MAX {
+        let name = offer.offer_id.clone().unwrap_or_default();
+        if name.len() > TOKEN_MAX {
             let message = format!("at most {TOKEN_MAX} bytes are expected");
             found.push(violation(places, "/@wsag-neg:OfferId", message));
         }
@@ -437,7 +439,7 @@ impl Negotiation {
             about: About::Negotiation(instance.id),
         };
         let row = NegotiationOffer {
-            name: offer.offer_id.clone(),
+            name,
             expires: context.expiration_time.map(|at| Time(at.floor())),
             ..self.new_row(instance.id, parent, OfferCreator::Initiator, state)
         };

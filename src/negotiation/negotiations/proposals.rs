@@ -19,7 +19,7 @@ use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::agreement::{ProposalView, ProposedView};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::values::{MoneyView, second};
-use crate::negotiation::{Error, Negotiation};
+use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{Bargain, Proposed, Suggestion};
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
@@ -62,7 +62,7 @@ impl Negotiation {
     }
 
     /// Opens a negotiation about an agreement with offers on its table; its id.
-    async fn propose_change(&self, suggestion: Suggestion) -> Result<Uuid, Error> {
+    async fn propose_change(&self, suggestion: Suggestion) -> Result<Uuid> {
         let Suggestion {
             agreement, reason, ..
         } = &suggestion;
@@ -125,7 +125,7 @@ impl Negotiation {
     pub(in crate::negotiation) async fn proposals_about(
         &self,
         agreement: &Agreement,
-    ) -> Result<Vec<ProposalView>, Error> {
+    ) -> Result<Vec<ProposalView>> {
         let now = self.clock.now();
         let mut proposals = Vec::new();
         for instance in self.store.proposals_about(agreement.id, now).await? {
@@ -151,7 +151,7 @@ impl Negotiation {
     pub(in crate::negotiation) async fn penalties_about(
         &self,
         instance: &NegotiationInstance,
-    ) -> Result<Vec<MoneyView>, Error> {
+    ) -> Result<Vec<MoneyView>> {
         let broken = instance.proposed == Some(ProposalReason::Broken);
         match instance.agreement.filter(|_| broken) {
             None => Ok(Vec::new()),

@@ -126,6 +126,7 @@ impl FlatRequest {
             definition.application = Some(Application {
                 name: run.name.clone(),
                 version: run.version.clone(),
+                description: None,
                 posix: Some(PosixApplication {
                     arguments: run.arguments.clone(),
                     ..PosixApplication::default()

@@ -1,5 +1,6 @@
 //! The guarantees of an offer.
 
+use wsag::expression::Expression;
 use wsag::guarantees::{GuaranteeTerm, Obligated};
 use wsag::terms::{Term, TermTree};
 use wsag::{Violation, ViolationKind, ns};
@@ -60,11 +61,14 @@ impl Check<'_> {
             )
         };
         let values = values(term, self.negotiation.templates.currency).map_err(unreadable)?;
-        let condition = term.qualifying_condition.as_ref();
+        let bound = |of: &Expression| {
+            let bound = self.offered.compiled.bound(of.text.trim(), self.document);
+            bound.map_err(|why| (ViolationKind::NotEvaluable, why))
+        };
         Ok(Guarantee {
             name: name.clone(),
-            objective: term.objective.level.text.trim().to_owned(),
-            qualifying_condition: condition.map(|of| of.text.trim().to_owned()),
+            objective: bound(&term.objective.level)?,
+            qualifying_condition: term.qualifying_condition.as_ref().map(bound).transpose()?,
             state: GuaranteeState::NotDetermined,
             evidence: None,
             values,

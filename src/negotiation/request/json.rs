@@ -10,8 +10,8 @@ use serde_json::Value;
 use wsag::time::DateTime;
 use wsag::{Violation, Violations};
 
-use crate::negotiation::Error;
 use crate::negotiation::error::wrong;
+use crate::negotiation::{Error, Result};
 
 /// How deep values may stand in each other, as in XML: no request needs a quarter of it.
 const DEPTH_MAX: usize = 32;
@@ -120,7 +120,7 @@ impl Json {
     ///
     /// # Errors
     /// [`Error::MalformedJson`] for a text that is not JSON, has a member twice, or is beyond bounds.
-    pub(in crate::negotiation) fn parse(bytes: &[u8]) -> Result<Self, Error> {
+    pub(in crate::negotiation) fn parse(bytes: &[u8]) -> Result<Self> {
         let left = Cell::new(VALUES_MAX);
         let seed = Seed {
             depth: 0,
@@ -305,7 +305,7 @@ impl Check {
     }
 
     /// The value read, where there is no fault.
-    pub(in crate::negotiation) fn finish<T>(self, read: Option<T>) -> Result<T, Error> {
+    pub(in crate::negotiation) fn finish<T>(self, read: Option<T>) -> Result<T> {
         match read {
             Some(read) if self.found.is_empty() => Ok(read),
             _ => Err(Error::Invalid(Violations::of(self.found))),
@@ -417,11 +417,17 @@ impl Check {
         value.or_else(|| self.wrong(at, format!("{expected} is expected, not {number}")))
     }
 
-    /// A dateTime with its zone.
+    /// A dateTime with its zone, as RFC 3339 has it.
     pub(in crate::negotiation) fn date_time(&mut self, at: &At<'_>) -> Option<DateTime> {
         let text = self.text(at)?;
         let expected = "a dateTime is expected, such as 2026-11-21T08:00:00Z";
         let time: Result<DateTime, _> = text.parse();
+        if time.is_ok() && !text.ends_with('Z') && text.rfind(['+', '-']) < text.find('T') {
+            return self.wrong(
+                at,
+                format!("{expected}: end it with Z or with an offset such as +01:00"),
+            );
+        }
         time.map_or_else(|why| self.wrong(at, format!("{expected}: {why}")), Some)
     }
 }

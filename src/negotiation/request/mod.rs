@@ -20,7 +20,7 @@ use wsag::{Document, Message, Places};
 
 use super::idempotency::kept;
 use super::templates::Offered;
-use super::{Error, Input, Negotiation};
+use super::{Error, Input, Negotiation, Result};
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Check, Json, Members, Object};
 use crate::negotiation::views::scheduling;
@@ -104,7 +104,7 @@ impl Negotiation {
         request: &At<'_>,
         also: &[&str],
         read: impl FnOnce(&mut Check, &Object<'_>) -> T,
-    ) -> Result<(Request, T), Error> {
+    ) -> Result<(Request, T)> {
         let known: Vec<&str> = MEMBERS.iter().chain(also).copied().collect();
         let mut check = Check::default();
         let read = check.object(request, &known).and_then(|object| {
@@ -179,11 +179,7 @@ fn read_wish(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
 
 /// Reads a request to end something: a document of the right kind, which is expected, or an object with a reason, which need not
 /// be given. An empty body asks for it too.
-pub(super) fn read_ending(
-    input: &Input,
-    is_right: impl Fn(&Message) -> bool,
-    expected: &str,
-) -> Result<(), Error> {
+pub(super) fn read_ending(input: &Input, is_right: impl Fn(&Message) -> bool, expected: &str) -> Result<()> {
     match input {
         _ if input.bytes().is_empty() => Ok(()),
         Input::Xml(body) => {
@@ -260,7 +256,7 @@ impl FlatRequest {
     ///
     /// # Errors
     /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
-    pub(super) fn from_json(text: &str) -> Result<(Self, Places), Error> {
+    pub(super) fn from_json(text: &str) -> Result<(Self, Places)> {
         let mut check = Check::default();
         let request = Json::parse(text.as_bytes())?;
         let object = check.object(&At::root(&request), &MEMBERS);

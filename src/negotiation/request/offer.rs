@@ -18,7 +18,7 @@ use super::{filters, sizes};
 use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::templates::Offered;
-use crate::negotiation::{Error, Negotiation};
+use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{CompositorChoice, Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
@@ -73,7 +73,7 @@ impl Negotiation {
         offer: &AgreementOffer,
         party: &str,
         replaced: Option<&Agreement>,
-    ) -> Result<Vec<Draft>, Error> {
+    ) -> Result<Vec<Draft>> {
         let Some(alternatives) = offer.terms.alternatives() else {
             let message = format!(
                 "choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected"
@@ -117,14 +117,14 @@ impl Negotiation {
         places: &Places,
         party: &str,
         replaced: Option<&Agreement>,
-    ) -> Result<Vec<Draft>, Error> {
+    ) -> Result<Vec<Draft>> {
         let made = offer.make();
         let document = Document::made(&made, places).map_err(|why| unwritable(places, &why))?;
         self.drafts(&document, offer, party, replaced)
     }
 
     /// The template that an offer names.
-    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered, Error> {
+    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<&Offered> {
         let context = &offer.context;
         let known = || {
             let ids = self.templates.all().map(|of| of.view.id.as_str());
@@ -158,7 +158,7 @@ impl Negotiation {
 
 impl<'a> Check<'a> {
     /// The request that this way to read the offer makes.
-    fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft, Error> {
+    fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
         self.found
             .extend(wrong_name(self.document, self.offer.name.as_deref()));
         self.context();
@@ -169,7 +169,7 @@ impl<'a> Check<'a> {
             .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
         let mut request = self.request(&described, job.as_ref());
         if let Some(begun) = self.begun {
-            self.goes_on(begun, request.as_mut(), job.as_ref(), &filters);
+            self.check_begun(begun, request.as_mut(), job.as_ref(), &filters);
         }
         let preemption = self.preemption(&described, job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();
@@ -306,7 +306,7 @@ impl<'a> Check<'a> {
         self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
-    /// Whether the template has a term of the same kind, name and service.
+    /// Whether the template has a term of the same kind, name and service; of properties, the same term.
     fn is_in_template(&self, term: &Term) -> bool {
         let service = |of: &Term| match of {
             Term::ServiceDescription(of) => of.service_name.clone(),
@@ -318,6 +318,8 @@ impl<'a> Check<'a> {
             std::mem::discriminant(known) == std::mem::discriminant(term)
                 && known.name() == term.name()
                 && service(known) == service(term)
+                // Their variables mean what they mean in the template.
+                && (known == term || !matches!(term, Term::ServiceProperties(_)))
         };
         self.offered.template.terms.flatten().into_iter().any(is_alike)
     }
@@ -372,18 +374,10 @@ impl<'a> Check<'a> {
                 self.violation(ns::JSDL, "Application", 0, message);
             }
         }
-        if let Some(posix) = &wanted.posix {
-            for (local, given) in [
-                ("Input", &posix.input),
-                ("Output", &posix.output),
-                ("Error", &posix.error),
-            ] {
-                if given.is_some() {
-                    let message =
-                        "redirecting streams is not offered: both outputs are captured, and input is empty";
-                    self.not_offered(ns::JSDL_POSIX, local, message);
-                }
-            }
+        // Both outputs are captured, under names of their own.
+        if wanted.posix.as_ref().is_some_and(|posix| posix.input.is_some()) {
+            let message = "standard input is empty: name the file in an argument";
+            self.not_offered(ns::JSDL_POSIX, "Input", message);
         }
         let named = application.files(&arguments);
         let staging = self.staging(definition, &named);
@@ -401,9 +395,21 @@ impl<'a> Check<'a> {
     /// offers are broken already.
     fn request(&mut self, described: &Described<'_>, job: Option<&Job>) -> Option<Request> {
         let defaults = self.offered.defaults();
-        let time = described.time.copied().unwrap_or_default();
+        let mut time = described.time.copied().unwrap_or_default();
         let law = described.scheduling.and_then(|of| of.moldability.as_ref());
         let sizes = described.job.and_then(|job| job.resources.nodes.as_ref());
+        if let Some(limit) = described.job.and_then(wall_time_limit) {
+            let least = time.duration.unwrap_or(1);
+            if law.is_some() || limit < least {
+                let message = format!(
+                    "at least {least} is expected, the length of the slot, and none beside bsp:Moldability"
+                );
+                self.violation(ns::JSDL_POSIX, "WallTimeLimit", 0, message);
+            } else {
+                // As batch systems take it: for so long the job has its nodes.
+                time.duration.get_or_insert(limit);
+            }
+        }
         let (shapes, scaling) = if let Some(law) = law {
             let shapes = self.shapes(law, sizes, defaults.nodes, time.duration)?;
             (shapes, Scaling::ReferenceRate)
@@ -481,8 +487,14 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Most seconds that a job may run by its own words, or the most that a slot may have.
+fn wall_time_limit(job: &JobDefinition) -> Option<i32> {
+    let limit = job.application.as_ref()?.posix.as_ref()?.wall_time_limit?;
+    Some(i32::try_from(limit).unwrap_or(i32::MAX))
+}
+
 /// The one way to read an offer that leaves no choice.
-pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft, Error> {
+pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft> {
     let first = drafts.into_iter().next();
     first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
 }

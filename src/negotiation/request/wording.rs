@@ -10,7 +10,7 @@ use super::offer::Draft;
 use crate::agreement::{NegotiationOffer, Wording};
 use crate::negotiation::templates::{self, Offered};
 use crate::negotiation::views::offer::WordedOffer;
-use crate::negotiation::{Error, Negotiation};
+use crate::negotiation::{Error, Negotiation, Result};
 
 /// The words of an offer, with all that they need to be read.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl Words {
     ///
     /// # Errors
     /// [`Error::Internal`] for a stored document that is none.
-    pub(in crate::negotiation) fn offer(self) -> Result<Box<AgreementOffer>, Error> {
+    pub(in crate::negotiation) fn offer(self) -> Result<Box<AgreementOffer>> {
         match self {
             Self::Offer(offer, _) => Ok(offer),
             Self::Document(text) => {
@@ -40,7 +40,7 @@ impl Words {
     ///
     /// # Errors
     /// [`Error::Internal`] for a stored document that is none.
-    pub(in crate::negotiation) fn parts(self) -> Result<(Box<AgreementOffer>, Fragment, Fragment), Error> {
+    pub(in crate::negotiation) fn parts(self) -> Result<(Box<AgreementOffer>, Fragment, Fragment)> {
         match self {
             Self::Offer(offer, _) => {
                 let parts = (offer.context.to_fragment(), offer.terms.to_fragment());
@@ -63,9 +63,11 @@ impl WordedOffer {
     ///
     /// # Errors
     /// [`Error::Internal`] for a stored document that is none.
-    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self, Error> {
-        let read = Document::written(document).map_err(unreadable)?;
-        let words = match wsag::read(&read).map_err(unreadable)? {
+    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self> {
+        // As negotiation constraints were written before they were held to the published schemas.
+        let document = document.replace("wsag-neg:Constraint", "wsag:Constraint");
+        let read = Document::written(&document).map_err(unreadable)?;
+        let words = match wsag::read_again(&read).map_err(unreadable)? {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)
             | Message::AdvertiseInput(offers) => offers.into_iter().next(),
@@ -76,8 +78,8 @@ impl WordedOffer {
     }
 }
 
-fn offer_of(document: &Document<'_>) -> Result<Box<AgreementOffer>, Error> {
-    match wsag::read(document).map_err(unreadable)? {
+fn offer_of(document: &Document<'_>) -> Result<Box<AgreementOffer>> {
+    match wsag::read_again(document).map_err(unreadable)? {
         Message::AgreementOffer(offer) => Ok(offer),
         _ => Err(unreadable("it is another document")),
     }
@@ -96,7 +98,7 @@ pub(in crate::negotiation) fn kept(wish: &FlatRequest, offered: &Offered) -> Wor
 }
 
 /// The offer as it came, complete in itself, to be kept and shown again.
-pub(in crate::negotiation) fn verbatim(document: &Document<'_>) -> Result<String, Error> {
+pub(in crate::negotiation) fn verbatim(document: &Document<'_>) -> Result<String> {
     let text = document
         .offer_xml()
         .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
@@ -107,11 +109,7 @@ pub(in crate::negotiation) fn verbatim(document: &Document<'_>) -> Result<String
 
 impl Negotiation {
     /// The requests that stored words make by now.
-    pub(in crate::negotiation) fn drafts_again(
-        &self,
-        words: Words,
-        party: &str,
-    ) -> Result<Vec<Draft>, Error> {
+    pub(in crate::negotiation) fn drafts_again(&self, words: Words, party: &str) -> Result<Vec<Draft>> {
         match words {
             Words::Offer(offer, places) => self.drafts_of(&offer, &places, party, None),
             Words::Document(text) => {
@@ -123,13 +121,13 @@ impl Negotiation {
     }
 
     /// The words of the offer that an agreement was made from.
-    pub(in crate::negotiation) async fn words_of(&self, agreement: Uuid) -> Result<Words, Error> {
+    pub(in crate::negotiation) async fn words_of(&self, agreement: Uuid) -> Result<Words> {
         let wording = self.store.agreement_document(agreement).await?;
         self.words(wording.ok_or(Error::NotFound)?).await
     }
 
     /// The content of stored words.
-    pub(in crate::negotiation) async fn words(&self, wording: Wording) -> Result<Words, Error> {
+    pub(in crate::negotiation) async fn words(&self, wording: Wording) -> Result<Words> {
         let (version, request) = match wording {
             Wording::Document(text) => return Ok(Words::Document(text)),
             Wording::Request { template, request } => (template, request),

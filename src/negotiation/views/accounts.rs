@@ -9,7 +9,7 @@ use super::documents::sum;
 use super::values::{MoneyView, instant};
 use crate::agreement::{Account, Balance, Entry};
 use crate::negotiation::service::cut;
-use crate::negotiation::{Error, Negotiation, Scope};
+use crate::negotiation::{Negotiation, Result, Scope};
 
 /// Entries on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
@@ -115,13 +115,8 @@ impl Negotiation {
     /// operator every account, and the entries of every party.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn accounts(
-        &self,
-        scope: Scope,
-        after: Option<Uuid>,
-        limit: Option<u32>,
-    ) -> Result<Accounts, Error> {
+    /// `Error::Unavailable`.
+    pub async fn accounts(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Accounts> {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let (balances, entries) = self.store.account(account.as_ref(), after, limit + 1).await?;

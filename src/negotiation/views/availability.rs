@@ -6,7 +6,7 @@ use wsag::listings;
 use wsag::time::DateTime;
 
 use super::values::second;
-use crate::negotiation::{Error, Negotiation};
+use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner;
 
 /// A question about free nodes; each missing member has a default.
@@ -60,7 +60,7 @@ impl Negotiation {
         &self,
         party: &str,
         query: AvailabilityQuery,
-    ) -> Result<Option<AvailabilityView>, Error> {
+    ) -> Result<Option<AvailabilityView>> {
         let start = query.start.map_or(self.clock.now(), |at| Time(at.ceil()));
         let end = query.end.map_or(start + DAY, |at| Time(at.floor()));
         let within = Interval::new(start, end.max(start));

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::values::instant;
 use crate::execution::slurm::expand_nodes;
 use crate::negotiation::request::json::{At, Check, Json};
-use crate::negotiation::{Error, Negotiation};
+use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{NodeOverride, NodeState, NodeStatus};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
@@ -115,7 +115,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn resources(&self) -> Result<ResourcesView, Error> {
+    pub async fn resources(&self) -> Result<ResourcesView> {
         let counts = self.planner.node_counts().await?;
         let mut resources = Vec::new();
         for (resource, counts) in self.planner.resources().iter().zip(counts) {
@@ -144,7 +144,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn nodes(&self, resource: &str) -> Result<NodesView, Error> {
+    pub async fn nodes(&self, resource: &str) -> Result<NodesView> {
         let standings = self.planner.nodes(resource.to_owned()).await?;
         let capacity = u32::try_from(standings.len()).unwrap_or(u32::MAX);
         let all = standings.len() <= NODES_SHOWN_MAX;
@@ -171,7 +171,7 @@ impl Negotiation {
         resource: &str,
         nodes: &str,
         body: &[u8],
-    ) -> Result<RepairedView, Error> {
+    ) -> Result<RepairedView> {
         let (state, reason) = read_saying(body)?;
         let words = nodes;
         let nodes = self.numbers_of(resource, nodes).ok_or(Error::NotFound)?;
@@ -233,7 +233,7 @@ impl NodeView {
 }
 
 /// The state and the reason that a body has.
-fn read_saying(body: &[u8]) -> Result<(NodeState, Option<String>), Error> {
+fn read_saying(body: &[u8]) -> Result<(NodeState, Option<String>)> {
     let value = Json::parse(body)?;
     let mut check = Check::default();
     let read = check

@@ -102,6 +102,7 @@ pub struct FoundOfferView {
 }
 
 /// An offer, and how it is said.
+#[derive(Debug)]
 pub(in crate::negotiation) struct WordedOffer {
     pub(in crate::negotiation) row: NegotiationOffer,
     pub(in crate::negotiation) words: OfferDocument,
@@ -118,20 +119,12 @@ pub(in crate::negotiation) fn documents(said: &[WordedOffer]) -> Vec<OfferDocume
 }
 
 /// An offer that cannot be accepted any more, and the fresh offers in its place.
+#[derive(Debug)]
 pub struct LostOffer {
     /// Why.
     pub lost: Lost,
     /// The counter offers that it was answered with anew: none where its negotiation is over.
     pub(in crate::negotiation) fresh: Vec<WordedOffer>,
-}
-
-impl std::fmt::Debug for LostOffer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LostOffer")
-            .field("lost", &self.lost)
-            .field("fresh", &self.fresh.len())
-            .finish()
-    }
 }
 
 impl LostOffer {

@@ -64,8 +64,8 @@ fn term(term: &Term) -> Members {
         Term::ServiceProperties(term) => {
             let variables = term.variables.iter().map(|variable| {
                 Members::default()
-                    .with("name", variable.name.clone())
-                    .with("metric", variable.metric.clone())
+                    .with_any("name", variable.name.clone())
+                    .with_any("metric", variable.metric.clone())
                     .with("location", variable.location.clone())
             });
             of("properties", &term.name, &term.service_name).holding("variables", variables.collect::<Json>())
@@ -93,11 +93,12 @@ fn job(job: &JobDefinition) -> Members {
 }
 
 fn guarantee(term: &GuaranteeTerm) -> Members {
+    let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
     kind_of("guarantee")
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
-        .with("services", term.scopes.clone())
+        .with("services", services.collect::<Vec<_>>())
         .with_any("qualifyingCondition", condition.map(|of| of.text.trim()))
         .with("objective", term.objective.level.text.trim())
         .holding_any("penalties", compensations(&term.values.penalties))

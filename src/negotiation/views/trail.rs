@@ -7,7 +7,7 @@ use wsag::time::DateTime;
 
 use super::values::instant;
 use crate::negotiation::service::cut;
-use crate::negotiation::{Error, Negotiation, Scope};
+use crate::negotiation::{Error, Negotiation, Result, Scope};
 use crate::store::TrailLine;
 
 /// Lines on a page where the caller does not say, and at most.
@@ -107,7 +107,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
-    pub async fn refused(&self, scope: &Scope, id: Uuid) -> Result<RefusedView, Error> {
+    pub async fn refused(&self, scope: &Scope, id: Uuid) -> Result<RefusedView> {
         let line = self.store.refused(id).await?.ok_or(Error::NotFound)?;
         let party = line.party.unwrap_or_default();
         if scope.party().is_some_and(|own| own != party) {
@@ -125,7 +125,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage, Error> {
+    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
         let (lines, next) = cut(lines, limit, |of| of.number);

@@ -3,7 +3,7 @@
 use scheduler::{Interval, Time};
 
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::Result;
 use crate::planner::handle::Planner;
 
 /// Gaps of one resource, and intervals of an answer, at most. The ones beyond are left out at the end.
@@ -27,17 +27,14 @@ impl Planner {
     /// in the provider's steps; none where the provider does not show it. O(g log g) for g gaps of all its resources.
     ///
     /// # Errors
-    /// [`Error::Refused`] where its party asks more often than it may, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>, Error> {
+    /// `Error::Refused` where its party asks more often than it may, `Error::Unavailable` when the planner has stopped.
+    pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>> {
         self.ask(move |of| of.availability(&asked)).await
     }
 }
 
 impl Decider<'_> {
-    pub(in crate::planner) fn availability(
-        &mut self,
-        asked: &Availability,
-    ) -> Result<Option<Vec<Interval>>, Error> {
+    pub(in crate::planner) fn availability(&mut self, asked: &Availability) -> Result<Option<Vec<Interval>>> {
         if !self.settings.refusals.availability {
             return Ok(None);
         }

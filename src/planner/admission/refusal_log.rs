@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::store::Change;
 
 /// Refusals of one party in a minute that are noted. Requests without end must not fill the disk, and every note costs a
@@ -13,12 +13,7 @@ const NOTED_MAX: u32 = 60;
 
 impl Decider<'_> {
     /// Notes that a party's request was refused, if it was.
-    pub(in crate::planner) fn note_refused<T>(
-        &mut self,
-        party: &str,
-        subject: Uuid,
-        decided: &Result<T, Error>,
-    ) {
+    pub(in crate::planner) fn note_refused<T>(&mut self, party: &str, subject: Uuid, decided: &Result<T>) {
         let Err(Error::Refused(refusal)) = decided else {
             return;
         };

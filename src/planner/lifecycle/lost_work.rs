@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind};
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;
 
 /// Seconds after the end of its slot from when on nothing of a lost job can run.
@@ -17,7 +17,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where it cannot be closed.
-    pub(in crate::planner) fn taken_back(&mut self, mut agreement: Agreement) -> Result<Agreement, Error> {
+    pub(in crate::planner) fn taken_back(&mut self, mut agreement: Agreement) -> Result<Agreement> {
         if agreement.state.terminating().is_none() {
             // Its party has ended it already.
             return Ok(agreement);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Step};
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::Acceptance;
 use crate::planner::request::{Accepted, Idempotency, Proposal};
@@ -70,7 +70,7 @@ impl Planner {
         proposal: Proposal,
         acceptance: Option<String>,
         offer: Option<Uuid>,
-    ) -> Result<Accepted, Error> {
+    ) -> Result<Accepted> {
         let pending = Pending {
             proposal,
             acceptance,
@@ -89,9 +89,9 @@ impl Planner {
         clippy::redundant_closure_for_method_calls,
         reason = "the method of a decider of one lifetime is none of every decider"
     )]
-    pub async fn settle(&self, settlement: Settlement) -> Result<Agreement, Error> {
+    pub async fn settle(&self, settlement: Settlement) -> Result<Agreement> {
         let about = (settlement.id, settlement);
-        let count = |_: &mut Decider<'_>, decided: &Result<_, Error>| DecisionRecord::settled(decided);
+        let count = |_: &mut Decider<'_>, decided: &Result<_>| DecisionRecord::settled(decided);
         self.send(|reply| Command::that_may_wait(about, None, reply, |of, request| of.settle(request), count))
             .await
     }
@@ -99,7 +99,7 @@ impl Planner {
 
 impl Decider<'_> {
     /// Stores an offer that waits for its decision.
-    pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted, Error> {
+    pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted> {
         let proposal = pending.proposal;
         self.is_new(proposal.idempotency.as_ref())?;
         // It is on the first resource until it is decided.
@@ -139,7 +139,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn settle(
         &mut self,
         mut settlement: Settlement,
-    ) -> Result<Step<Agreement, Settlement>, Error> {
+    ) -> Result<Step<Agreement, Settlement>> {
         let pending = self.live(settlement.id)?;
         if pending.state != AgreementState::Pending {
             return Err(Error::Conflict(pending.state.word()));
@@ -214,7 +214,7 @@ impl Decider<'_> {
         Err(refusal.unwrap_or_else(|| "it can be read in no way".to_owned()))
     }
 
-    fn rejected(&mut self, mut pending: Agreement, why: &str) -> Result<Agreement, Error> {
+    fn rejected(&mut self, mut pending: Agreement, why: &str) -> Result<Agreement> {
         let rejected = pending.state.to(AgreementState::Rejected);
         pending.state = rejected.ok_or(Error::Conflict(pending.state.word()))?;
         let event = self.event(EventKind::Closed, format!("Rejected: {why}"));

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, Brought, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::lifecycle::retry::NEVER_STARTED;
 use crate::store::Change;
@@ -43,7 +43,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_started(&self, run: Run, at: Micros) -> Result<(), Error> {
+    pub async fn report_started(&self, run: Run, at: Micros) -> Result<()> {
         self.ask(move |of| of.report_started(run, at)).await
     }
 
@@ -60,7 +60,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_ended(&self, run: Run, end: JobEnd) -> Result<(), Error> {
+    pub async fn report_ended(&self, run: Run, end: JobEnd) -> Result<()> {
         self.ask(move |of| of.report_ended(run, &end)).await
     }
 
@@ -68,7 +68,7 @@ impl Planner {
     ///
     /// # Errors
     /// The errors of [`Planner::report_ended`].
-    pub async fn report_unable(&self, run: Run, why: Unable) -> Result<(), Error> {
+    pub async fn report_unable(&self, run: Run, why: Unable) -> Result<()> {
         self.ask(move |of| of.report_unable(run, why)).await
     }
 
@@ -76,7 +76,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn report_stopped(&self, id: Uuid) -> Result<(), Error> {
+    pub async fn report_stopped(&self, id: Uuid) -> Result<()> {
         self.ask(move |of| {
             of.plan.has_stopped(id);
             Ok(())
@@ -108,7 +108,7 @@ impl Decider<'_> {
     }
 
     /// Records the real start of a job.
-    pub(in crate::planner) fn report_started(&mut self, run: Run, at: Micros) -> Result<(), Error> {
+    pub(in crate::planner) fn report_started(&mut self, run: Run, at: Micros) -> Result<()> {
         let id = self.id_of_run(run)?;
         self.started(id, at, None)
     }
@@ -125,13 +125,13 @@ impl Decider<'_> {
     }
 
     /// Records the end of a job and everything that follows from it.
-    pub(in crate::planner) fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<(), Error> {
+    pub(in crate::planner) fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<()> {
         let id = self.id_of_run(run)?;
         self.ended(id, end)
     }
 
     /// Ends the agreement of a job that cannot be started, now or later.
-    pub(in crate::planner) fn report_unable(&mut self, run: Run, why: Unable) -> Result<(), Error> {
+    pub(in crate::planner) fn report_unable(&mut self, run: Run, why: Unable) -> Result<()> {
         let agreement = self.live(self.id_of_run(run)?)?;
         if agreement.service != ServiceState::Processing {
             return Err(Error::NotFound);
@@ -183,7 +183,7 @@ impl Decider<'_> {
 
     /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
     /// runs.
-    fn id_of_run(&self, run: Run) -> Result<Uuid, Error> {
+    fn id_of_run(&self, run: Run) -> Result<Uuid> {
         let of = run.agreement;
         let plan = &self.plan;
         let own = plan.stopping.get(&of).or_else(|| plan.get(of));
@@ -308,7 +308,7 @@ mod tests {
             Run::from(self.of(id))
         }
 
-        fn report(&mut self, run: Run, outcome: RunOutcome) -> Result<(), Error> {
+        fn report(&mut self, run: Run, outcome: RunOutcome) -> Result<()> {
             self.now += 2;
             let end = end(outcome, self.now);
             self.decide(|decider| decider.report_ended(run, &end))

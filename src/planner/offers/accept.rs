@@ -11,7 +11,7 @@ use crate::agreement::{
 use crate::planner::admission::refuse::words_of_barred;
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
-use crate::planner::error::{Error, Lost, bare};
+use crate::planner::error::{Error, Lost, Result, bare};
 use crate::planner::offers::messages::{Acceptance, short};
 use crate::planner::request::Accepted;
 use crate::planner::resources::need::Placement;
@@ -22,7 +22,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn accept(
         &mut self,
         acceptance: Acceptance,
-    ) -> Result<Step<Accepted, Acceptance>, Error> {
+    ) -> Result<Step<Accepted, Acceptance>> {
         let idempotency = acceptance.proposal.idempotency.clone();
         self.is_new(idempotency.as_ref())?;
         let agreement = match self.accept_as(acceptance, None)? {
@@ -40,7 +40,7 @@ impl Decider<'_> {
         &mut self,
         mut acceptance: Acceptance,
         pending: Option<&Agreement>,
-    ) -> Result<Step<Agreement, Acceptance>, Error> {
+    ) -> Result<Step<Agreement, Acceptance>> {
         if let Some(pending) = pending {
             acceptance.proposal.id = pending.id;
         }
@@ -49,7 +49,7 @@ impl Decider<'_> {
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
             return Err(Error::Lost(Lost::NotHeld));
         };
-        if let Some(why) = lost(&offer, self.second()) {
+        if let Some(why) = why_lost(&offer, self.second()) {
             return Err(Error::Lost(why));
         }
         let resource = self.plan.resources.must_place(&terms.resource);
@@ -164,7 +164,7 @@ impl Decider<'_> {
         party: &str,
         negotiation: Uuid,
         id: Uuid,
-    ) -> Result<(NegotiationOffer, NegotiationInstance), Error> {
+    ) -> Result<(NegotiationOffer, NegotiationInstance)> {
         let talks = self.plan.table.get(negotiation);
         let talks = talks.ok_or(Error::Lost(Lost::Expired))?;
         if talks.instance.party != party {
@@ -221,7 +221,7 @@ impl Decider<'_> {
         mut events: Vec<Event>,
         by: Uuid,
         fee: Option<Money>,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         events.push(self.event(EventKind::Superseded, format!("by {by}")));
         if let Some(fee) = fee {
             events.extend(self.charge(&old, PostingKind::Change, fee, "change"));
@@ -252,7 +252,7 @@ fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
 }
 
 /// Why an offer cannot be accepted, if so.
-fn lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
+fn why_lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
     if offer.agreement.is_some() {
         Some(Lost::Accepted)
     } else if offer.is_withdrawn() {

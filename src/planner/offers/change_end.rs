@@ -11,7 +11,7 @@ use crate::planner::admission::budget::within;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Refusal, bare, exceeded};
+use crate::planner::error::{Error, Refusal, Result, bare, exceeded};
 use crate::planner::lifecycle::overruns::TOLD_BEFORE;
 use crate::planner::offers::messages::{Ask, Candidate, Quote};
 use crate::planner::offers::quote::{HOLD_MIN, PHI_EPSILON, coarse, costs, difference_of, last_that, ratio};
@@ -32,7 +32,7 @@ impl Decider<'_> {
         ask: &Ask,
         expires: Time,
         old: &Agreement,
-    ) -> Result<Result<Quote, Refusal>, Error> {
+    ) -> Result<Result<Quote, Refusal>> {
         if !goes_on_in(old, &ask.proposal) {
             return Err(Error::Conflict(GOES_ON));
         }

@@ -5,17 +5,14 @@ use uuid::Uuid;
 
 use crate::agreement::{NegotiationOffer, OfferState};
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, bare, exceeded};
+use crate::planner::error::{Error, Result, bare, exceeded};
 use crate::planner::offers::messages::{Bargain, OfferWords, short};
 use crate::planner::offers::open::OpenNegotiation;
 use crate::store::Change;
 
 impl Decider<'_> {
     /// Stores an offer and its answers, and keeps the Acceptable ones. Returns the new state of each.
-    pub(in crate::planner) fn bargain(
-        &mut self,
-        mut bargain: Bargain,
-    ) -> Result<Vec<NegotiationOffer>, Error> {
+    pub(in crate::planner) fn bargain(&mut self, mut bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
         self.is_new(bargain.idempotency.as_ref())?;
         if let Some(opening) = bargain.opening.take() {
             let id = self.initiate(opening)?.id;
@@ -34,10 +31,7 @@ impl Decider<'_> {
     }
 
     /// The same, in a negotiation of any party.
-    pub(in crate::planner) fn put_on_the_table(
-        &mut self,
-        bargain: Bargain,
-    ) -> Result<Vec<NegotiationOffer>, Error> {
+    pub(in crate::planner) fn put_on_the_table(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
         let now = self.second();
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         // A proposal of the provider does not count as held at a party's request.
@@ -151,7 +145,7 @@ impl Decider<'_> {
 
 /// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is
 /// not over.
-fn may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<(), Error> {
+fn may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<()> {
     let Some(offer) = talks.offers.get(&id) else {
         return Err(Error::Stale("no offer of this negotiation has this OfferId"));
     };

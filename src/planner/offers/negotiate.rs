@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::agreement::{NegotiationInstance, NegotiationOffer};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider};
-use crate::planner::error::{Error, exceeded};
+use crate::planner::error::{Error, Result, exceeded};
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::{Acceptance, Ask, Bargain, Initiation, NegotiationEnd, Quote};
 use crate::planner::request::{Accepted, Idempotency};
@@ -19,7 +19,7 @@ impl Planner {
     /// [`Error::NotFound`] where it is about an agreement that is none of its party's or over, [`Error::Refused`] where
     /// the party has too many going on, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`].
-    pub async fn initiate(&self, initiation: Initiation) -> Result<NegotiationInstance, Error> {
+    pub async fn initiate(&self, initiation: Initiation) -> Result<NegotiationInstance> {
         let scope = initiation.idempotency.as_ref().map(Idempotency::scope);
         self.ask_once(scope, move |of, _| {
             let about = &initiation.negotiation;
@@ -36,7 +36,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`].
-    pub async fn end_negotiation(&self, end: NegotiationEnd) -> Result<NegotiationInstance, Error> {
+    pub async fn end_negotiation(&self, end: NegotiationEnd) -> Result<NegotiationInstance> {
         let scope = end.idempotency.as_ref().map(Idempotency::scope);
         self.ask_once(scope, |of, _| of.end_negotiation(end)).await
     }
@@ -45,7 +45,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Repeated`] where an answer has been kept under its key before, [`Error::Unavailable`].
-    pub async fn keep(&self, request: Idempotency<String>, answer: String) -> Result<(), Error> {
+    pub async fn keep(&self, request: Idempotency<String>, answer: String) -> Result<()> {
         self.ask_once(Some(request.scope()), move |of, _| {
             of.keep_answer(request, &answer)
         })
@@ -57,7 +57,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has
     /// begun or is over, [`Error::Unavailable`].
-    pub async fn quote(&self, ask: Ask) -> Result<Quote, Error> {
+    pub async fn quote(&self, ask: Ask) -> Result<Quote> {
         self.ask_once(None, move |of, decisions| {
             let decided = of.quote(&ask);
             decisions.push(match &decided {
@@ -79,7 +79,7 @@ impl Planner {
     /// The errors of [`Planner::initiate`] where the negotiation is opened. [`Error::NotFound`] where no such negotiation
     /// goes on, [`Error::Stale`] where the offer does not fit into its tree, [`Error::Refused`] where that is full,
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`]; nothing is stored then.
-    pub async fn bargain(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>, Error> {
+    pub async fn bargain(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
         let scope = bargain.idempotency.as_ref().map(Idempotency::scope);
         self.ask_once(scope, |of, _| of.bargain(bargain)).await
     }
@@ -94,11 +94,10 @@ impl Planner {
         clippy::redundant_closure_for_method_calls,
         reason = "the method of a decider of one lifetime is none of every decider"
     )]
-    pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted, Error> {
+    pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted> {
         let scope = acceptance.proposal.idempotency.as_ref().map(Idempotency::scope);
         let about = (acceptance.proposal.id, acceptance);
-        let count =
-            |_: &mut Decider<'_>, decided: &Result<_, Error>| DecisionRecord::of("acceptance", decided);
+        let count = |_: &mut Decider<'_>, decided: &Result<_>| DecisionRecord::of("acceptance", decided);
         self.send(|reply| {
             Command::that_may_wait(about, scope, reply, |of, request| of.accept(request), count)
         })
@@ -108,10 +107,7 @@ impl Planner {
 
 impl Decider<'_> {
     /// Opens a negotiation.
-    pub(in crate::planner) fn initiate(
-        &mut self,
-        initiation: Initiation,
-    ) -> Result<NegotiationInstance, Error> {
+    pub(in crate::planner) fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance> {
         let instance = initiation.negotiation;
         self.is_new(initiation.idempotency.as_ref())?;
         self.may_open(&instance)?;
@@ -125,7 +121,7 @@ impl Decider<'_> {
     }
 
     /// Whether a negotiation may be opened.
-    pub(in crate::planner) fn may_open(&self, instance: &NegotiationInstance) -> Result<(), Error> {
+    pub(in crate::planner) fn may_open(&self, instance: &NegotiationInstance) -> Result<()> {
         if let Some(agreement) = instance.agreement {
             let replaced = self.plan.get(agreement).ok_or(Error::NotFound)?;
             if replaced.party != instance.party {
@@ -145,17 +141,14 @@ impl Decider<'_> {
         &mut self,
         request: Idempotency<String>,
         answer: &String,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         self.is_new(Some(&request))?;
         self.remember(Some(request), answer);
         Ok(())
     }
 
     /// Ends a negotiation before its time.
-    pub(in crate::planner) fn end_negotiation(
-        &mut self,
-        end: NegotiationEnd,
-    ) -> Result<NegotiationInstance, Error> {
+    pub(in crate::planner) fn end_negotiation(&mut self, end: NegotiationEnd) -> Result<NegotiationInstance> {
         self.is_new(end.idempotency.as_ref())?;
         let talks = self.plan.table.get(end.id).ok_or(Error::NotFound)?;
         if end.party.is_some_and(|party| party != talks.instance.party) {
@@ -167,7 +160,7 @@ impl Decider<'_> {
     }
 
     /// Ends a negotiation of any party.
-    pub(in crate::planner) fn end_talks(&mut self, id: Uuid) -> Result<NegotiationInstance, Error> {
+    pub(in crate::planner) fn end_talks(&mut self, id: Uuid) -> Result<NegotiationInstance> {
         self.release_all(id, |_| true);
         let talks = self.plan.table.close(id).ok_or(Error::NotFound)?;
         self.batch.push(Change::EndNegotiation {

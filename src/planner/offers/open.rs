@@ -163,10 +163,10 @@ impl OpenNegotiations {
             return;
         };
         self.offers.insert(id, negotiation);
-        if let Some(key) = talks.offers.get(&id).and_then(stands) {
+        if let Some(key) = talks.offers.get(&id).and_then(standing_key) {
             self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
         }
-        if let Some(key) = stands(&offer) {
+        if let Some(key) = standing_key(&offer) {
             self.standing.insert(key, offer.is_held());
             self.standing_held += usize::from(offer.is_held());
         }
@@ -200,7 +200,7 @@ impl OpenNegotiations {
         }
         for offer in talks.offers.values() {
             self.offers.remove(&offer.id);
-            if let Some(key) = stands(offer) {
+            if let Some(key) = standing_key(offer) {
                 self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
             }
         }
@@ -266,7 +266,7 @@ impl OpenNegotiations {
 }
 
 /// The key of an offer of the service's that leads on.
-fn stands(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
+fn standing_key(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
     let leads_on = offer.creator == OfferCreator::Responder && offer.is_open();
     leads_on.then(|| (offer.expires.unwrap_or(Time::MAX), offer.id))
 }

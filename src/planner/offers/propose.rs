@@ -9,7 +9,7 @@ use crate::agreement::{
     Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
 };
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Lost};
+use crate::planner::error::{Error, Lost, Result};
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::{Ask, Candidate, Proposed, Quote};
 use crate::planner::offers::quote::{CandidatePlacement, OwnPrice, coarse, ratio};
@@ -41,7 +41,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where the agreement that is to be moved does not wait any more, [`Error::Stale`] where enough is
     /// proposed, or nothing could be held, [`Error::Unavailable`].
-    pub async fn propose(&self, proposed: Proposed) -> Result<Vec<NegotiationOffer>, Error> {
+    pub async fn propose(&self, proposed: Proposed) -> Result<Vec<NegotiationOffer>> {
         self.ask(|of| of.propose(proposed)).await
     }
 }
@@ -164,11 +164,7 @@ impl Decider<'_> {
     }
 
     /// The possible proposal.
-    pub(in crate::planner) fn quote_proposal(
-        &mut self,
-        ask: &Ask,
-        suggestion: &Suggestion,
-    ) -> Result<Quote, Error> {
+    pub(in crate::planner) fn quote_proposal(&mut self, ask: &Ask, suggestion: &Suggestion) -> Result<Quote> {
         let until = self.second() + self.settings.negotiation.hold;
         let agreement = &suggestion.agreement;
         let own = OwnPrice {
@@ -216,7 +212,7 @@ impl Decider<'_> {
     }
 
     /// Opens a negotiation of the provider's own making.
-    pub(in crate::planner) fn propose(&mut self, proposed: Proposed) -> Result<Vec<NegotiationOffer>, Error> {
+    pub(in crate::planner) fn propose(&mut self, proposed: Proposed) -> Result<Vec<NegotiationOffer>> {
         let instance = proposed.negotiation;
         let about = instance.agreement.ok_or(Error::NotFound)?;
         let again = match instance.proposed {
@@ -254,7 +250,7 @@ impl Decider<'_> {
     }
 
     /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
-    pub(in crate::planner) fn may_ask_in(instance: &NegotiationInstance) -> Result<(), Error> {
+    pub(in crate::planner) fn may_ask_in(instance: &NegotiationInstance) -> Result<()> {
         match instance.proposed {
             None => Ok(()),
             Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
@@ -266,7 +262,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn lift_replaced(
         &mut self,
         instance: &NegotiationInstance,
-    ) -> Result<Option<Agreement>, Error> {
+    ) -> Result<Option<Agreement>> {
         let replaced = self.replaced_in(instance)?;
         if let Some(agreement) = &replaced {
             self.take_out(agreement);
@@ -281,7 +277,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn replaced_in(
         &mut self,
         instance: &NegotiationInstance,
-    ) -> Result<Option<Agreement>, Error> {
+    ) -> Result<Option<Agreement>> {
         let lifted = match instance.agreement {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
             // Another agreement in its place would know nothing of the job that was lost, and might run beside it.

@@ -13,7 +13,7 @@ use crate::planner::admission::budget::within;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Refusal};
+use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
 use crate::planner::offers::ranking::{as_number, ranked};
 use crate::planner::request::Proposal;
@@ -78,7 +78,7 @@ impl CandidatePlacement {
 
 impl Decider<'_> {
     /// The possible offers for a request.
-    pub(in crate::planner) fn quote(&mut self, ask: &Ask) -> Result<Quote, Error> {
+    pub(in crate::planner) fn quote(&mut self, ask: &Ask) -> Result<Quote> {
         let instance = match &ask.about {
             About::Negotiation(negotiation) => {
                 let talks = self.plan.table.get(*negotiation).ok_or(Error::NotFound)?;

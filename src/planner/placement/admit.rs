@@ -29,12 +29,16 @@ impl Decider<'_> {
         match self.best_to_pay(need) {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
-                let found = match self.settings.objective {
-                    // Its slot is not the first fit there, or would be longer or shorter at another time.
-                    objective if self.keeps_its_place(need, objective) => {
-                        self.put((at, load), need, Slots::one((slot, shape.nodes)))
-                    }
-                    _ => self.let_in((at, load), need, shape),
+                // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
+                let exactly = need.is_sized()
+                    || matches!(
+                        self.settings.objective,
+                        Objective::LatestStart | Objective::LeastWorkLost
+                    );
+                let found = if exactly && !self.is_budgeted(need) {
+                    self.put((at, load), need, Slots::one((slot, shape.nodes)))
+                } else {
+                    self.let_in((at, load), need, shape)
                 };
                 if let Some(found) = found {
                     return Ok(found);
@@ -46,12 +50,6 @@ impl Decider<'_> {
         let found = self.admit_where_others_move(need);
         self.plan.resources.share_work(1);
         found.ok_or(Reason::NoCapacityInWindow)
-    }
-
-    /// Whether a request is put where the best place was found, and not where algorithm 1 would put it.
-    fn keeps_its_place(&self, need: &Need<'_>, objective: Objective) -> bool {
-        let by_place = matches!(objective, Objective::LatestStart | Objective::LeastWorkLost);
-        (by_place || need.is_sized()) && !self.is_budgeted(need)
     }
 
     /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.

@@ -6,7 +6,7 @@ use scheduler::Reason;
 
 use crate::agreement::{Agreement, NegotiationOffer, Slot, kept};
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Lost};
+use crate::planner::error::{Error, Lost, Result};
 use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
 use crate::planner::resources::need::Placement;
 
@@ -22,7 +22,7 @@ impl Decider<'_> {
         agreement: &Agreement,
         admitted: &Placement,
         replaced: Option<&Agreement>,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool> {
         let id = agreement.id;
         if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
             return Ok(false);

@@ -19,7 +19,7 @@ use crate::agreement::Agreement;
 use crate::planner::decide::begins_too_late;
 use crate::planner::decider::Command;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Refusal, bare};
+use crate::planner::error::{Refusal, Result, bare};
 use crate::planner::handle::Planner;
 use crate::planner::plan::Plan;
 use crate::planner::request::Proposal;
@@ -34,13 +34,13 @@ impl Planner {
     /// before their begin it reserves slots: slots that begin within that time are promised from now on when their nodes are held.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
+    /// `Error::Unavailable` when the planner has stopped.
     pub async fn report_reserving(
         &self,
         resource: String,
         refused: Vec<(Uuid, Time)>,
         within: Seconds,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         self.ask(move |of| {
             of.note_reserving(&resource, &refused, within);
             Ok(())

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::request::Repaired;
 use crate::planner::resources::nodes::{NodeCounts, NodeState, ReportedState, Reporter};
@@ -55,7 +55,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn node_counts(&self) -> Result<Vec<NodeCounts>, Error> {
+    pub async fn node_counts(&self) -> Result<Vec<NodeCounts>> {
         self.ask(|of| Ok(of.node_counts())).await
     }
 
@@ -63,7 +63,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn nodes(&self, resource: String) -> Result<Vec<NodeStatus>, Error> {
+    pub async fn nodes(&self, resource: String) -> Result<Vec<NodeStatus>> {
         self.ask(move |of| of.nodes(&resource)).await
     }
 
@@ -72,14 +72,14 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
-    pub async fn say_nodes(&self, saying: NodeOverride) -> Result<Repaired, Error> {
+    pub async fn say_nodes(&self, saying: NodeOverride) -> Result<Repaired> {
         self.ask(move |of| of.say_nodes(&saying)).await
     }
 }
 
 impl Decider<'_> {
     /// Takes the word of an operator about some nodes.
-    pub(in crate::planner) fn say_nodes(&mut self, saying: &NodeOverride) -> Result<Repaired, Error> {
+    pub(in crate::planner) fn say_nodes(&mut self, saying: &NodeOverride) -> Result<Repaired> {
         let of = self
             .plan
             .resources
@@ -122,7 +122,7 @@ impl Decider<'_> {
     }
 
     /// How the nodes of a resource stand.
-    pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>, Error> {
+    pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>> {
         let of = self.plan.resources.named(resource).ok_or(Error::NotFound)?;
         let said = |node| {
             [Reporter::Executor, Reporter::Operator]

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::lifecycle::retry::Why;
 use crate::planner::placement::find::REPAIR;
 use crate::planner::request::Repaired;
@@ -32,7 +32,7 @@ impl Decider<'_> {
         resource: &str,
         by: Reporter,
         report: &NodeReport,
-    ) -> Result<Repaired, Error> {
+    ) -> Result<Repaired> {
         let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
         let now = self.second();
         let settle = self.settings.failures.settle;

@@ -1,7 +1,7 @@
 //! Resources on which nothing new is promised, because they have not been checked yet. Earlier promises there stay.
 
 use crate::planner::decider::Decider;
-use crate::planner::error::Error;
+use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 
 impl Planner {
@@ -9,7 +9,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn open(&self, resource: String) -> Result<(), Error> {
+    pub async fn open(&self, resource: String) -> Result<()> {
         self.ask(move |of| of.open(&resource).ok_or(Error::NotFound))
             .await
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::super::batches::Remembered;
 use super::super::decider::{Decider, Step};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Filter, JobEnd, RunOutcome, ServiceState, Shape};
+use crate::agreement::{Agreement, Execution, Filter, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::store::Change;
@@ -24,6 +24,8 @@ pub(in crate::planner) struct Domain {
     /// The agreements that are over, as they ended.
     pub(in crate::planner) over: BTreeMap<Uuid, Agreement>,
     pub(in crate::planner) told: Vec<(Uuid, String)>,
+    /// The executions that were recorded.
+    pub(in crate::planner) executions: Vec<Execution>,
     pub(in crate::planner) now: i64,
     /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
     pub(in crate::planner) moves_up: bool,
@@ -45,6 +47,7 @@ impl Domain {
             known: BTreeMap::new(),
             over: BTreeMap::new(),
             told: Vec::new(),
+            executions: Vec::new(),
             now: 0,
         }
     }
@@ -73,6 +76,10 @@ impl Domain {
         }
         assert_eq!(self.plan.impossible(), None);
         for change in batch {
+            if let Change::RecordExecution(execution) = change {
+                self.executions.push(*execution);
+                continue;
+            }
             let (Change::CreateAgreement {
                 agreement, events, ..
             }

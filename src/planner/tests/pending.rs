@@ -1,6 +1,7 @@
 //! Agreements that are decided after they were answered for.
 
 use super::*;
+use crate::metrics::Exposition;
 
 fn settlement(id: Uuid, ways: Result<Vec<Proposal>, String>) -> Settlement {
     Settlement {
@@ -150,4 +151,30 @@ async fn a_party_with_many_calls_to_make_leaves_room_for_those_of_others() {
     let due = domain.store.call_backs_due(i64::MAX, 100, 2).await.unwrap();
     let bodies: Vec<&str> = due.iter().map(|call| call.body.as_str()).collect();
     assert_eq!(bodies, ["no: not physics", "no: not physics", "no: not biology"]);
+}
+
+#[tokio::test]
+async fn each_agreement_is_counted_in_the_one_state_that_it_has() {
+    let domain = Domain::start().await;
+    let counted = async |pending: u32, observed: u32| {
+        let mut text = Exposition::default();
+        domain.planner.expose(&mut text).await;
+        let text = text.finish();
+        for (state, count) in [("Pending", pending), ("Observed", observed)] {
+            let line = format!("\nbespeak_agreements{{state=\"{state}\"}} {count}\n");
+            assert!(text.contains(&line), "{line}{text}");
+        }
+    };
+    let asked = proposal(1, 100, 0..100);
+    let other = proposal(1, 100, 0..100);
+    for proposal in [&asked, &other] {
+        domain.planner.pend(proposal.clone(), None, None).await.unwrap();
+    }
+    counted(2, 0).await;
+    let accepting = settlement(asked.id, Ok(vec![asked.clone()]));
+    domain.planner.settle(accepting).await.unwrap();
+    counted(1, 1).await;
+    let rejecting = settlement(other.id, Err("not now".to_owned()));
+    domain.planner.settle(rejecting).await.unwrap();
+    counted(0, 1).await;
 }

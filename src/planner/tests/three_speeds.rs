@@ -5,6 +5,11 @@
 //! to two weeks after the submission, deadlines up to twenty hours later than the reference rate needs, or the rate of 0.6.
 //! `BESPEAK_TEST_SPEEDS=OFFERS,SEEDS` plays longer lists and prints a table (`docs/evaluation.md`).
 
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "seconds and counts of a list of requests"
+)]
+
 use advisor::random::Random;
 use advisor::statistics::Summary;
 use scheduler::domain::Objective;

@@ -17,7 +17,7 @@ use super::change::Change;
 use super::tables::{Failure, Tables};
 use super::trail::Trail;
 use crate::store::database::Store;
-use crate::store::engine::{Connection, Error, is_contention, is_undone, silence, statements};
+use crate::store::engine::{Connection, Error, Result, is_contention, is_undone, silence, statements};
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;
@@ -36,7 +36,7 @@ impl Store {
     /// [`Error::LeaseLost`] where a later epoch exists, [`Error::Conflict`] where a change does not fit the store,
     /// [`Error::Unavailable`]; after these nothing was written. [`Error::Unknown`] where the connection broke around COMMIT and
     /// the database did not come back in time.
-    pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<(), Error> {
+    pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<()> {
         let id = Uuid::now_v7();
         let mut attempt = 1;
         loop {
@@ -119,7 +119,7 @@ impl Store {
     }
 
     /// The epoch and the last batch, once no transaction that writes is open any more.
-    pub(in crate::store) async fn settled(&self) -> Result<(i64, Option<Uuid>), Error> {
+    pub(in crate::store) async fn settled(&self) -> Result<(i64, Option<Uuid>)> {
         let mut transaction = self.begin().await?;
         let found = transaction.read_lease(statements::SETTLE, |row| {
             Ok((row.integer("epoch")?, row.maybe_id("batch")?))

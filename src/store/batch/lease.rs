@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
-use crate::store::engine::{Columns, Connection, Error, silence, statements};
+use crate::store::engine::{Columns, Connection, Error, Result, silence, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_file_soon`]).
 const FILE_WAIT: Duration = Duration::from_secs(10);
@@ -40,12 +40,14 @@ const SESSION_ANSWER_WAIT: Duration = Duration::from_secs(5);
 const SESSION_WAIT: Duration = Duration::from_secs(10);
 
 /// The right to decide, until it is dropped.
+#[derive(Debug)]
 pub struct Lease {
     /// Counts the holders from 1; every batch is written under it.
     pub epoch: i64,
     lock: Lock,
 }
 
+#[derive(Debug)]
 enum Lock {
     /// Released when the file is closed, at the latest by the death of the process.
     File(File),
@@ -58,7 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::LeaseHeld`] where another process has it.
-    pub async fn acquire_lease(&self) -> Result<Lease, Error> {
+    pub async fn acquire_lease(&self) -> Result<Lease> {
         let lock = match &self.database.place {
             Place::File { lock } => Lock::File(lock_file_soon(lock).await?),
             Place::Server(options) => Lock::Session(Some(lock_session(options).await?)),
@@ -73,7 +75,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn epoch(&self) -> Result<i64, Error> {
+    pub async fn epoch(&self) -> Result<i64> {
         let epoch = self.read_one(statements::EPOCH, &[], read_epoch).await?;
         epoch.ok_or_else(no_row)
     }
@@ -84,7 +86,7 @@ impl Store {
     /// # Errors
     /// [`Error::LeaseLost`] where another process has taken over. [`Error::Unavailable`] where the lock is gone, or does
     /// not answer within some seconds; [`Store::retake_lease`] may get it back.
-    pub async fn check_lease(&self, lease: &mut Lease) -> Result<(), Error> {
+    pub async fn check_lease(&self, lease: &mut Lease) -> Result<()> {
         let Lock::Session(session) = &mut lease.lock else {
             // A file is locked for as long as the process lives: a read that fails, or waits behind others, says nothing about
             // the lock.
@@ -115,7 +117,7 @@ impl Store {
     /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others it may be
     /// tried again: [`Error::Unavailable`], and [`Error::LeaseHeld`] where another session has the lock and has not decided
     /// anything. That session may be our own old one, where the server has not noticed yet that it is gone.
-    pub async fn retake_lease(&self, lease: &mut Lease) -> Result<Option<Uuid>, Error> {
+    pub async fn retake_lease(&self, lease: &mut Lease) -> Result<Option<Uuid>> {
         if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
             return Err(lost);
         }
@@ -134,7 +136,7 @@ impl Store {
 
 impl Lease {
     /// Whether the epoch that is stored is this one.
-    fn confirm(&self, stored: i64) -> Result<(), Error> {
+    fn confirm(&self, stored: i64) -> Result<()> {
         if stored == self.epoch {
             Ok(())
         } else {
@@ -156,17 +158,9 @@ impl Lease {
     }
 }
 
-impl std::fmt::Debug for Lease {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lease")
-            .field("epoch", &self.epoch)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Locks a file beside the database; waits for a moment where it is locked. A process that another thread, or the last
 /// holder, was just starting has the file open until it becomes its program.
-async fn lock_file_soon(path: &Path) -> Result<File, Error> {
+async fn lock_file_soon(path: &Path) -> Result<File> {
     let began = Instant::now();
     let mut told = false;
     loop {
@@ -184,7 +178,7 @@ async fn lock_file_soon(path: &Path) -> Result<File, Error> {
 }
 
 /// Locks a file beside the database. The file stays: removing it would let two processes lock two files of one name.
-fn lock_file(path: &Path) -> Result<File, Error> {
+fn lock_file(path: &Path) -> Result<File> {
     let failed =
         |error: std::io::Error| Error::Address(format!("cannot lock the file {}: {error}", path.display()));
     let file = OpenOptions::new()
@@ -202,7 +196,7 @@ fn lock_file(path: &Path) -> Result<File, Error> {
 }
 
 /// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
-async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>, Error> {
+async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>> {
     let locked = async {
         let mut session = options
             .clone()
@@ -233,8 +227,8 @@ impl Connection {
     pub(in crate::store) async fn read_lease<T: Send>(
         &mut self,
         sql: &'static str,
-        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
-    ) -> Result<T, Error> {
+        one: impl Fn(&Columns<'_>) -> Result<T> + Send,
+    ) -> Result<T> {
         self.read(sql, &[], one).await?.pop().ok_or_else(no_row)
     }
 }
@@ -243,6 +237,6 @@ fn no_row() -> Error {
     Error::Corrupt("the lease has no row".into())
 }
 
-fn read_epoch(row: &Columns<'_>) -> Result<i64, Error> {
+fn read_epoch(row: &Columns<'_>) -> Result<i64> {
     row.integer("epoch")
 }

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::change::Change;
 use crate::store::database::Store;
-use crate::store::engine::{Error, hex};
+use crate::store::engine::{Result, hex};
 use crate::store::records::idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 
 /// Bytes that are written to find out: more than a batch of ordinary offers takes, little enough to be written again and again.
@@ -15,8 +15,8 @@ impl Store {
     /// still take a row that fits on a page that it has, and refuse the next batch.
     ///
     /// # Errors
-    /// Those of [`Store::commit`], which are [`Error::Unavailable`] where there is no room.
-    pub async fn prove_room(&self, epoch: i64) -> Result<(), Error> {
+    /// Those of [`Store::commit`], which are `Error::Unavailable` where there is no room.
+    pub async fn prove_room(&self, epoch: i64) -> Result<()> {
         // An answer of the year 1970 to a party without a name: no request finds it, and where this process dies in
         // between, it is forgotten with other old answers.
         let filler = Idempotent {

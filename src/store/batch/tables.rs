@@ -12,7 +12,7 @@ use super::trail::Trail;
 use crate::agreement::{Agreement, Event, NegotiationOffer, Note, rate};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
-use crate::store::engine::{Connection, Error, Record, Stored, Value, is_contention};
+use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};
 use crate::store::records::agreements;
 use crate::store::records::ledger;
 use crate::store::records::negotiations;
@@ -82,7 +82,7 @@ impl<'a> Tables<'a> {
     ///
     /// # Errors
     /// [`Error::Conflict`] where its changes do not fit each other.
-    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail) -> Result<Self, Error> {
+    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail) -> Result<Self> {
         let mut tables = Self {
             trail: trail.clone(),
             rows: vec![Vec::new(); ALL_BULK.len()],
@@ -128,7 +128,7 @@ impl<'a> Tables<'a> {
     }
 
     #[expect(clippy::too_many_lines, reason = "a few lines for each kind of change")]
-    fn add(&mut self, change: &'a Change, now: Micros) -> Result<(), Error> {
+    fn add(&mut self, change: &'a Change, now: Micros) -> Result<()> {
         match change {
             Change::CreateAgreement {
                 agreement,
@@ -311,7 +311,7 @@ impl<'a> Tables<'a> {
 
 impl Run<'_> {
     /// That no node is bound twice in it: a statement does not see the rows that it adds.
-    fn check_owners(&self) -> Result<(), Error> {
+    fn check_owners(&self) -> Result<()> {
         let mut bound = self.bound.clone();
         bound.sort_unstable_by_key(|(resource, node, interval)| (*resource, *node, interval.start));
         let twice = |pair: &&[(&str, u32, Interval)]| {

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::clock::Micros;
-use crate::store::engine::{Columns, Error, hex};
+use crate::store::engine::{Columns, Result, hex};
 
 /// The end of the chain so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(in crate::store) struct Trail {
 
 impl Trail {
     /// The end that the lease's row knows.
-    pub(in crate::store) fn of(row: &Columns<'_>) -> Result<Self, Error> {
+    pub(in crate::store) fn of(row: &Columns<'_>) -> Result<Self> {
         Ok(Self {
             number: row.integer("trail_number")?,
             hash: row.text("trail_hash")?,

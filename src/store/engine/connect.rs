@@ -12,7 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{Postgres, Sqlite};
 
 use super::connection::Pool;
-use super::error::{Error, is_contention};
+use super::error::{Error, Result, is_contention};
 
 /// Connections to Postgres: the decider needs one, and this many reads go on beside it before one waits.
 const POSTGRES_CONNECTIONS: u32 = 8;
@@ -69,7 +69,7 @@ pub(in crate::store) enum Missing {
     Refuse,
 }
 
-pub(in crate::store) async fn connect(url: &str, missing: Missing) -> Result<Database, Error> {
+pub(in crate::store) async fn connect(url: &str, missing: Missing) -> Result<Database> {
     if let Some(path) = url.strip_prefix("sqlite:") {
         return sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)), missing).await;
     }
@@ -82,7 +82,7 @@ pub(in crate::store) async fn connect(url: &str, missing: Missing) -> Result<Dat
     ))
 }
 
-async fn sqlite(path: &Path, missing: Missing) -> Result<Database, Error> {
+async fn sqlite(path: &Path, missing: Missing) -> Result<Database> {
     let path = create(path, missing).map_err(|error| {
         Error::Address(format!(
             "cannot open the database file {}: {error}",
@@ -141,7 +141,7 @@ fn create(path: &Path, missing: Missing) -> std::io::Result<PathBuf> {
     path.canonicalize()
 }
 
-async fn postgres(url: &str) -> Result<Database, Error> {
+async fn postgres(url: &str) -> Result<Database> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| Error::Address(format!("the database address is not one: {error}")))?
         .application_name("bespeak")

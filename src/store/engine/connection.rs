@@ -11,7 +11,7 @@ use sqlx::query::Query;
 use sqlx::{Arguments, Encode, Executor, IntoArguments, Postgres, SqlSafeStr, Sqlite, Type};
 use uuid::Uuid;
 
-use super::error::Error;
+use super::error::Result;
 use super::rows::Columns;
 
 /// A database that takes longer than this for the next row does not answer any more.
@@ -80,8 +80,8 @@ impl Connection {
         &mut self,
         sql: &'static str,
         values: &[Value<'_>],
-        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
-    ) -> Result<Vec<T>, Error> {
+        one: impl Fn(&Columns<'_>) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
         let mut made = Vec::new();
         match self {
             Self::Sqlite(connection) => {
@@ -107,8 +107,8 @@ impl Connection {
         name: Option<&str>,
         values: &[Value<'_>],
         [of_all, of_one]: [&'static str; 2],
-        one: impl Fn(&Columns<'_>) -> Result<T, Error> + Send,
-    ) -> Result<Vec<T>, Error> {
+        one: impl Fn(&Columns<'_>) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
         match name {
             None => self.read(of_all, values, one).await,
             Some(name) => self.read(of_one, &[values, &[name.into()]].concat(), one).await,

@@ -3,6 +3,9 @@
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use uuid::Uuid;
 
+/// What a call of the store comes to.
+pub(in crate::store) type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// Why the store did not carry out a call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

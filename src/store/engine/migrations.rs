@@ -4,7 +4,7 @@
 use sha2::{Digest, Sha256};
 
 use super::connection::{Engine, Pool};
-use super::error::Error;
+use super::error::{Error, Result};
 use super::rows::hex;
 use super::statements;
 use super::transaction::Transaction;
@@ -49,7 +49,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
 
-pub(in crate::store) async fn run(writers: &Pool) -> Result<(), Error> {
+pub(in crate::store) async fn run(writers: &Pool) -> Result<()> {
     let mut transaction = Transaction::begin(writers).await?;
     let engine = transaction.engine();
     if engine == Engine::Postgres {

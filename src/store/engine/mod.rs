@@ -21,6 +21,6 @@ pub(super) mod stored;
 pub(super) mod transaction;
 
 pub(super) use connection::{Connection, Engine, Value, silence};
-pub(super) use error::{Error, is_contention, is_undone};
+pub(super) use error::{Error, Result, is_contention, is_undone};
 pub(super) use rows::{Columns, from_json, hex, to_json};
 pub(super) use stored::{Record, Stored, record};

@@ -7,7 +7,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, ValueRef};
 use uuid::Uuid;
 
-use super::error::Error;
+use super::error::{Error, Result};
 
 /// The columns of one row, by name.
 pub(in crate::store) enum Columns<'r> {
@@ -16,46 +16,42 @@ pub(in crate::store) enum Columns<'r> {
 }
 
 impl Columns<'_> {
-    pub(in crate::store) fn is_null(&self, column: &str) -> Result<bool, Error> {
+    pub(in crate::store) fn is_null(&self, column: &str) -> Result<bool> {
         Ok(either!(self, row => row.try_get_raw(column)?.is_null()))
     }
 
-    pub(in crate::store) fn maybe_integer(&self, column: &str) -> Result<Option<i64>, Error> {
+    pub(in crate::store) fn maybe_integer(&self, column: &str) -> Result<Option<i64>> {
         Ok(either!(self, row => row.try_get(column))?)
     }
 
-    pub(in crate::store) fn maybe_text(&self, column: &str) -> Result<Option<String>, Error> {
+    pub(in crate::store) fn maybe_text(&self, column: &str) -> Result<Option<String>> {
         Ok(either!(self, row => row.try_get(column))?)
     }
 
-    pub(in crate::store) fn maybe_id(&self, column: &str) -> Result<Option<Uuid>, Error> {
+    pub(in crate::store) fn maybe_id(&self, column: &str) -> Result<Option<Uuid>> {
         Ok(either!(self, row => row.try_get(column))?)
     }
 
-    pub(in crate::store) fn integer(&self, column: &str) -> Result<i64, Error> {
+    pub(in crate::store) fn integer(&self, column: &str) -> Result<i64> {
         self.maybe_integer(column)?.ok_or_else(|| null(column))
     }
 
-    pub(in crate::store) fn text(&self, column: &str) -> Result<String, Error> {
+    pub(in crate::store) fn text(&self, column: &str) -> Result<String> {
         self.maybe_text(column)?.ok_or_else(|| null(column))
     }
 
-    pub(in crate::store) fn id(&self, column: &str) -> Result<Uuid, Error> {
+    pub(in crate::store) fn id(&self, column: &str) -> Result<Uuid> {
         self.maybe_id(column)?.ok_or_else(|| null(column))
     }
 
     /// A number of nodes or the number of a node.
-    pub(in crate::store) fn count(&self, column: &str) -> Result<u32, Error> {
+    pub(in crate::store) fn count(&self, column: &str) -> Result<u32> {
         let count = self.integer(column)?;
         u32::try_from(count).map_err(|_| Error::Corrupt(format!("{column} is {count}")))
     }
 
     /// A word from a closed list.
-    pub(in crate::store) fn word<T>(
-        &self,
-        column: &str,
-        named: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, Error> {
+    pub(in crate::store) fn word<T>(&self, column: &str, named: impl Fn(&str) -> Option<T>) -> Result<T> {
         let word = self.text(column)?;
         named(&word).ok_or_else(|| Error::Corrupt(format!("{column} is {word:?}")))
     }
@@ -66,7 +62,7 @@ fn null(column: &str) -> Error {
 }
 
 /// A value kept as JSON.
-pub(in crate::store) fn from_json<T: DeserializeOwned>(row: &Columns<'_>, column: &str) -> Result<T, Error> {
+pub(in crate::store) fn from_json<T: DeserializeOwned>(row: &Columns<'_>, column: &str) -> Result<T> {
     serde_json::from_str(&row.text(column)?).map_err(|error| Error::Corrupt(format!("{column}: {error}")))
 }
 

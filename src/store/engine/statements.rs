@@ -143,7 +143,7 @@ statements! {
         select_agreement!("WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') ORDER BY id");
     AGREEMENTS_TO_START = select_agreement!(
         "WHERE party = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') AND job IS NOT NULL \
-        AND started_us IS NULL ORDER BY id"
+        AND (started_us IS NULL OR service = 'Processing') ORDER BY id"
     );
     LOST_AGREEMENTS = select_agreement!(
         "WHERE outcome = 'lost' AND ended_us > $1 AND job IS NOT NULL ORDER BY ended_us DESC LIMIT $2"

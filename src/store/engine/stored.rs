@@ -4,7 +4,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::connection::Value;
-use super::error::Error;
+use super::error::{Error, Result};
 use super::rows::{Columns, from_json, to_json};
 use crate::agreement::{
     Account, AgreementState, Currency, EventKind, Guarantee, Job, Limit, Money, OfferCreator, OfferState,
@@ -17,7 +17,7 @@ pub(in crate::store) trait Stored: Sized {
     const NOTHING: &'static [Value<'static>];
 
     /// Reads it from the columns with these names.
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error>;
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self>;
 
     /// Appends the content of its columns.
     fn write<'a>(&'a self, values: &mut Vec<Value<'a>>);
@@ -26,7 +26,7 @@ pub(in crate::store) trait Stored: Sized {
 /// A record that is a row.
 pub(in crate::store) trait Record: Sized {
     /// Reads it.
-    fn of(row: &Columns<'_>) -> Result<Self, Error>;
+    fn of(row: &Columns<'_>) -> Result<Self>;
 
     /// The content of its columns, in the order in which they are declared.
     fn values(&self) -> Vec<Value<'_>>;
@@ -55,7 +55,7 @@ pub(in crate::store) use record;
 
 impl Columns<'_> {
     /// The value in a column.
-    pub(in crate::store) fn get<T: Stored>(&self, column: &str) -> Result<T, Error> {
+    pub(in crate::store) fn get<T: Stored>(&self, column: &str) -> Result<T> {
         T::read(self, &[column])
     }
 }
@@ -64,7 +64,7 @@ impl<T: Stored> Stored for Option<T> {
     const NOTHING: &'static [Value<'static>] = T::NOTHING;
 
     /// None where one of the columns is null.
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         for column in columns {
             if row.is_null(column)? {
                 return Ok(None);
@@ -87,7 +87,7 @@ macro_rules! in_one_column {
         $(impl Stored for $type {
             const NOTHING: &'static [Value<'static>] = &[Value::$kind(None)];
 
-            fn read($row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+            fn read($row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
                 let $column = columns[0];
                 $read
             }
@@ -128,7 +128,7 @@ in_one_column! {
 impl Stored for Interval {
     const NOTHING: &'static [Value<'static>] = &[Value::Integer(None), Value::Integer(None)];
 
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         Ok(Self::new(row.get(columns[0])?, row.get(columns[1])?))
     }
 
@@ -141,7 +141,7 @@ impl Stored for Interval {
 impl Stored for Money {
     const NOTHING: &'static [Value<'static>] = &[Value::Integer(None), Value::Text(None)];
 
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         let micros = row.integer(columns[0])?;
         Ok(Self::new(micros, row.word(columns[1], Currency::parse)?))
     }
@@ -155,7 +155,7 @@ impl Stored for Money {
 impl Stored for RunOutcome {
     const NOTHING: &'static [Value<'static>] = &[Value::Text(None), Value::Integer(None)];
 
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         let word = row.text(columns[0])?;
         let exit = row.maybe_integer("exit_status")?;
         let exit = exit.map(i32::try_from).transpose().ok().flatten();
@@ -184,7 +184,7 @@ impl Stored for RunOutcome {
 impl Stored for Wording {
     const NOTHING: &'static [Value<'static>] = &[Value::Text(None), Value::Id(None)];
 
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         let text = row.text(columns[0])?;
         Ok(match row.maybe_id(columns[1])? {
             None => Self::Document(text),

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::bulk::{self, Bulk};
-use crate::store::engine::{Error, Value, statements};
+use crate::store::engine::{Error, Result, Value, statements};
 
 /// Agreements that are archived in one transaction, which keeps others from writing meanwhile: each may have bound a thousand nodes.
 const TOGETHER: usize = 10;
@@ -29,7 +29,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn archive(&self, before: Micros, limit: u32) -> Result<usize, Error> {
+    pub async fn archive(&self, before: Micros, limit: u32) -> Result<usize> {
         // A final agreement stays final, so that this can be read before the transaction.
         let values = [before.into(), limit.into()];
         let over = self.read(statements::LONG_OVER, &values, |row| row.id("agreement"));
@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Archives agreements in one transaction; answers of how many. Another process may have been faster.
-    async fn archive_together(&self, agreements: &[Uuid]) -> Result<usize, Error> {
+    async fn archive_together(&self, agreements: &[Uuid]) -> Result<usize> {
         let rows: Vec<Value<'_>> = agreements.iter().map(|id| (*id).into()).collect();
         let mut transaction = self.begin().await?;
         let mut deleted = 0;

@@ -8,7 +8,7 @@ use scheduler::{Seconds, Time};
 use crate::agreement::Execution;
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Record, record, statements};
+use crate::store::engine::{Columns, Record, Result, record, statements};
 
 const HOUR: Seconds = 3_600;
 
@@ -91,8 +91,8 @@ impl Store {
     /// rows that it reads.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>> {
         let values = [
             self.first_of_newest(learned).await?.unwrap_or(0).into(),
             learned.each.saturating_sub(1).into(),
@@ -106,8 +106,8 @@ impl Store {
     /// The end of the last execution; none before the first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn last_execution(&self) -> Result<Option<Micros>, Error> {
+    /// `Error::Unavailable`.
+    pub async fn last_execution(&self) -> Result<Option<Micros>> {
         let ended = self
             .read(statements::LAST_EXECUTION, &[], |row| row.integer("ended_us"))
             .await?;
@@ -117,8 +117,8 @@ impl Store {
     /// Keeps a sample; one of the same resource and instant stays as it is.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where there is no such resource, [`Error::Unavailable`].
-    pub async fn record_sample(&self, sample: &Sample) -> Result<(), Error> {
+    /// `Error::Conflict` where there is no such resource, `Error::Unavailable`.
+    pub async fn record_sample(&self, sample: &Sample) -> Result<()> {
         let mut values = vec![(&sample.resource).into(), sample.at.into()];
         values.extend(sample.condition.values());
         self.write(statements::INSERT_SAMPLE, &values).await?;
@@ -128,8 +128,8 @@ impl Store {
     /// The conditions of resources hour by hour since an instant, from the samples and the hours that are kept.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>> {
         let values = [since.into(), (since.seconds() * MICROS_PER_SECOND).into()];
         self.read(statements::RESOURCE_HOURS, &values, hour).await
     }
@@ -137,8 +137,8 @@ impl Store {
     /// Makes hours of the samples that are older than they are kept, and forgets the hours that are, in one transaction. Only whole hours are made, so that a second call finds nothing left of the first one's.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<(), Error> {
+    /// `Error::Unavailable`.
+    pub async fn fold_samples(&self, now: Time, kept: SamplesKept) -> Result<()> {
         let whole = |kept: Seconds| (now.seconds() - kept).div_euclid(HOUR) * HOUR;
         let before = [(whole(kept.samples) * MICROS_PER_SECOND).into()];
         let mut transaction = self.begin().await?;
@@ -151,14 +151,14 @@ impl Store {
     }
 
     /// The end of the first of the newest executions that are learned from; none where there are fewer.
-    pub(in crate::store) async fn first_of_newest(&self, learned: Learned) -> Result<Option<Micros>, Error> {
+    pub(in crate::store) async fn first_of_newest(&self, learned: Learned) -> Result<Option<Micros>> {
         let newer = [learned.newest.saturating_sub(1).into()];
         let ended = |row: &Columns<'_>| row.integer("ended_us");
         self.read_one(statements::NTH_LAST_EXECUTION, &newer, ended).await
     }
 }
 
-pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution, Error> {
+pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution> {
     Ok(PastExecution {
         execution: Execution::of(row)?,
         party: row.text("party")?,
@@ -170,7 +170,7 @@ record! {
     Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up, transfer_in, transfer_out
 }
 
-fn hour(row: &Columns<'_>) -> Result<ResourceHour, Error> {
+fn hour(row: &Columns<'_>) -> Result<ResourceHour> {
     Ok(ResourceHour {
         resource: row.text("resource")?,
         start: Time(row.integer("hour_s")?),

@@ -12,7 +12,7 @@ use super::past::past;
 use super::past::{Learned, PastExecution};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, Value, record, statements};
+use crate::store::engine::{Record, Result, Value, record, statements};
 
 const HOUR: Seconds = 3_600;
 
@@ -63,8 +63,8 @@ impl Store {
     /// executions for that, and deletes and writes only for these.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn prune_executions(&self, kept: &Kept, limit: u32) -> Result<usize, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn prune_executions(&self, kept: &Kept, limit: u32) -> Result<usize> {
         let Some(first_learned) = self.first_of_newest(kept.learned).await? else {
             return Ok(0);
         };
@@ -124,8 +124,8 @@ impl Store {
     /// The sums of the executions that are still kept one by one, by application, version, resource, outcome and hour.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn kept_execution_hours(&self) -> Result<Vec<ExecutionHour>, Error> {
+    /// `Error::Unavailable`.
+    pub async fn kept_execution_hours(&self) -> Result<Vec<ExecutionHour>> {
         self.read(statements::KEPT_EXECUTION_HOURS, &[], ExecutionHour::of)
             .await
     }
@@ -133,8 +133,8 @@ impl Store {
     /// The sums of pruned executions, by application, version, resource, outcome and hour.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn execution_hours(&self) -> Result<Vec<ExecutionHour>, Error> {
+    /// `Error::Unavailable`.
+    pub async fn execution_hours(&self) -> Result<Vec<ExecutionHour>> {
         self.read(statements::EXECUTION_HOURS, &[], ExecutionHour::of)
             .await
     }

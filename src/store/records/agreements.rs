@@ -7,14 +7,16 @@ use crate::agreement::{Agreement, Event, RunOutcome, Slots, Wording};
 use crate::clock::Micros;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Record, Stored, Value, from_json, record, statements, to_json};
+use crate::store::engine::{
+    Columns, Error, Record, Result, Stored, Value, from_json, record, statements, to_json,
+};
 
 impl Store {
     /// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn live_agreements(&self) -> Result<Vec<Agreement>, Error> {
+    pub async fn live_agreements(&self) -> Result<Vec<Agreement>> {
         self.read(statements::LIVE_AGREEMENTS, &[], read).await
     }
 
@@ -22,7 +24,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn lost_agreements(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>, Error> {
+    pub async fn lost_agreements(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
         let values = [after.into(), limit.into()];
         self.read(statements::LOST_AGREEMENTS, &values, read).await
     }
@@ -31,7 +33,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn lost_and_unanswered(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>, Error> {
+    pub async fn lost_and_unanswered(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
         let values = [after.into(), limit.into()];
         self.read(statements::LOST_AND_UNANSWERED, &values, read).await
     }
@@ -40,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn agreement(&self, id: Uuid) -> Result<Option<Agreement>, Error> {
+    pub async fn agreement(&self, id: Uuid) -> Result<Option<Agreement>> {
         self.read_one(statements::AGREEMENT, &[id.into()], read).await
     }
 
@@ -48,7 +50,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn agreement_document(&self, id: Uuid) -> Result<Option<Wording>, Error> {
+    pub async fn agreement_document(&self, id: Uuid) -> Result<Option<Wording>> {
         let wording = |row: &Columns<'_>| Wording::read(row, &["document", "template"]);
         self.read_one(statements::DOCUMENT, &[id.into()], wording).await
     }
@@ -58,7 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn keep_templates(&self, versions: &[(Uuid, &str)]) -> Result<(), Error> {
+    pub async fn keep_templates(&self, versions: &[(Uuid, &str)]) -> Result<()> {
         for (id, document) in versions {
             self.write(statements::KEEP_TEMPLATE, &[(*id).into(), (*document).into()])
                 .await?;
@@ -70,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`].
-    pub async fn template_version(&self, id: Uuid) -> Result<Option<String>, Error> {
+    pub async fn template_version(&self, id: Uuid) -> Result<Option<String>> {
         let values = [id.into()];
         self.read_one(statements::TEMPLATE_VERSION, &values, |row| row.text("document"))
             .await
@@ -85,41 +87,40 @@ impl Store {
         party: Option<&str>,
         after: Option<Uuid>,
         limit: u32,
-    ) -> Result<Vec<Agreement>, Error> {
+    ) -> Result<Vec<Agreement>> {
         let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
-        self.read_of(
-            party,
-            &page,
-            [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF],
-            read,
-        )
-        .await
+        let newest = [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF];
+        self.read_of(party, &page, newest, read).await
     }
 
     /// At most `limit` agreements of every party and state, oldest first, newer than `after`.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn all_agreements(&self, after: Option<Uuid>, limit: u32) -> Result<Vec<Agreement>, Error> {
+    pub async fn all_agreements(&self, after: Option<Uuid>, limit: u32) -> Result<Vec<Agreement>> {
         let values = [after.unwrap_or(Uuid::nil()).into(), limit.into()];
         self.read(statements::AGREEMENTS_OLDEST, &values, read).await
     }
 
     /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
-    /// agreement that was just given its slot has not started yet: its job's folder may still be made.
+    /// agreement that was just given its slot has not started yet: its job's folder may still be made. Nor has one whose files are
+    /// being brought.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn agreements_to_start(&self, party: &str) -> Result<Vec<Agreement>, Error> {
-        self.read(statements::AGREEMENTS_TO_START, &[party.into()], read)
-            .await
+    pub async fn agreements_to_start(&self, party: &str) -> Result<Vec<Agreement>> {
+        let mut found = self
+            .read(statements::AGREEMENTS_TO_START, &[party.into()], read)
+            .await?;
+        found.retain(|agreement| agreement.started.is_none() || agreement.is_being_brought());
+        Ok(found)
     }
 
     /// Whether the work that began under an agreement is over for good: its own agreement is final, and no other goes on with it.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn is_over(&self, work: Uuid) -> Result<bool, Error> {
+    pub async fn is_over(&self, work: Uuid) -> Result<bool> {
         let own = self.agreement(work).await?;
         let values = [work.into()];
         let goes_on = self.read_one(statements::GOES_ON, &values, |row| row.id("id"));
@@ -130,7 +131,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn events(&self, agreement: Uuid) -> Result<Vec<Event>, Error> {
+    pub async fn events(&self, agreement: Uuid) -> Result<Vec<Event>> {
         self.read(statements::EVENTS, &[agreement.into()], Event::of)
             .await
     }
@@ -144,7 +145,7 @@ record! {
 }
 
 /// Reads a row of [`statements::AGREEMENT`] and its like.
-pub(in crate::store) fn read(row: &Columns<'_>) -> Result<Agreement, Error> {
+pub(in crate::store) fn read(row: &Columns<'_>) -> Result<Agreement> {
     let id = row.id("id")?;
     Agreement::of(row).map_err(|error| match error {
         Error::Corrupt(what) => Error::Corrupt(format!("agreement {id}: {what}")),
@@ -162,7 +163,7 @@ impl Stored for Slots {
         Value::Text(None),
     ];
 
-    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self, Error> {
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         let nodes = row.count(columns[0])?;
         let placement = Interval::read(row, &columns[1..3])?;
         if let Some(slots) = Slots::of(from_json(row, columns[3])?) {

@@ -4,7 +4,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// A node that an agreement has for a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,8 @@ impl Store {
     /// this second), by resource, node and start.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>> {
         let found = self
             .read(statements::LIVE_BINDINGS, &[now.into()], Binding::of)
             .await?;

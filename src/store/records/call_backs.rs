@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::agreement::Wording;
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// An agreement that is not decided yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl Store {
     /// At most `limit` agreements that wait for their decision, oldest first, newer than `after`.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn undecided(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn undecided(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>> {
         let values = [after.into(), limit.into()];
         self.read(statements::UNDECIDED, &values, Undecided::of).await
     }
@@ -55,13 +55,8 @@ impl Store {
     /// party: a party with thousands of calls that fail keeps no other waiting.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn call_backs_due(
-        &self,
-        now: Micros,
-        limit: u32,
-        of_each: u32,
-    ) -> Result<Vec<CallBack>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn call_backs_due(&self, now: Micros, limit: u32, of_each: u32) -> Result<Vec<CallBack>> {
         let values = &[now.into(), limit.into(), of_each.into()];
         self.read(statements::CALL_BACKS_DUE, values, CallBack::of).await
     }
@@ -69,8 +64,8 @@ impl Store {
     /// How many calls are still to be made.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn call_backs_waiting(&self) -> Result<u32, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn call_backs_waiting(&self) -> Result<u32> {
         let count = self.read_one(statements::CALL_BACKS_WAITING, &[], |row| row.count("waiting"));
         Ok(count.await?.unwrap_or(0))
     }
@@ -78,8 +73,8 @@ impl Store {
     /// Forgets a call that was made or is given up.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn call_back_done(&self, id: Uuid) -> Result<(), Error> {
+    /// `Error::Unavailable`.
+    pub async fn call_back_done(&self, id: Uuid) -> Result<()> {
         self.write(statements::CALL_BACK_DONE, &[id.into()])
             .await
             .map(drop)
@@ -88,8 +83,8 @@ impl Store {
     /// Notes that a call did not succeed, and when it is to be tried again.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn call_back_failed(&self, id: Uuid, due: Micros) -> Result<(), Error> {
+    /// `Error::Unavailable`.
+    pub async fn call_back_failed(&self, id: Uuid, due: Micros) -> Result<()> {
         let values = [id.into(), due.into()];
         self.write(statements::CALL_BACK_FAILED, &values).await.map(drop)
     }

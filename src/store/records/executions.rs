@@ -4,14 +4,14 @@ use uuid::Uuid;
 
 use crate::agreement::Execution;
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 impl Store {
     /// The pieces of work that were done for an agreement, oldest first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn executions(&self, agreement: Uuid) -> Result<Vec<Execution>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn executions(&self, agreement: Uuid) -> Result<Vec<Execution>> {
         self.read(statements::EXECUTIONS, &[agreement.into()], Execution::of)
             .await
     }

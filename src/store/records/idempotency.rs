@@ -2,7 +2,7 @@
 
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
 pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
@@ -26,8 +26,8 @@ impl Store {
     /// The effect of a party's key. One older than [`IDEMPOTENCY_KEPT`] may still be found, and counts as forgotten.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn idempotent(&self, party: &str, key: &str) -> Result<Option<Idempotent>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn idempotent(&self, party: &str, key: &str) -> Result<Option<Idempotent>> {
         let values = [party.into(), key.into()];
         self.read_one(statements::IDEMPOTENT, &values, Idempotent::of)
             .await
@@ -36,8 +36,8 @@ impl Store {
     /// Forgets the keys that are older than [`IDEMPOTENCY_KEPT`] at `now`, and answers how many there were.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn forget_idempotent(&self, now: Micros) -> Result<u64, Error> {
+    /// `Error::Unavailable`.
+    pub async fn forget_idempotent(&self, now: Micros) -> Result<u64> {
         let before = now.saturating_sub(IDEMPOTENCY_KEPT);
         self.write(statements::FORGET_IDEMPOTENT, &[before.into()]).await
     }

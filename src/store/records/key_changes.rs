@@ -13,7 +13,7 @@ use sqlx::postgres::{PgConnectOptions, PgListener};
 
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
-use crate::store::engine::{Engine, Error, silence};
+use crate::store::engine::{Engine, Error, Result, silence};
 
 /// The longest that a key may be kept. A revocation waits as long for the listening processes; by then they have forgotten it.
 pub const KEYS_KEPT: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Waits until every listening process has heard of the stored changes.
-    pub(in crate::store) async fn keys_were_heard_of(&self) -> Result<(), Error> {
+    pub(in crate::store) async fn keys_were_heard_of(&self) -> Result<()> {
         if self.kind() == Engine::Sqlite {
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl KeyChanges {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where changes are not heard of, so that nothing may be kept. It may be asked again.
-    pub async fn heard(&mut self) -> Result<(), Error> {
+    pub async fn heard(&mut self) -> Result<()> {
         let Some(mut listener) = self.listener.take() else {
             let listening = tokio::time::timeout(LISTEN_WAIT, listen(&self.options));
             self.listener = Some(listening.await.map_err(|_| silence())??);

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::agreement::{Note, NoteKind};
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Record, record, statements};
+use crate::store::engine::{Columns, Record, Result, record, statements};
 
 /// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +41,8 @@ impl Store {
     /// Stores a new key.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where its id or digest is taken, [`Error::Unavailable`].
-    pub async fn add_key(&self, key: &KeyRow) -> Result<(), Error> {
+    /// `Error::Conflict` where its id or digest is taken, `Error::Unavailable`.
+    pub async fn add_key(&self, key: &KeyRow) -> Result<()> {
         let label = key
             .label
             .as_deref()
@@ -63,16 +63,16 @@ impl Store {
     /// Every key, oldest first: people make them one by one, so that they are never many.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn keys(&self) -> Result<Vec<KeyRow>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn keys(&self) -> Result<Vec<KeyRow>> {
         self.read(statements::KEYS, &[], KeyRow::of).await
     }
 
     /// The key with this digest, whether or not it is still worth anything.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn key_by_digest(&self, digest: &str) -> Result<Option<KeyRow>> {
         self.read_one(statements::KEY_BY_DIGEST, &[digest.into()], KeyRow::of)
             .await
     }
@@ -81,8 +81,8 @@ impl Store {
     /// any more.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool, Error> {
+    /// `Error::Unavailable`.
+    pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool> {
         let values = [id.into(), now.into()];
         let note = Note {
             at: now,
@@ -103,7 +103,7 @@ impl Store {
     /// `most` that last longest stay.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where there is no such key, [`Error::Unavailable`].
+    /// `Error::Conflict` where there is no such key, `Error::Unavailable`.
     pub async fn add_session(
         &self,
         digest: &str,
@@ -111,7 +111,7 @@ impl Store {
         expires: Micros,
         now: Micros,
         most: u32,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let mut transaction = self.begin().await?;
         let session = [digest.into(), key.into(), expires.into()];
         let kept = [key.into(), most.into()];
@@ -128,8 +128,8 @@ impl Store {
     /// The session with this digest, whether or not it is still worth anything.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn session(&self, digest: &str) -> Result<Option<SessionRow>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn session(&self, digest: &str) -> Result<Option<SessionRow>> {
         self.read_one(statements::SESSION, &[digest.into()], read_session)
             .await
     }
@@ -137,8 +137,8 @@ impl Store {
     /// Ends a session; false where there is none.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn remove_session(&self, digest: &str) -> Result<bool, Error> {
+    /// `Error::Unavailable`.
+    pub async fn remove_session(&self, digest: &str) -> Result<bool> {
         Ok(self.write(statements::DELETE_SESSION, &[digest.into()]).await? == 1)
     }
 }
@@ -147,7 +147,7 @@ record! {
     KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us"
 }
 
-fn read_session(row: &Columns<'_>) -> Result<SessionRow, Error> {
+fn read_session(row: &Columns<'_>) -> Result<SessionRow> {
     Ok(SessionRow {
         key: KeyRow::of(row)?,
         expires: row.integer("session_expires_us")?,

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Account, Balance, Entry, Posting};
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, Value, record, statements};
+use crate::store::engine::{Record, Result, Value, record, statements};
 
 impl Store {
     /// The amounts of an account, by currency, and at most `limit` of its entries, newest first, older than the posting `after`;
@@ -12,13 +12,13 @@ impl Store {
     /// Takes time in proportion to the account's entries.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn account(
         &self,
         account: Option<&Account>,
         after: Option<Uuid>,
         limit: u32,
-    ) -> Result<(Vec<Balance>, Vec<Entry>), Error> {
+    ) -> Result<(Vec<Balance>, Vec<Entry>)> {
         let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
         let word = account.map(ToString::to_string);
         let word = word.as_deref();

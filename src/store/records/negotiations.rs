@@ -7,31 +7,25 @@ use uuid::Uuid;
 
 use crate::agreement::{NegotiationInstance, NegotiationOffer, ProposalReason};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Record, Value, record, statements};
+use crate::store::engine::{Columns, Record, Result, Value, record, statements};
 
 impl Store {
     /// The negotiations that go on at `now`, and the negotiations that are over while something is still held in them. Each comes
     /// with its offers, ordered by id. A plan is rebuilt from these.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn open_negotiations(
         &self,
         now: Time,
-    ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>, Error> {
-        let mut negotiations = self
-            .read(
-                statements::OPEN_NEGOTIATIONS,
-                &[now.into()],
-                NegotiationInstance::of,
-            )
-            .await?;
+    ) -> Result<Vec<(NegotiationInstance, Vec<NegotiationOffer>)>> {
+        let now = [now.into()];
+        let negotiations = self.read(statements::OPEN_NEGOTIATIONS, &now, NegotiationInstance::of);
+        let mut negotiations = negotiations.await?;
         negotiations.sort_unstable_by_key(|negotiation| negotiation.id);
         let mut offers: BTreeMap<Uuid, Vec<NegotiationOffer>> = BTreeMap::new();
-        let all = self
-            .read(statements::OFFERS_OF_OPEN, &[now.into()], NegotiationOffer::of)
-            .await?;
-        for offer in all {
+        let all = self.read(statements::OFFERS_OF_OPEN, &now, NegotiationOffer::of);
+        for offer in all.await? {
             offers.entry(offer.negotiation).or_default().push(offer);
         }
         let with_offers = |negotiation: NegotiationInstance| {
@@ -44,28 +38,23 @@ impl Store {
     /// At most `limit` negotiations that go on at `now`, newest first; of one party, or for an operator of all.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn negotiations_going(
         &self,
         party: Option<&str>,
         now: Time,
         limit: u32,
-    ) -> Result<Vec<NegotiationInstance>, Error> {
+    ) -> Result<Vec<NegotiationInstance>> {
         let page = [now.into(), limit.into()];
-        self.read_of(
-            party,
-            &page,
-            [statements::NEGOTIATIONS_GOING, statements::NEGOTIATIONS_GOING_OF],
-            NegotiationInstance::of,
-        )
-        .await
+        let going = [statements::NEGOTIATIONS_GOING, statements::NEGOTIATIONS_GOING_OF];
+        self.read_of(party, &page, going, NegotiationInstance::of).await
     }
 
     /// The negotiation with an id.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn negotiation(&self, id: Uuid) -> Result<Option<NegotiationInstance>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn negotiation(&self, id: Uuid) -> Result<Option<NegotiationInstance>> {
         self.read_one(statements::NEGOTIATION, &[id.into()], NegotiationInstance::of)
             .await
     }
@@ -73,8 +62,8 @@ impl Store {
     /// The document that asked for a negotiation, as it came.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn negotiation_document(&self, id: Uuid) -> Result<Option<String>, Error> {
+    /// `Error::Unavailable`.
+    pub async fn negotiation_document(&self, id: Uuid) -> Result<Option<String>> {
         let values = [id.into()];
         self.read_one(statements::NEGOTIATION_DOCUMENT, &values, |row| {
             row.text("document")
@@ -85,8 +74,8 @@ impl Store {
     /// An offer and its words.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn offer(&self, id: Uuid) -> Result<Option<(NegotiationOffer, String)>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn offer(&self, id: Uuid) -> Result<Option<(NegotiationOffer, String)>> {
         self.read_one(statements::OFFER, &[id.into()], read_with_document)
             .await
     }
@@ -94,12 +83,12 @@ impl Store {
     /// The offer with a name in a negotiation, and its words.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offer_named(
         &self,
         negotiation: Uuid,
         name: &str,
-    ) -> Result<Option<(NegotiationOffer, String)>, Error> {
+    ) -> Result<Option<(NegotiationOffer, String)>> {
         let values = [negotiation.into(), name.into()];
         self.read_one(statements::OFFER_NAMED, &values, read_with_document)
             .await
@@ -108,8 +97,8 @@ impl Store {
     /// Every offer of a negotiation and its words, oldest first.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn offers(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn offers(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>> {
         self.read(statements::OFFERS_OF, &[negotiation.into()], read_with_document)
             .await
     }
@@ -117,31 +106,26 @@ impl Store {
     /// At most `limit` negotiations, newest first, older than `after`; of one party, or for an operator of all.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn negotiations_page(
         &self,
         party: Option<&str>,
         after: Option<Uuid>,
         limit: u32,
-    ) -> Result<Vec<NegotiationInstance>, Error> {
+    ) -> Result<Vec<NegotiationInstance>> {
         let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
-        self.read_of(
-            party,
-            &page,
-            [
-                statements::NEGOTIATIONS_NEWEST,
-                statements::NEGOTIATIONS_NEWEST_OF,
-            ],
-            NegotiationInstance::of,
-        )
-        .await
+        let newest = [
+            statements::NEGOTIATIONS_NEWEST,
+            statements::NEGOTIATIONS_NEWEST_OF,
+        ];
+        self.read_of(party, &page, newest, NegotiationInstance::of).await
     }
 
     /// The offers of a negotiation that are held, oldest first, and their words.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn offers_held(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn offers_held(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>> {
         self.read(statements::OFFERS_HELD, &[negotiation.into()], read_with_document)
             .await
     }
@@ -149,8 +133,8 @@ impl Store {
     /// Whether an agreement was made from an offer of the provider's own to move another.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn was_proposed(&self, agreement: Uuid) -> Result<bool, Error> {
+    /// `Error::Unavailable`.
+    pub async fn was_proposed(&self, agreement: Uuid) -> Result<bool> {
         let values = [agreement.into(), ProposalReason::BetterFit.word().into()];
         let found = self.read_one(statements::WAS_PROPOSED, &values, |row| row.id("id"));
         Ok(found.await?.is_some())
@@ -159,12 +143,8 @@ impl Store {
     /// The negotiations that the provider has opened about an agreement and that go on at `now`.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn proposals_about(
-        &self,
-        agreement: Uuid,
-        now: Time,
-    ) -> Result<Vec<NegotiationInstance>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn proposals_about(&self, agreement: Uuid, now: Time) -> Result<Vec<NegotiationInstance>> {
         let values = [agreement.into(), now.into()];
         self.read(statements::PROPOSALS_ABOUT, &values, NegotiationInstance::of)
             .await
@@ -184,8 +164,8 @@ impl Store {
     /// The agreements that an agreement has replaced and been replaced by.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn succession(&self, agreement: Uuid) -> Result<Succession, Error> {
+    /// `Error::Unavailable`.
+    pub async fn succession(&self, agreement: Uuid) -> Result<Succession> {
         let of = [agreement.into()];
         let rows = self.read(statements::SUCCESSIONS, &of, |row| {
             Ok((row.id("old")?, row.id("new")?))
@@ -210,7 +190,7 @@ record! {
     refusal, held "held_us", released "released_us", agreement
 }
 
-fn read_with_document(row: &Columns<'_>) -> Result<(NegotiationOffer, String), Error> {
+fn read_with_document(row: &Columns<'_>) -> Result<(NegotiationOffer, String)> {
     Ok((NegotiationOffer::of(row)?, row.text("document")?))
 }
 

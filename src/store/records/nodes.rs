@@ -2,7 +2,7 @@
 
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, record, statements};
+use crate::store::engine::{Record, Result, record, statements};
 
 /// A node that is not up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,8 @@ impl Store {
     /// The nodes that are not up, by resource and number.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn node_states(&self) -> Result<Vec<NodeRow>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn node_states(&self) -> Result<Vec<NodeRow>> {
         self.read(statements::NODE_STATES, &[], NodeRow::of).await
     }
 }

@@ -8,7 +8,7 @@ use crate::clock::Micros;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::bulk;
-use crate::store::engine::{Columns, Engine, Error, Value, statements};
+use crate::store::engine::{Columns, Engine, Result, Value, statements};
 
 /// A line of the audit trail, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl Store {
     /// At most `limit` lines of the audit trail after the one with a number, in order.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn trail(&self, after: i64, limit: u32) -> Result<Vec<TrailLine>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn trail(&self, after: i64, limit: u32) -> Result<Vec<TrailLine>> {
         let values = [after.into(), limit.into()];
         self.read(statements::TRAIL_LINES, &values, read).await
     }
@@ -44,8 +44,8 @@ impl Store {
     /// The line of a request that was refused, if it was noted.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn refused(&self, request: Uuid) -> Result<Option<TrailLine>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn refused(&self, request: Uuid) -> Result<Option<TrailLine>> {
         self.read_one(statements::REFUSED_REQUEST, &[request.into()], read)
             .await
     }
@@ -54,8 +54,8 @@ impl Store {
     /// trail.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn timeline(&self, agreement: Uuid) -> Result<Vec<TrailLine>, Error> {
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn timeline(&self, agreement: Uuid) -> Result<Vec<TrailLine>> {
         self.read(statements::TIMELINE, &[agreement.into()], read).await
     }
 
@@ -67,7 +67,7 @@ impl Store {
         sql: &'static str,
         values: &[Value<'_>],
         note: &Note,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool> {
         let mut transaction = self.begin().await?;
         let mut trail = transaction.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
         if transaction.execute(sql, values).await? == 0 {
@@ -86,7 +86,7 @@ impl Store {
     }
 }
 
-pub(in crate::store) fn read(row: &Columns<'_>) -> Result<TrailLine, Error> {
+pub(in crate::store) fn read(row: &Columns<'_>) -> Result<TrailLine> {
     Ok(TrailLine {
         number: row.maybe_integer("number")?.unwrap_or(0),
         hash: row.maybe_text("hash")?.unwrap_or_default(),

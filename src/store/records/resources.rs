@@ -4,7 +4,7 @@ use super::agreements;
 use crate::agreement::Agreement;
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Connection, Error, Record, record, statements};
+use crate::store::engine::{Connection, Error, Record, Result, record, statements};
 use crate::store::verify::{Capacity, overbooked};
 
 /// A set of identical nodes.
@@ -25,7 +25,7 @@ impl Store {
     /// # Errors
     /// [`Error::Conflict`] where one is to have fewer nodes than live agreements were promised on it;
     /// [`Error::Unavailable`].
-    pub async fn put_resources(&self, resources: &[ResourceRow], now: Micros) -> Result<(), Error> {
+    pub async fn put_resources(&self, resources: &[ResourceRow], now: Micros) -> Result<()> {
         let mut transaction = self.begin().await?;
         check_promises(&mut transaction, resources).await?;
         for resource in resources {
@@ -41,7 +41,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn resources(&self) -> Result<Vec<ResourceRow>, Error> {
+    pub async fn resources(&self) -> Result<Vec<ResourceRow>> {
         self.read(statements::RESOURCES, &[], ResourceRow::of).await
     }
 }
@@ -50,7 +50,7 @@ record! { ResourceRow: name, kind, capacity }
 
 /// Refuses capacities that are less than the nodes promised on them. Stored, they would turn a mistake in a configuration into a
 /// violated invariant, and a lasting one.
-async fn check_promises(connection: &mut Connection, resources: &[ResourceRow]) -> Result<(), Error> {
+async fn check_promises(connection: &mut Connection, resources: &[ResourceRow]) -> Result<()> {
     let before = connection
         .read(statements::RESOURCES, &[], ResourceRow::of)
         .await?;

@@ -100,11 +100,9 @@ impl Life {
             asked,
             again,
         } = self.now;
-        found.must(from.version < to.version, I6, || {
-            format!(
-                "its timeline goes back from version {} to {}",
-                from.version, to.version
-            )
+        let (before, after) = (from.version, to.version);
+        found.must(before < after, I6, || {
+            format!("its timeline goes back from version {before} to {after}")
         });
         let through = from.state.terminating().filter(|_| asked);
         let allowed = from.state == to.state
@@ -114,17 +112,11 @@ impl Life {
             format!("it went from {} to {}", from.state, to.state)
         });
         let again = again && (from.service, to.service) == (ServiceState::Processing, ServiceState::NotReady);
-        found.must(
-            from.service == to.service || from.service.allows(to.service) || again,
-            I6,
-            || {
-                format!(
-                    "its service went from {} to {}",
-                    from.service.word(),
-                    to.service.word()
-                )
-            },
-        );
+        let (before, after) = (from.service, to.service);
+        let allowed = before == after || before.allows(after) || again;
+        found.must(allowed, I6, || {
+            format!("its service went from {before} to {after}")
+        });
     }
 }
 
@@ -150,25 +142,20 @@ fn check_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
         format!("its placement {placed} is not inside its window {window}")
     });
     found.must(belongs(*state, *service), I6, || {
-        format!("its state is {state} and that of its service {}", service.word())
+        format!("its state is {state} and that of its service {service}")
     });
     let over = *service == ServiceState::Completed;
     let has = |what: Option<_>| if what.is_some() { "an end" } else { "no end" };
     found.must(agreement.ended.is_some() == over, I6, || {
-        format!(
-            "its service is {} and has {}",
-            service.word(),
-            has(agreement.ended)
-        )
+        format!("its service is {service} and has {}", has(agreement.ended))
     });
     found.must(agreement.outcome.is_none() || over, I6, || {
-        format!("its service is {} and has an outcome already", service.word())
+        format!("its service is {service} and has an outcome already")
     });
-    found.must(
-        agreement.started.is_none() || *service != ServiceState::NotReady,
-        I6,
-        || "its service is NotReady and has started".to_owned(),
-    );
+    let has_started = agreement.started.is_some() && *service == ServiceState::NotReady;
+    found.must(!has_started, I6, || {
+        "its service is NotReady and has started".to_owned()
+    });
 }
 
 /// Whether a service may be in this state while its agreement is in that.
@@ -202,49 +189,24 @@ fn check_order(agreement: &Agreement, life: &Life, found: &mut Findings) {
     let begins = matches!(first.state, AgreementState::Pending | AgreementState::Observed)
         && first.service == ServiceState::NotReady;
     found.must(begins, I6, || {
-        format!(
-            "it began as {} with its service {}",
-            first.state,
-            first.service.word()
-        )
+        format!("it began as {} with its service {}", first.state, first.service)
     });
     let is_closed = last.kind == EventKind::Closed;
-    found.must(
-        is_closed == agreement.state.is_final() && life.closed == u32::from(is_closed),
-        I6,
-        || {
-            format!(
-                "it is {} and its timeline has {} closings, the last line {}",
-                agreement.state,
-                life.closed,
-                last.kind.word()
-            )
-        },
-    );
-    found.must(
-        (last.state, last.service) == (agreement.state, agreement.service),
-        I6,
-        || {
-            format!(
-                "its states are {} and {}, and its timeline leads to {} and {}",
-                agreement.state,
-                agreement.service.word(),
-                last.state,
-                last.service.word()
-            )
-        },
-    );
-    found.must(last.version <= agreement.version, I6, || {
-        format!(
-            "its version is {} and its timeline has {}",
-            agreement.version, last.version
-        )
+    let (state, service, version) = (agreement.state, agreement.service, agreement.version);
+    let closes = is_closed == state.is_final() && life.closed == u32::from(is_closed);
+    found.must(closes, I6, || {
+        let (closings, kind) = (life.closed, last.kind);
+        format!("it is {state} and its timeline has {closings} closings, the last line {kind}")
+    });
+    found.must((last.state, last.service) == (state, service), I6, || {
+        let (last, of_last) = (last.state, last.service);
+        format!("its states are {state} and {service}, and its timeline leads to {last} and {of_last}")
+    });
+    found.must(last.version <= version, I6, || {
+        format!("its version is {version} and its timeline has {}", last.version)
     });
     // Each change has at least one line.
-    found.must(life.whole && last.version == agreement.version, I10, || {
-        format!(
-            "it has changed to version {}, and not every change has its line",
-            agreement.version
-        )
+    found.must(life.whole && last.version == version, I10, || {
+        format!("it has changed to version {version}, and not every change has its line")
     });
 }

@@ -35,7 +35,7 @@ use crate::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
 use crate::clock;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Connection, Error, Record, statements};
+use crate::store::engine::{Columns, Connection, Error, Record, Result, statements};
 use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
@@ -100,7 +100,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of reading; a row that cannot be read is a finding.
-    pub async fn verify(&self) -> Result<Vec<Finding>, Error> {
+    pub async fn verify(&self) -> Result<Vec<Finding>> {
         Ok(self.check_all().await?.0)
     }
 
@@ -108,7 +108,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of reading and of writing.
-    pub async fn verify_and_remember(&self) -> Result<Vec<Finding>, Error> {
+    pub async fn verify_and_remember(&self) -> Result<Vec<Finding>> {
         let (findings, trail) = self.check_all().await?;
         self.remember(&findings, &trail).await?;
         Ok(findings)
@@ -119,7 +119,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of reading and of writing; a row that cannot be read is a finding.
-    pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>, Error> {
+    pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
         let mut check = Check {
@@ -161,7 +161,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of reading and of writing.
-    pub async fn verify_new_lines(&self) -> Result<Vec<Finding>, Error> {
+    pub async fn verify_new_lines(&self) -> Result<Vec<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let mut findings = Vec::new();
         let trail = trail::check_new(&mut snapshot, &mut findings).await?;
@@ -170,7 +170,7 @@ impl Store {
         Ok(findings)
     }
 
-    async fn check_all(&self) -> Result<(Vec<Finding>, Trail), Error> {
+    async fn check_all(&self) -> Result<(Vec<Finding>, Trail)> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
         let mut check = Check {
@@ -200,7 +200,7 @@ impl Store {
         Ok((check.finish(), trail))
     }
 
-    async fn remember(&self, findings: &[Finding], trail: &Trail) -> Result<(), Error> {
+    async fn remember(&self, findings: &[Finding], trail: &Trail) -> Result<()> {
         if findings.is_empty() {
             let values = [trail.number.into(), (&trail.hash).into()];
             self.write(statements::TRAIL_CHECKED, &values).await?;
@@ -304,24 +304,22 @@ fn check_bindings(
     let loads = agreement.loads();
     let occupied = Interval::new(start, loads.last().map_or(start, |(time, _)| time.end));
     for binding in bindings {
-        let place = || {
-            format!(
-                "its node {} of {} for {}",
-                binding.node, binding.resource, binding.interval
-            )
-        };
-        found.must(binding.resource == agreement.resource, Invariant::I5, || {
-            format!(
-                "{} is not of the resource {} that it is placed on",
-                place(),
-                agreement.resource
-            )
+        let Binding {
+            resource,
+            node,
+            interval,
+            ..
+        } = binding;
+        let place = format_args!("its node {node} of {resource} for {interval}");
+        found.must(*resource == agreement.resource, Invariant::I5, || {
+            let own = &agreement.resource;
+            format!("{place} is not of the resource {own} that it is placed on")
         });
-        found.must(binding.node < most, Invariant::I1, || {
-            format!("{} has never been there", place())
+        found.must(*node < most, Invariant::I1, || {
+            format!("{place} has never been there")
         });
-        found.must(occupied.contains(binding.interval), Invariant::I5, || {
-            format!("{} is outside of {occupied}, all that it occupies", place())
+        found.must(occupied.contains(*interval), Invariant::I5, || {
+            format!("{place} is outside of {occupied}, all that it occupies")
         });
     }
     if agreement.slots.is_split() {
@@ -335,11 +333,10 @@ fn check_bindings(
         found.must(count == agreement.nodes() as usize, Invariant::I5, || {
             format!("it has begun with {} nodes and has {count}", agreement.nodes())
         });
-        found.must(
-            bindings.iter().all(|of| of.interval.end == occupied.end),
-            Invariant::I5,
-            || format!("some of its nodes are not its own until {}", occupied.end),
-        );
+        let kept = bindings.iter().all(|of| of.interval.end == occupied.end);
+        found.must(kept, Invariant::I5, || {
+            format!("some of its nodes are not its own until {}", occupied.end)
+        });
     } else if agreement.service == ServiceState::NotReady {
         found.must(count == 0, Invariant::I5, || {
             format!("it has {count} nodes and has not begun")
@@ -378,7 +375,7 @@ impl Page {
         connection: &mut Connection,
         after: Uuid,
         [oldest, entries_between, bindings_between]: [&'static str; 3],
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<Self>> {
         let values = [after.into(), PAGE.into()];
         let rows = connection.read(oldest, &values, |row| Ok((row.id("id")?, agreements::read(row))));
         let rows = rows.await?;
@@ -414,7 +411,7 @@ impl Page {
     }
 
     /// A row, or a finding that it cannot be read.
-    fn readable<T>(&mut self, id: Uuid, row: Result<T, Error>) -> Result<Option<T>, Error> {
+    fn readable<T>(&mut self, id: Uuid, row: Result<T>) -> Result<Option<T>> {
         match row {
             Ok(row) => Ok(Some(row)),
             Err(Error::Corrupt(what)) => {
@@ -426,7 +423,7 @@ impl Page {
     }
 }
 
-fn double_binding(row: &Columns<'_>) -> Result<Finding, Error> {
+fn double_binding(row: &Columns<'_>) -> Result<Finding> {
     let (resource, node) = (row.text("resource")?, row.integer("node")?);
     let (one, other) = (row.id("agreement")?, row.id("other")?);
     let from = Time(row.integer("next_s")?);
@@ -439,15 +436,13 @@ fn two_owners(resource: &str, node: i64, from: Time, (one, other): (Uuid, Uuid))
     Finding::new(Invariant::I1, format!("resource {resource}"), what)
 }
 
-fn unbalanced(row: &Columns<'_>) -> Result<Finding, Error> {
+fn unbalanced(row: &Columns<'_>) -> Result<Finding> {
     let what = format!("posting {} does not balance", row.id("posting")?);
     Ok(Finding::new(Invariant::I9, "ledger".to_owned(), what))
 }
 
 /// The capacities of each resource with their starts, in order of time.
-pub(super) async fn capacities(
-    connection: &mut Connection,
-) -> Result<BTreeMap<String, Vec<Capacity>>, Error> {
+pub(super) async fn capacities(connection: &mut Connection) -> Result<BTreeMap<String, Vec<Capacity>>> {
     let rows = connection.read(statements::CAPACITIES, &[], |row| {
         Ok((
             row.text("resource")?,

@@ -26,31 +26,22 @@ pub(super) fn check(agreement: &Agreement, entries: &[Entry], found: &mut Findin
     let price = agreement.price.map_or(0, |price| i128::from(price.micros));
     let due = if owes_price(agreement) { price } else { 0 };
     found.must(paid(PostingKind::Price) == due, I9, || {
-        format!(
-            "its price is {}, of which it owes {due} and was charged {} millionths",
-            agreement
-                .price
-                .map_or_else(|| "nothing".to_owned(), |price| price.to_string()),
-            paid(PostingKind::Price)
-        )
+        let price = agreement.price.as_ref().map(ToString::to_string);
+        let (price, charged) = (price.as_deref().unwrap_or("nothing"), paid(PostingKind::Price));
+        format!("its price is {price}, of which it owes {due} and was charged {charged} millionths")
     });
     let overrun = agreement
         .overrun_price()
         .map_or(0, |price| i128::from(price.micros));
     let due = if owes_price(agreement) { overrun } else { 0 };
     found.must(paid(PostingKind::Overrun) == due, I9, || {
-        format!(
-            "it owes {due} millionths for the time beyond its contract and was charged {}",
-            paid(PostingKind::Overrun)
-        )
+        let charged = paid(PostingKind::Overrun);
+        format!("it owes {due} millionths for the time beyond its contract and was charged {charged}")
     });
     for kind in [PostingKind::Cancellation, PostingKind::Change] {
         let fee = paid(kind);
         found.must((0..=price).contains(&fee), I9, || {
-            format!(
-                "a fee of {fee} millionths for its {} is more than its price",
-                kind.word()
-            )
+            format!("a fee of {fee} millionths for its {kind} is more than its price")
         });
     }
     let cancelled = agreement.state == AgreementState::Terminated && agreement.outcome.is_none();
@@ -98,8 +89,7 @@ fn check_compensations(agreement: &Agreement, entries: &[Entry], party: &Account
             .sum();
         found.must(posted == owed, I9, || {
             format!(
-                "its guarantees say that {owed} millionths were paid in {}, and the ledger has {posted}",
-                kind.word()
+                "its guarantees say that {owed} millionths were paid in {kind}, and the ledger has {posted}"
             )
         });
     }

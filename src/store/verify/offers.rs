@@ -10,7 +10,7 @@ use super::Invariant::{self, I4, I5};
 use super::{Check, Finding, PAGE};
 use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, kept};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::store::engine::{Columns, Connection, Error, Record, from_json};
+use crate::store::engine::{Columns, Connection, Error, Record, Result, from_json};
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
 struct Row {
@@ -31,11 +31,7 @@ struct Answer {
 }
 
 /// Checks the offers of a statement that have been held or accepted, and adds the held nodes to the loads of its resource.
-pub(super) async fn check(
-    connection: &mut Connection,
-    check: &mut Check,
-    which: &'static str,
-) -> Result<(), Error> {
+pub(super) async fn check(connection: &mut Connection, check: &mut Check, which: &'static str) -> Result<()> {
     let mut answers: BTreeMap<(Uuid, String), Answer> = BTreeMap::new();
     let mut after = Uuid::nil();
     loop {
@@ -120,7 +116,7 @@ fn finding(offer: Uuid, invariant: Invariant, what: String) -> Finding {
     Finding::new(invariant, format!("offer {offer}"), what)
 }
 
-fn read(row: &Columns<'_>) -> Result<Row, Error> {
+fn read(row: &Columns<'_>) -> Result<Row> {
     let accepted = row.maybe_text("accepting_party")?;
     let replaced = row.maybe_text("replaced_resource")?;
     Ok(Row {

@@ -19,10 +19,8 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
     let seconds = agreement.planned_seconds();
     let may_be_longer = seconds > agreement.duration && life.is_some_and(|life| life.overran);
     found.must(seconds == agreement.duration || may_be_longer, I6, || {
-        format!(
-            "its pieces take {seconds} seconds together, and {} were agreed",
-            agreement.duration
-        )
+        let agreed = agreement.duration;
+        format!("its pieces take {seconds} seconds together, and {agreed} were agreed")
     });
     let over = agreement.slots_over();
     let in_order = pieces[over..].iter().all(|piece| piece.ended.is_none());
@@ -36,11 +34,8 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
         ServiceState::Completed => true,
     };
     found.must(fits, I6, || {
-        format!(
-            "its service is {} and {over} of its {} pieces are over",
-            agreement.service.word(),
-            pieces.len()
-        )
+        let (service, all) = (agreement.service, pieces.len());
+        format!("its service is {service} and {over} of its {all} pieces are over")
     });
 }
 
@@ -51,37 +46,30 @@ pub(super) fn check_bindings(agreement: &Agreement, bindings: &[Binding], found:
         _ => agreement.slots_over(),
     };
     let mut known = 0;
-    for (index, piece) in agreement.slots.iter().enumerate().take(begun) {
+    for (piece, number) in agreement.slots.iter().zip(1..=begun) {
         let time = piece.occupied();
         let own: Vec<_> = bindings.iter().filter(|of| time.contains(of.interval)).collect();
         known += own.len();
-        let runs = index + 1 == begun && agreement.service == ServiceState::Processing;
+        let runs = number == begun && agreement.service == ServiceState::Processing;
         // Of one that has ended within its first second nothing is left.
         let right = own.len() == piece.nodes as usize || !runs && own.is_empty();
         found.must(right, I5, || {
             format!(
-                "its piece {} has {} nodes instead of {}",
-                index + 1,
+                "its piece {number} has {} nodes instead of {}",
                 own.len(),
                 piece.nodes
             )
         });
-        found.must(
-            !runs || own.iter().all(|of| of.interval.end == time.end),
-            I5,
-            || {
-                format!(
-                    "some nodes of its piece {} are not its own until {}",
-                    index + 1,
-                    time.end
-                )
-            },
-        );
+        let kept = !runs || own.iter().all(|of| of.interval.end == time.end);
+        found.must(kept, I5, || {
+            format!(
+                "some nodes of its piece {number} are not its own until {}",
+                time.end
+            )
+        });
     }
     found.must(known == bindings.len(), I5, || {
-        format!(
-            "{} of its nodes belong to none of its pieces",
-            bindings.len() - known
-        )
+        let others = bindings.len() - known;
+        format!("{others} of its nodes belong to none of its pieces")
     });
 }

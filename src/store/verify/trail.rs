@@ -11,7 +11,7 @@ use super::life::{Life, Step};
 use super::{Check, FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE};
 use crate::agreement::{AgreementState, EventKind, ServiceState};
 use crate::store::batch::trail::Trail;
-use crate::store::engine::{Columns, Connection, Error, Value, statements};
+use crate::store::engine::{Columns, Connection, Error, Result, Value, statements};
 use crate::store::records::notes::{self, TrailLine};
 
 /// A stored line, with its place in the chain as its columns say.
@@ -25,7 +25,7 @@ struct Change {
     version: i64,
     state: String,
     service: String,
-    step: Result<Step, Error>,
+    step: Result<Step>,
 }
 
 /// Follows the chain, and answers with the timelines of the agreements and the chain's end. Finds the first place where the chain
@@ -33,7 +33,7 @@ struct Change {
 pub(super) async fn check(
     connection: &mut Connection,
     check: &mut Check,
-) -> Result<(BTreeMap<Uuid, Life>, Trail), Error> {
+) -> Result<(BTreeMap<Uuid, Life>, Trail)> {
     let mut lives = BTreeMap::new();
     let end = end_of(connection, statements::TRAIL).await?;
     let outside = connection
@@ -80,10 +80,7 @@ pub(super) async fn check(
 }
 
 /// Follows the chain from the last line that is remembered, and answers with its end.
-pub(super) async fn check_new(
-    connection: &mut Connection,
-    findings: &mut Vec<Finding>,
-) -> Result<Trail, Error> {
+pub(super) async fn check_new(connection: &mut Connection, findings: &mut Vec<Finding>) -> Result<Trail> {
     let end = end_of(connection, statements::TRAIL).await?;
     let mut trail = end_of(connection, statements::CHECKED_TRAIL).await?;
     let mut broken = None;
@@ -107,7 +104,7 @@ pub(super) async fn lives_between(
     connection: &mut Connection,
     between: [Value<'_>; 2],
     findings: &mut Vec<Finding>,
-) -> Result<BTreeMap<Uuid, Life>, Error> {
+) -> Result<BTreeMap<Uuid, Life>> {
     let mut lives = BTreeMap::new();
     let steps = connection.read(statements::LIVE_STEPS, &between, |row| {
         Ok((row.id("subject")?, step(row, row.integer("version")?)))
@@ -119,7 +116,7 @@ pub(super) async fn lives_between(
 }
 
 /// An end of the chain that the lease's row knows.
-async fn end_of(connection: &mut Connection, which: &'static str) -> Result<Trail, Error> {
+async fn end_of(connection: &mut Connection, which: &'static str) -> Result<Trail> {
     let ends = connection.read(which, &[], Trail::of).await?;
     Ok(ends.into_iter().next().unwrap_or_default())
 }
@@ -157,9 +154,9 @@ fn follow(trail: &mut Trail, Stored { line, change }: &Stored) -> Option<String>
 fn live(
     lives: &mut BTreeMap<Uuid, Life>,
     agreement: Uuid,
-    step: Result<Step, Error>,
+    step: Result<Step>,
     findings: &mut Vec<Finding>,
-) -> Result<(), Error> {
+) -> Result<()> {
     let mut found = Findings::of(agreement, findings);
     match step {
         Ok(step) => match lives.entry(agreement) {
@@ -178,7 +175,7 @@ fn finding(what: String) -> Finding {
     Finding::new(Invariant::I10, "audit trail".to_owned(), what)
 }
 
-fn stored(row: &Columns<'_>) -> Result<Stored, Error> {
+fn stored(row: &Columns<'_>) -> Result<Stored> {
     let change = match row.maybe_integer("version")? {
         Some(version) => Some(Change {
             version,
@@ -192,7 +189,7 @@ fn stored(row: &Columns<'_>) -> Result<Stored, Error> {
     Ok(Stored { line, change })
 }
 
-fn step(row: &Columns<'_>, version: i64) -> Result<Step, Error> {
+fn step(row: &Columns<'_>, version: i64) -> Result<Step> {
     Ok(Step {
         seq: row.integer("seq")?,
         kind: row.word("kind", EventKind::from_word)?,

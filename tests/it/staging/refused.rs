@@ -2,95 +2,103 @@
 
 use super::*;
 
+/// An address that is allowed but for its port.
+const OTHER_PORT: &str = "http://127.0.0.1:1/open/x";
+
+/// Lists of files that are refused, the places of their faults, and what the first one says.
+fn refused(data: &DataServer) -> Vec<(Value, Vec<&'static str>, &'static str)> {
+    let good = data.url("/open/x");
+    let file = |file: &str, source: Option<&str>, target: Option<&str>| json!({ "file": file, "source": source, "target": target });
+    let brought = |source: &str| json!([file("in.dat", Some(source), None)]);
+    vec![
+        (brought(OTHER_PORT), vec!["/staging/0"], "begins with"),
+        (
+            brought(&data.url("/open/../closed")),
+            vec!["/staging/0"],
+            "begins with",
+        ),
+        (
+            brought(&data.url("/open/%2e%2e/closed")),
+            vec!["/staging/0"],
+            "begins with",
+        ),
+        (brought(&data.url("/open/..%2Fclosed")), vec!["/staging/0"], "%2F"),
+        (brought(&data.url("/opened/x")), vec!["/staging/0"], "begins with"),
+        (
+            brought("http://user:word@127.0.0.1/open/x"),
+            vec!["/staging/0"],
+            "without a user",
+        ),
+        (brought("ftp://127.0.0.1/open/x"), vec!["/staging/0"], "uploaded"),
+        (brought("file:///etc/passwd"), vec!["/staging/0"], "uploaded"),
+        (brought("not-uploaded.dat"), vec!["/staging/0"], "uploaded"),
+        (brought("../../operator.key"), vec!["/staging/0"], "uploaded"),
+        (
+            json!([file("out.dat", None, Some("words.txt"))]),
+            vec!["/staging/0"],
+            "http",
+        ),
+        (
+            json!([file("../x", Some(&good), None)]),
+            vec!["/staging/0"],
+            "without folders",
+        ),
+        (
+            json!([file("/etc/passwd", Some(&good), None)]),
+            vec!["/staging/0"],
+            "without folders",
+        ),
+        (
+            json!([file("a/b", None, Some(&good))]),
+            vec!["/staging/0"],
+            "without folders",
+        ),
+        (
+            json!([file("stdout", Some(&good), None)]),
+            vec!["/staging/0"],
+            "own output",
+        ),
+        (
+            json!([file("a", Some(&good), None), file("a", None, Some(&good))]),
+            vec!["/staging/1"],
+            "twice",
+        ),
+        (
+            json!([
+                file("a", Some(&good), None),
+                file("b", Some(OTHER_PORT), Some(OTHER_PORT))
+            ]),
+            vec!["/staging/1", "/staging/1"],
+            "begins with",
+        ),
+        (
+            json!([{ "file": "a", "source": good, "bytes": 600_000 }, { "file": "b", "source": good, "bytes": 600_000 }]),
+            vec!["/staging/1"],
+            "at most 1048576 bytes",
+        ),
+        (
+            json!([{ "file": "a", "bytes": -1 }]),
+            vec!["/staging/0/bytes"],
+            "whole number",
+        ),
+        (json!([{ "source": good }]), vec!["/staging/0"], "is expected"),
+        (
+            json!([{ "file": "a", "creationFlag": "never" }]),
+            vec!["/staging/0/creationFlag"],
+            "dontOverwrite",
+        ),
+        (json!({ "file": "a" }), vec!["/staging"], "a list is expected"),
+    ]
+}
+
 #[test]
 fn what_may_not_be_moved_is_refused_at_its_place() {
     run(async {
         let data = DataServer::start().await;
         let server = Server::configured(None, &configured(&data, "job_mib = 1"));
         let client = server.client_with(&server.key_for("physics", "consumer"));
-        let good = data.url("/open/x");
-        let other_port = "http://127.0.0.1:1/open/x".to_owned();
-        let file = |file: &str, source: Option<&str>, target: Option<&str>| json!({ "file": file, "source": source, "target": target });
-        let brought = |source: &str| json!([file("in.dat", Some(source), None)]);
-        for (staging, places, said) in [
-            (brought(&other_port), vec!["/staging/0"], "begins with"),
-            (
-                brought(&data.url("/open/../closed")),
-                vec!["/staging/0"],
-                "begins with",
-            ),
-            (
-                brought(&data.url("/open/%2e%2e/closed")),
-                vec!["/staging/0"],
-                "begins with",
-            ),
-            (brought(&data.url("/open/..%2Fclosed")), vec!["/staging/0"], "%2F"),
-            (brought(&data.url("/opened/x")), vec!["/staging/0"], "begins with"),
-            (
-                brought("http://user:word@127.0.0.1/open/x"),
-                vec!["/staging/0"],
-                "without a user",
-            ),
-            (brought("ftp://127.0.0.1/open/x"), vec!["/staging/0"], "uploaded"),
-            (brought("file:///etc/passwd"), vec!["/staging/0"], "uploaded"),
-            (brought("not-uploaded.dat"), vec!["/staging/0"], "uploaded"),
-            (brought("../../operator.key"), vec!["/staging/0"], "uploaded"),
-            (
-                json!([file("out.dat", None, Some("words.txt"))]),
-                vec!["/staging/0"],
-                "http",
-            ),
-            (
-                json!([file("../x", Some(&good), None)]),
-                vec!["/staging/0"],
-                "without folders",
-            ),
-            (
-                json!([file("/etc/passwd", Some(&good), None)]),
-                vec!["/staging/0"],
-                "without folders",
-            ),
-            (
-                json!([file("a/b", None, Some(&good))]),
-                vec!["/staging/0"],
-                "without folders",
-            ),
-            (
-                json!([file("stdout", Some(&good), None)]),
-                vec!["/staging/0"],
-                "own output",
-            ),
-            (
-                json!([file("a", Some(&good), None), file("a", None, Some(&good))]),
-                vec!["/staging/1"],
-                "twice",
-            ),
-            (
-                json!([
-                    file("a", Some(&good), None),
-                    file("b", Some(&other_port), Some(&other_port))
-                ]),
-                vec!["/staging/1", "/staging/1"],
-                "begins with",
-            ),
-            (
-                json!([{ "file": "a", "source": good, "bytes": 600_000 }, { "file": "b", "source": good, "bytes": 600_000 }]),
-                vec!["/staging/1"],
-                "at most 1048576 bytes",
-            ),
-            (
-                json!([{ "file": "a", "bytes": -1 }]),
-                vec!["/staging/0/bytes"],
-                "whole number",
-            ),
-            (json!([{ "source": good }]), vec!["/staging/0"], "is expected"),
-            (
-                json!([{ "file": "a", "creationFlag": "never" }]),
-                vec!["/staging/0/creationFlag"],
-                "dontOverwrite",
-            ),
-            (json!({ "file": "a" }), vec!["/staging"], "a list is expected"),
-        ] {
+        let (good, other_port) = (data.url("/open/x"), OTHER_PORT);
+        for (staging, places, said) in refused(&data) {
             let answer = client
                 .post_json("/agreements", &copying("in.dat", "out.dat", 60, &staging))
                 .await;
@@ -109,7 +117,8 @@ fn what_may_not_be_moved_is_refused_at_its_place() {
             let message = found[0]["message"].as_str().unwrap_or_default();
             assert!(message.contains(said), "{staging}: {problem}");
         }
-        let mut nodes = json!({ "nodes": 1, "durationSeconds": 60, "staging": brought(&good) });
+        let mut nodes =
+            json!({ "nodes": 1, "durationSeconds": 60, "staging": [{ "file": "a", "source": good }] });
         let answer = client.post_json("/agreements", &nodes).await;
         assert!(answer.body.contains("an application is expected"), "{answer:?}");
         nodes["staging"] = json!([]);
@@ -122,7 +131,7 @@ fn what_may_not_be_moved_is_refused_at_its_place() {
                  <jsdl:Source><jsdl:URI>{uri}</jsdl:URI></jsdl:Source></jsdl:DataStaging>"
             )
         };
-        let elements = element("a", &good) + &element("../b", &other_port);
+        let elements = element("a", &good) + &element("../b", other_port);
         let answer = client.post("/agreements", copying_xml("a", "b", &elements)).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
         for place in [

@@ -155,6 +155,21 @@ impl Counter {
     }
 }
 
+/// The message that accepts a counter offer in place of an agreement, from the one that accepts it.
+pub(crate) fn replacing(acceptance: &str, negotiation: Uuid, agreement: Uuid) -> String {
+    let addresses = format!(
+        "<wsag-neg:RenegotiationExtension><wsag-neg:ResponderNegotiationEPR><wsa:Address>http://localhost/negotiations/\
+         {negotiation}</wsa:Address></wsag-neg:ResponderNegotiationEPR><wsag-neg:ResponderAgreementEPR><wsa:Address>\
+         http://localhost/agreements/{agreement}</wsa:Address></wsag-neg:ResponderAgreementEPR>"
+    );
+    acceptance
+        .replace("<wsag-neg:NegotiationExtension>", &addresses)
+        .replace(
+            "</wsag-neg:NegotiationExtension>",
+            "</wsag-neg:RenegotiationExtension>",
+        )
+}
+
 /// The counter offers in an answer or a fault.
 pub(crate) fn counters(answer: &Answer) -> Vec<Counter> {
     let pieces = answer.body.split("<wsag-neg:NegotiationCounterOffer").skip(1);

@@ -2,16 +2,39 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The schema of everything that the service answers.
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/all.xsd");
+/// The schema of our own terms, which the published schemas are completed by.
+const BSP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/bsp.xsd");
 
 /// Most documents that one run of xmllint is given: the length of a command line has its limit.
 const DOCUMENTS_MAX: usize = 500;
 
-/// Asserts that a document is valid against the project's schemas.
+/// The published schemas with our own terms beside them, written into a folder; none where they are not at hand.
+///
+/// # Panics
+/// Where `BESPEAK_OFFICIAL_SCHEMAS` names no folder of schemas.
+fn published(folder: &Path) -> Option<PathBuf> {
+    let published = std::env::var("BESPEAK_OFFICIAL_SCHEMAS").ok()?;
+    let all = fs::read_to_string(Path::new(&published).join("all.xsd"))
+        .unwrap_or_else(|why| panic!("BESPEAK_OFFICIAL_SCHEMAS is {published}: {why}"));
+    // They come first: their namespaces are then not read a second time from the files beside ours.
+    let ours = format!(
+        "<xs:import namespace=\"{}\" schemaLocation=\"{BSP}\"/></xs:schema>",
+        wsag::ns::BSP
+    );
+    let all = all
+        .replace("schemaLocation=\"", &format!("schemaLocation=\"{published}/"))
+        .replace("</xs:schema>", &ours);
+    let path = folder.join("published.xsd");
+    fs::write(&path, all).expect("a schema can be written");
+    Some(path)
+}
+
+/// Asserts that a document is valid against the project's schemas, and against the published ones where they are at hand.
 pub(crate) fn assert_valid(document: &str) {
     assert_all_valid([document]);
 }
@@ -25,24 +48,30 @@ pub(crate) fn assert_all_valid<'a>(documents: impl IntoIterator<Item = &'a str>)
         for (name, document) in names.iter().zip(chunk) {
             fs::write(folder.path().join(name), document).expect("a document can be written");
         }
-        let output = xmllint(folder.path(), &names);
-        if !output.0 {
-            let wrong = names
-                .iter()
-                .position(|name| output.1.contains(&format!("{name}:")))
-                .unwrap_or(0);
-            panic!(
-                "not valid against schemas/:\n{}\nthe first of them:\n{}",
-                output.1, chunk[wrong]
-            );
+        let schemas = std::iter::once(SCHEMA.into()).chain(published(folder.path()));
+        for schema in schemas {
+            let output = xmllint(folder.path(), &schema, &names);
+            if !output.0 {
+                let wrong = names
+                    .iter()
+                    .position(|name| output.1.contains(&format!("{name}:")))
+                    .unwrap_or(0);
+                panic!(
+                    "not valid against {}:\n{}\nthe first of them:\n{}",
+                    schema.display(),
+                    output.1,
+                    chunk[wrong]
+                );
+            }
         }
     }
 }
 
 /// Runs xmllint; answers whether all are valid, and its messages.
-fn xmllint(folder: &Path, names: &[String]) -> (bool, String) {
+fn xmllint(folder: &Path, schema: &Path, names: &[String]) -> (bool, String) {
     let output = Command::new("xmllint")
-        .args(["--noout", "--nonet", "--schema", SCHEMA])
+        .args(["--noout", "--nonet", "--schema"])
+        .arg(schema)
         .args(names)
         .current_dir(folder)
         .output()

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use advisor::command::Form;
 use advisor::fault::Fault;
 use advisor::swf::Trace;
 use advisor::workload::Workload;
@@ -24,12 +25,8 @@ pub(super) struct Options {
     /// Workload in Standard Workload Format, plain or gzip.
     #[arg(long, value_name = "FILE")]
     trace: PathBuf,
-    /// Print as JSON.
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-    /// Print as comma-separated values.
-    #[arg(long)]
-    csv: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
@@ -40,13 +37,6 @@ pub(super) fn run(options: &Options) -> Result<(), Fault> {
     for line in &workload.notice {
         eprintln!("{line}");
     }
-    let table = reliability(&workload);
-    if options.json {
-        say!("{:#}", table.json());
-    } else if options.csv {
-        say!("{}", table.csv().trim_end());
-    } else {
-        say!("{}", table.text());
-    }
+    say!("{}", options.form.of(&reliability(&workload)));
     Ok(())
 }

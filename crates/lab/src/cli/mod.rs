@@ -2,7 +2,7 @@
 
 /// Writes a line to standard output, and ends the command when its reader is gone.
 macro_rules! say {
-    ($($words:tt)*) => { $crate::cli::say_line(format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::say::say_line("bespeak-lab", 2, format_args!($($words)*)) };
 }
 
 mod advise;
@@ -11,8 +11,6 @@ mod calibrate;
 mod replay;
 mod simulate;
 
-use std::fmt::Arguments;
-use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -68,16 +66,4 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// The line of `say!`. A reader that has seen enough, as in `bespeak-lab replay … | head -1`, is no failure.
-fn say_line(words: Arguments<'_>) {
-    let Err(why) = writeln!(std::io::stdout(), "{words}") else {
-        return;
-    };
-    if why.kind() == ErrorKind::BrokenPipe {
-        std::process::exit(0);
-    }
-    eprintln!("bespeak-lab: cannot write to standard output: {why}");
-    std::process::exit(2);
 }

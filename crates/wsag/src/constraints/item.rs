@@ -56,7 +56,7 @@ impl Item {
         let (location, constraint) = child("Location")
             .zip(child("ItemConstraint"))
             .ok_or("it is incomplete")?;
-        if let Some(foreign) = node.children().find(|child| child.namespace() != WSAG) {
+        if let Some(foreign) = node.children().nth(2) {
             return Err(format!("{} is not known in an item", foreign.name()));
         }
         let text = location.text().trim().to_owned();

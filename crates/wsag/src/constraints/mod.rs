@@ -3,11 +3,12 @@
 //! Each item selects nodes of the offer by its Location. Facets and simple types hold for every selected node. An item that
 //! selects nothing is met, because a particle checks presence: one that needs children must select at least one element, and its
 //! children must match. A `Constraint` is an expression in our dialect over the values of the offer (`ready`, `deadline`,
-//! `duration`, `nodes`); where a value is absent it decides nothing.
+//! `duration`, `nodes`) and the variables of its service properties; where a value is absent it decides nothing.
 //!
 //! A template is compiled once. An item that cannot be evaluated is kept with its reason, and every offer is then refused with
 //! it: a constraint that is not checked must not look like one that was met.
 
+pub(crate) mod bindings;
 mod item;
 mod location;
 mod negotiation;

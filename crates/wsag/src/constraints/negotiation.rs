@@ -48,7 +48,7 @@ impl CompiledConstraints {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
                     let message = format!("item {:?}: {message}", shortened(&item.name));
-                    compiled.problem(&placed("Item", nth, items.len()), message);
+                    compiled.problem(&placed("wsag-neg:Item", nth, items.len()), message);
                 }
             }
         }
@@ -56,7 +56,7 @@ impl CompiledConstraints {
         for (nth, expression) in expressions.iter().enumerate() {
             match Constraint::read(expression, &variables) {
                 Ok(constraint) => compiled.constraints.push(constraint),
-                Err(message) => compiled.problem(&placed("Constraint", nth, expressions.len()), message),
+                Err(message) => compiled.problem(&placed("wsag:Constraint", nth, expressions.len()), message),
             }
         }
         compiled
@@ -96,7 +96,7 @@ impl CompiledConstraints {
         let ways = terms.alternatives();
         let constraints = self.constraints.iter().map(|constraint| {
             let mut check = Check::default();
-            if constraint.is_broken(ways.as_deref()) {
+            if constraint.is_broken(ways.as_deref(), |_| None) {
                 let message = format!("the offer that is answered demands: {}", constraint.text);
                 check.add(ViolationKind::Constraint, offer, message);
             }
@@ -112,13 +112,13 @@ impl CompiledConstraints {
 }
 
 /// The path of a constraint below the element that has them: with its position where there are several of its name.
-fn placed(local: &str, nth: usize, count: usize) -> String {
+fn placed(name: &str, nth: usize, count: usize) -> String {
     let position = if count > 1 {
         format!("[{}]", nth + 1)
     } else {
         String::new()
     };
-    format!("/wsag-neg:{local}{position}")
+    format!("/{name}{position}")
 }
 
 fn compile_item(item: &NegotiationItem) -> Result<Item, String> {

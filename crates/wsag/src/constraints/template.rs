@@ -1,11 +1,11 @@
 //! The creation constraints of a template.
 
+use crate::constraints::bindings::Bindings;
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
 use crate::constraints::whole::{Constraint, terms_of};
-use crate::expression::Expression;
+use crate::expression::{Expression, Variables};
 use crate::templates::Template;
-use crate::terms::Terms;
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{Check, Document, Node, Violation, ViolationKind, collapse};
 
@@ -15,6 +15,8 @@ pub struct CompiledTemplate {
     name: Option<String>,
     items: Vec<Item>,
     constraints: Vec<Constraint>,
+    bindings: Bindings,
+    unbound: Vec<String>,
     problems: Vec<Violation>,
 }
 
@@ -26,13 +28,16 @@ impl CompiledTemplate {
             name: template.name.clone(),
             items: Vec::new(),
             constraints: Vec::new(),
+            bindings: Bindings::default(),
+            unbound: Vec::new(),
             problems: Vec::new(),
         };
         // The fragment was cut from a document that passed the guard; if it did not parse, no offer may pass.
         match Document::written(template.source.as_str()) {
             Ok(document) => {
+                (compiled.bindings, compiled.unbound) = Bindings::read(document.root(), &template.terms);
                 if let Some(node) = document.root().child(WSAG, "CreationConstraints") {
-                    compiled.read(node, &template.terms);
+                    compiled.read(node);
                 }
             }
             Err(error) => compiled.problem("/wsag:Template".to_owned(), error.to_string()),
@@ -40,8 +45,9 @@ impl CompiledTemplate {
         compiled
     }
 
-    fn read(&mut self, constraints: Node<'_>, terms: &Terms) {
-        let variables = terms.variables();
+    fn read(&mut self, constraints: Node<'_>) {
+        let mut variables = Variables::of_offers();
+        self.bindings.add_to(&mut variables, true);
         for (index, node) in constraints.children().enumerate() {
             if index == ITEMS_MAX {
                 let message = format!("a template may have {ITEMS_MAX} items and constraints at most");
@@ -79,6 +85,20 @@ impl CompiledTemplate {
         &self.problems
     }
 
+    /// The variables of the template's service properties that cannot be bound. A template that has some is not to be offered.
+    pub fn unbound(&self) -> &[String] {
+        &self.unbound
+    }
+
+    /// An objective or a condition of the template as it holds for the agreement of the first offer in a document: its variables
+    /// replaced by predefined ones, and by what the offer says.
+    ///
+    /// # Errors
+    /// Which variable has no value in the offer, or several.
+    pub fn bound(&self, text: &str, document: &Document<'_>) -> Result<String, String> {
+        self.bindings.of_agreement(text, document)
+    }
+
     /// Checks the offer in a document that [`crate::read`] has accepted: a bare offer, or one in an input. The
     /// result is empty where the offer meets the template.
     pub fn check(&self, document: &Document<'_>) -> Vec<Violation> {
@@ -105,7 +125,7 @@ impl CompiledTemplate {
         let terms = terms_of(view);
         let ways = terms.alternatives();
         for constraint in &self.constraints {
-            if constraint.is_broken(ways.as_deref()) {
+            if constraint.is_broken(ways.as_deref(), |name| self.bindings.values(view, name)) {
                 let message = format!("the template demands: {}", constraint.text);
                 check.add(ViolationKind::Constraint, offer, message);
             }

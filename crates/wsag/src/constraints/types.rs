@@ -386,7 +386,7 @@ impl Facets {
                 listed(self.enumeration.iter().map(String::as_str), " or "),
                 shortened(value)
             );
-            return said(message, view);
+            return charged_message(message, view);
         }
         let mut matches = self.patterns.is_empty();
         for pattern in &self.patterns {
@@ -395,7 +395,7 @@ impl Facets {
         if !matches {
             let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
             let message = format!("a value of the pattern {} is expected", patterns.join(" or "));
-            return said(message, view);
+            return charged_message(message, view);
         }
         self.check_sizes(base, value)
     }
@@ -439,7 +439,7 @@ fn replace(value: &str) -> Cow<'_, str> {
 
 /// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a
 /// union where another member is met.
-fn said(message: String, view: &View<'_>) -> Result<(), String> {
+fn charged_message(message: String, view: &View<'_>) -> Result<(), String> {
     view.charge(message.len() / 64)?;
     Err(message)
 }

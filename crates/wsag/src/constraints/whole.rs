@@ -1,7 +1,10 @@
 //! Constraints on an offer as a whole: expressions over the values of its terms.
 
+use std::cell::Cell;
+
+use crate::constraints::bindings::Values;
 use crate::constraints::steps::View;
-use crate::expression::{Expression, Parsed, Value, Variables};
+use crate::expression::{Expression, Parsed, Range, Value, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term, Terms};
 use crate::xml::ns::WSAG;
 use crate::xml::{Check, Duration, Readable, shortened};
@@ -27,10 +30,29 @@ impl Constraint {
     }
 
     /// Whether one of the ways to read terms breaks it, as any of them may be the one that is taken. Where there are too many to go
-    /// through it counts as broken.
-    pub(super) fn is_broken(&self, ways: Option<&[Alternative<'_>]>) -> bool {
-        let breaks =
-            |way: &Alternative<'_>| self.parsed.evaluate(|name| value_of(&way.terms, name)) == Some(false);
+    /// through it counts as broken. So it does where a variable that is bound has no value of its kind, or several of which some
+    /// may break it.
+    pub(super) fn is_broken<'b>(
+        &self,
+        ways: Option<&[Alternative<'_>]>,
+        bound: impl Fn(&str) -> Option<Values<'b>>,
+    ) -> bool {
+        let is_open = Cell::new(false);
+        let breaks = |way: &Alternative<'_>| {
+            let holds = self.parsed.evaluate_ranges(|name| match bound(name) {
+                None => value_of(&way.terms, name).map(Range::from),
+                Some(Values::Of(other)) => value_of(&way.terms, other).map(Range::from),
+                Some(Values::Said(Ok(values))) => {
+                    is_open.set(is_open.get() || values.len() > 1);
+                    Range::of(&values)
+                }
+                Some(Values::Said(Err(_))) => {
+                    is_open.set(true);
+                    None
+                }
+            });
+            holds.map_or(is_open.get(), |holds| !holds)
+        };
         ways.is_none_or(|ways| ways.iter().any(breaks))
     }
 }

@@ -1,17 +1,42 @@
 //! The elements of JSDL in the order of its schema. An element that is not honoured is refused, with advice.
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
+use crate::xml;
 use crate::xml::datatypes::{boolean, bytes, double, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
-use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, named, simple};
+use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, simple};
 
 impl Readable for JobDefinition {
     fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
         check.attributes(node, &[("", "id")]);
+        check.read_attribute(node, ("", "id"), ncname);
         check.children_only(node, |children| {
-            children.required(JSDL, "JobDescription", read_description)
+            let read = children.required(JSDL, "JobDescription", read_description);
+            children.foreign(JSDL);
+            read
         })
     }
+}
+
+/// The name of a part of a document, such as `xs:ID`, checked and not kept.
+fn ncname(text: &str) -> Result<(), &'static str> {
+    let starts = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let continues = text
+        .chars()
+        .all(|c| c.is_alphanumeric() || "-._\u{b7}".contains(c));
+    (starts && continues)
+        .then_some(())
+        .ok_or("a name without a colon is expected")
+}
+
+/// A whole number of seconds, from 0 on.
+pub(super) fn seconds(text: &str) -> Result<u64, &'static str> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let value = digits
+        .parse()
+        .ok()
+        .filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+    value.ok_or("a whole number of seconds is expected")
 }
 
 /// The children of an element of JSDL, of which some may not be honoured here.
@@ -21,6 +46,7 @@ pub(super) fn honoured<'d, T>(
     read: impl FnOnce(&mut Children<'_, 'd>) -> T,
 ) -> T {
     refuse_unsupported(check, node);
+    check.read_attribute(node, ("", "name"), ncname);
     check.children_only(node, read)
 }
 
@@ -31,7 +57,11 @@ fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> 
             check.attributes(node, &[]);
             honoured(check, node, |children| {
                 let name = children.optional(JSDL, "JobName", Check::string);
-                Some((name, children.optional(JSDL, "Description", Check::string)))
+                let description = children.optional(JSDL, "Description", Check::string);
+                children.many(JSDL, "JobAnnotation", Check::string);
+                children.many(JSDL, "JobProject", Check::string);
+                children.foreign(JSDL);
+                Some((name, description))
             })
         });
         let (job_name, description) = identification.unwrap_or_default();
@@ -71,9 +101,11 @@ impl Readable for Resources {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Resources> {
         check.attributes(node, &[]);
         honoured(check, node, |children| {
+            children.optional(JSDL, "ExclusiveExecution", simple(boolean));
+            children.optional(JSDL, "OperatingSystem", read_operating_system);
             let cpu_architecture = children.optional(JSDL, "CPUArchitecture", |check, node| {
                 check.children(node, |children| {
-                    children.required(JSDL, "CPUArchitectureName", simple(str::parse))
+                    children.required(JSDL, "CPUArchitectureName", read_architecture)
                 })
             });
             let filters = FilterKind::NAMES.iter().filter_map(|(kind, name)| {
@@ -87,6 +119,38 @@ impl Readable for Resources {
             })
         })
     }
+}
+
+/// The architectures of processors that JSDL knows.
+const ARCHITECTURES: [&str; 10] = [
+    "sparc", "powerpc", "x86", "x86_32", "x86_64", "parisc", "mips", "ia64", "arm", "other",
+];
+
+fn read_architecture(check: &mut Check, node: Node<'_>) -> Option<String> {
+    let name = check.string(node)?;
+    if !ARCHITECTURES.contains(&name.as_str()) {
+        check.value(node, format!("one of {} is expected", ARCHITECTURES.join(", ")));
+    }
+    Some(name)
+}
+
+/// Nodes run Linux: that may be asked for, and nothing else.
+fn read_operating_system(check: &mut Check, node: Node<'_>) -> Option<()> {
+    check.attributes(node, &[]);
+    honoured(check, node, |children| {
+        children.optional(JSDL, "OperatingSystemType", |check, node| {
+            check.children(node, |children| {
+                let name = children.take_required(JSDL, "OperatingSystemName")?;
+                if children.check.string(name)? != "LINUX" {
+                    let message = "not supported here: nodes run LINUX";
+                    children.check.add(ViolationKind::NotSupported, name, message);
+                }
+                Some(())
+            })
+        });
+        children.optional(JSDL, "Description", Check::string);
+        Some(())
+    })
 }
 
 impl Written for Resources {
@@ -166,7 +230,7 @@ impl Readable for DataStaging {
         check.attributes(node, &[("", "name")]);
         honoured(check, node, |children| {
             let file_name = children.required(JSDL, "FileName", Check::string);
-            let creation_flag = children.required(JSDL, "CreationFlag", simple(named));
+            let creation_flag = children.required(JSDL, "CreationFlag", Readable::read);
             Some(DataStaging {
                 delete_on_termination: children.optional(JSDL, "DeleteOnTermination", simple(boolean)),
                 source: children.optional(JSDL, "Source", read_uri),
@@ -180,9 +244,7 @@ impl Readable for DataStaging {
 }
 
 fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
-    check.children(node, |children| {
-        children.required(JSDL, "URI", simple(str::parse))
-    })
+    check.children(node, |children| children.required(JSDL, "URI", xml::read_uri))
 }
 
 impl Written for DataStaging {
@@ -207,20 +269,17 @@ impl Written for DataStaging {
 
 /// The elements of JSDL that this service does not honour, each with advice.
 fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
-    const UNSUPPORTED: [(&str, &str, &str); 17] = [
+    const UNSUPPORTED: [(&str, &str, &str); 11] = [
         (JSDL, "CandidateHosts", "nodes are chosen by the provider"),
         (JSDL, "FileSystem", "file systems cannot be asked for"),
         (JSDL, "FilesystemName", "files are in the job's own folder"),
-        (JSDL, "ExclusiveExecution", "reserved nodes are always exclusive"),
         (
             JSDL,
-            "OperatingSystem",
-            "the operating system cannot be asked for",
+            "OperatingSystemVersion",
+            "the version of the operating system cannot be asked for",
         ),
         (JSDL, "IndividualCPUTime", "time is asked for by arp:Duration"),
         (JSDL, "TotalCPUTime", "time is asked for by arp:Duration"),
-        (JSDL, "JobAnnotation", "annotations are not kept"),
-        (JSDL, "JobProject", "projects are not kept"),
         (
             JSDL_POSIX,
             "Executable",
@@ -236,19 +295,32 @@ fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
             "Environment",
             "the environment is set by the provider",
         ),
-        (JSDL_POSIX, "WallTimeLimit", "time is asked for by arp:Duration"),
-        (JSDL_POSIX, "CPUTimeLimit", "limits are set by the provider"),
-        (JSDL_POSIX, "MemoryLimit", "limits are set by the provider"),
         (JSDL_POSIX, "UserName", "jobs run as the provider decides"),
         (JSDL_POSIX, "GroupName", "jobs run as the provider decides"),
     ];
+    let described = node.is(JSDL, "JobIdentification");
     for child in node.children() {
-        if let Some((.., why)) = UNSUPPORTED.iter().find(|(ns, name, _)| child.is(ns, name)) {
-            check.add(
-                ViolationKind::NotSupported,
-                child,
-                format!("not supported here: {why}"),
-            );
-        }
+        let why = match UNSUPPORTED.iter().find(|(ns, name, _)| child.is(ns, name)) {
+            Some((.., why)) => why,
+            None if child.is(JSDL_POSIX, "POSIXApplication") || child.is(BSP, "Bytes") || described => {
+                continue;
+            }
+            None if child.namespace() == JSDL_POSIX
+                && child.local().ends_with("Limit")
+                && child.local() != "WallTimeLimit" =>
+            {
+                "limits are set by the provider"
+            }
+            // Whatever it is, it would be a part of the work or a condition on its place.
+            None if ![JSDL, JSDL_POSIX, ""].contains(&child.namespace()) => {
+                "elements of this namespace are not known"
+            }
+            None => continue,
+        };
+        check.add(
+            ViolationKind::NotSupported,
+            child,
+            format!("not supported here: {why}"),
+        );
     }
 }

@@ -7,14 +7,16 @@ use crate::templates::check_item_content;
 use crate::terms::Terms;
 use crate::xml::datatypes::{integer, token};
 use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named, named_values};
+use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
 
 element! {
     /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
     #[derive(Debug, Clone, PartialEq)]
     pub struct NegotiationOffer {
-        /// Identity in its negotiation.
-        pub offer_id: String = @"wsag-neg:OfferId" by token,
+        /// Identity in its negotiation; the responder assigns one where it is absent.
+        pub offer_id: Option<String> = @"wsag-neg:OfferId" by token,
+        /// The identity that the initiator asks for its agreement.
+        pub agreement_id: Option<String> = @"wsag:AgreementId" by token,
         /// For people.
         pub name: Option<String> = "wsag:Name",
         /// The sides of the agreement, and its template.
@@ -35,14 +37,14 @@ element! {
         /// Constraints on single places of an answer.
         pub items: Vec<NegotiationItem> = "wsag-neg:Item",
         /// Constraints on an answer as a whole.
-        pub constraints: Vec<Expression> = "wsag-neg:Constraint",
+        pub constraints: Vec<Expression> = "wsag:Constraint",
     }
 }
 
 /// `wsag-neg:Item` of negotiation constraints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NegotiationItem {
-    /// Name of the item.
+    /// Name of the item; empty where it has none.
     pub name: String,
     /// Whether an answer must meet it.
     pub requirement: Requirement,
@@ -103,12 +105,15 @@ impl Readable for NegotiationItem {
     fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationItem> {
         let (kind, importance) = ((WSAG_NEG, "Type"), (WSAG_NEG, "Importance"));
         check.attributes(node, &[(WSAG, "Name"), kind, importance]);
-        let name = check.required_attribute(node, (WSAG, "Name"), token);
-        let requirement = check.required_attribute(node, kind, named);
+        let name = check.read_attribute(node, (WSAG, "Name"), token);
+        if node.attribute(kind.0, kind.1).is_none() {
+            check.structure(node, "the attribute wsag-neg:Type is required");
+        }
+        let requirement = check.read_named(node, kind);
         let importance = check.read_attribute(node, importance, integer);
         check_item_content(check, node);
         Some(NegotiationItem {
-            name: name?,
+            name: name.unwrap_or_default(),
             requirement: requirement?,
             importance,
             source: node.fragment(),

@@ -42,6 +42,8 @@ pub enum NegotiationKind {
         responder_agreement: EndpointReference,
         /// The agreement at the initiator.
         initiator_agreement: Option<EndpointReference>,
+        /// Foreign elements, verbatim.
+        extensions: Vec<Fragment>,
     },
 }
 
@@ -83,13 +85,14 @@ impl Readable for NegotiationKind {
         check.children(node, |children| {
             let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
             if name == "Negotiation" {
-                let extensions = read_any(children.check, kind, 0, usize::MAX);
+                let extensions = read_any(children.check, kind, WSAG_NEG, 0, usize::MAX);
                 return Some(NegotiationKind::Negotiation(extensions));
             }
             children.check.children(kind, |children| {
                 let responder = children.required(WSAG_NEG, "ResponderAgreementEPR", Readable::read);
                 Some(NegotiationKind::Renegotiation {
                     initiator_agreement: children.optional(WSAG_NEG, "InitiatorAgreementEPR", Readable::read),
+                    extensions: children.many(WSAG_NEG, "*", Readable::read),
                     responder_agreement: responder?,
                 })
             })
@@ -107,10 +110,12 @@ impl Written for NegotiationKind {
             NegotiationKind::Renegotiation {
                 responder_agreement,
                 initiator_agreement,
+                extensions,
             } => {
                 xml.start("wsag-neg:Renegotiation");
                 xml.add("wsag-neg:ResponderAgreementEPR", responder_agreement);
                 xml.add("wsag-neg:InitiatorAgreementEPR", initiator_agreement);
+                xml.insert_all(extensions);
             }
         }
         xml.end();
@@ -146,11 +151,7 @@ pub(crate) fn read_offers<'d>(
             0 => children.many(WSAG_NEG, name, NegotiationOffer::read),
             _ => children.at_least_one(WSAG_NEG, name, NegotiationOffer::read),
         };
-        let foreign = match node.local() {
-            "AdvertiseInput" => Vec::new(),
-            _ => children.foreign(WSAG_NEG),
-        };
-        (offers, foreign)
+        (offers, children.foreign(WSAG_NEG))
     })
 }
 

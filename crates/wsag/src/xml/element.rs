@@ -5,8 +5,8 @@ use std::fmt::Display;
 use crate::xml::datatypes::write_double;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named};
-use crate::xml::reader::{Check, Children, simple};
+use crate::xml::names::Named;
+use crate::xml::reader::{Check, Children, XSI, read_named, simple};
 use crate::xml::time::{DateTime, Duration};
 use crate::xml::writer::Xml;
 
@@ -151,7 +151,7 @@ impl Xml {
 /// Defines a struct of public fields, each with the name of the elements that say it, in the order of the document, or before
 /// these with `@` and the name of an attribute. It is [`Written`]. `declares` names the prefixes that the element declares.
 macro_rules! written {
-    ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? $(declares $prefixes:tt)? {
+    ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? $(declares $prefixes:tt)? $(document $root:literal)? {
         $($(#[$doc:meta])* pub $field:ident: $type:ty = $(@$attribute:literal)? $($element:literal)?,)*
     }) => {
         $(#[$attr])*
@@ -165,12 +165,19 @@ macro_rules! written {
             fn write(&self, xml: &mut $crate::xml::Xml) {
                 $(
                     $(for value in $crate::xml::Field::values(&self.$field) {
-                        xml.attribute($attribute, value);
+                        xml.attribute($attribute, value.as_ref());
                     })?
                     $(xml.add($element, &self.$field);)?
                 )*
             }
         }
+
+        $(impl $name {
+            /// As a document of its own.
+            pub fn to_xml(&self) -> String {
+                $crate::xml::Written::document(self, $root, &["bsp"]).finish()
+            }
+        })?
     };
 }
 
@@ -267,12 +274,16 @@ impl Readable for DateTime {
 
 impl<T: Named> Readable for T {
     fn read(check: &mut Check, node: Node<'_>) -> Option<T> {
-        simple(named)(check, node)
+        read_named(check, node)
     }
 }
 
 impl Readable for Fragment {
-    fn read(_: &mut Check, node: Node<'_>) -> Option<Fragment> {
+    /// Anything, as it stands; but what says that it is a string has to be one, so that it can be shown again.
+    fn read(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+        if node.attribute(XSI, "type").is_some() {
+            check.string(node)?;
+        }
         Some(node.fragment())
     }
 }

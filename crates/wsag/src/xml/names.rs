@@ -36,6 +36,12 @@ macro_rules! named_values {
         impl $crate::xml::Named for $name {
             const NAMES: &'static [(Self, &'static str)] = &[$((Self::$value, $word)),*];
         }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                $crate::xml::Named::name(*self)
+            }
+        }
     };
 }
 

@@ -6,13 +6,31 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
+use crate::xml::datatypes::token;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
-use crate::xml::ns;
+use crate::xml::names::{Named, named};
+use crate::xml::ns::{self, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
 use crate::xml::violation::{VIOLATIONS_MAX, Violation, ViolationKind, one_of};
 
-/// The namespace of `xsi:schemaLocation`, a hint that is not followed here.
-const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
+/// The namespace of attributes that speak about schemas. They are hints, which are not followed here.
+pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
+/// The elements of JSDL that take no attributes of other namespaces.
+const CLOSED: [&str; 13] = [
+    "JobName",
+    "Description",
+    "JobAnnotation",
+    "JobProject",
+    "ApplicationName",
+    "ApplicationVersion",
+    "ExclusiveExecution",
+    "OperatingSystemName",
+    "CPUArchitectureName",
+    "FileName",
+    "CreationFlag",
+    "DeleteOnTermination",
+    "URI",
+];
 /// White space of XML.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -104,11 +122,36 @@ impl Check {
         self.read_attribute(node, (namespace, local), parse)
     }
 
-    /// Every attribute must be one of these; for an unqualified one that should be qualified the message says so.
+    /// Reads an attribute that is one of a few names. These are strings: white space counts.
+    pub(crate) fn read_named<T: Named>(
+        &mut self,
+        node: Node<'_>,
+        (namespace, local): (&str, &str),
+    ) -> Option<T> {
+        let text = node.attribute(namespace, local)?;
+        let below = format!("/@{}", qualified(namespace, local));
+        named(text)
+            .or_else(|error| {
+                self.add_below(node, &below, ViolationKind::Value, error);
+                named(&collapse(text))
+            })
+            .ok()
+    }
+
+    /// Every attribute must be one of these, or of another namespace where the schemas leave that open; for an unqualified one
+    /// that should be qualified the message says so.
     pub(crate) fn attributes(&mut self, node: Node<'_>, allowed: &[(&str, &str)]) {
-        for (namespace, local, _) in node.attributes() {
-            let hint = namespace == XSI && matches!(local, "schemaLocation" | "noNamespaceSchemaLocation");
-            if hint || allowed.contains(&(namespace, local)) {
+        for (namespace, local, value) in node.attributes() {
+            let open = match (namespace, local) {
+                (XSI, "schemaLocation" | "noNamespaceSchemaLocation") => true,
+                (XSI, "type") => is_type(node, value),
+                (XSI, _) => false,
+                (ns::XML, "lang") if node.is(WSAG, "Context") => is_language(value),
+                ("", "name") => node.is(JSDL_POSIX, "POSIXApplication"),
+                ("", _) => false,
+                _ => open_beside(node).is_some_and(|own| own != namespace),
+            };
+            if open || allowed.contains(&(namespace, local)) {
                 continue;
             }
             let message = match allowed.iter().find(|(_, name)| *name == local) {
@@ -187,6 +230,52 @@ impl Check {
     }
 }
 
+/// Whether a text names a type that the element may have: one of the protocol's, which its content has to have anyway, or a string.
+fn is_type(node: Node<'_>, text: &str) -> bool {
+    let (prefix, local) = collapse(text).split_once(':').map_or_else(
+        || (String::new(), text.to_owned()),
+        |(prefix, local)| (prefix.to_owned(), local.to_owned()),
+    );
+    match node.resolve(&prefix) {
+        Some(ns::XS) => local == "string",
+        Some(namespace) => ns::prefix_of(namespace).is_some() && local.ends_with("Type"),
+        None => false,
+    }
+}
+
+/// Whether a text names a language (xs:language).
+fn is_language(text: &str) -> bool {
+    let text = collapse(text);
+    let mut parts = text.split('-').enumerate();
+    parts.all(|(nth, part)| {
+        let of = |c: char| c.is_ascii_alphabetic() || nth > 0 && c.is_ascii_digit();
+        (1..=8).contains(&part.len()) && part.chars().all(of)
+    })
+}
+
+/// The namespace of the type of an element that takes attributes of any other namespace; none where it takes none of them.
+fn open_beside(node: Node<'_>) -> Option<&'static str> {
+    match (node.namespace(), node.local()) {
+        (WSAG | WSAG_NEG, local) => local.ends_with("EPR").then_some(WSA),
+        (WSA, _) => Some(WSA),
+        (JSDL_POSIX, _) => Some(JSDL_POSIX),
+        (JSDL, local) => (!CLOSED.contains(&local)).then_some(JSDL),
+        _ => None,
+    }
+}
+
+/// A value that is one of a few names, of an element that holds nothing else.
+pub(crate) fn read_named<T: Named>(check: &mut Check, node: Node<'_>) -> Option<T> {
+    check.attributes(node, &[]);
+    let text = check.text_only(node)?;
+    named(&text)
+        .or_else(|error| {
+            check.value(node, error);
+            named(&collapse(&text))
+        })
+        .ok()
+}
+
 /// How a simple value is read from an element that holds nothing else.
 pub(crate) fn simple<T, E: Display>(
     parse: impl Fn(&str) -> Result<T, E>,
@@ -203,6 +292,11 @@ pub(crate) fn qualified(namespace: &str, local: &str) -> String {
         Some(prefix) => format!("{prefix}:{local}"),
         None => local.to_owned(),
     }
+}
+
+/// Whether an element is of another namespace than this one.
+fn is_foreign(node: Node<'_>, own: &str) -> bool {
+    !node.namespace().is_empty() && node.namespace() != own
 }
 
 /// White space collapsed as XML Schema defines it.
@@ -238,8 +332,16 @@ impl<'d> Children<'_, 'd> {
         children.filter(move |child| child.is(namespace, local))
     }
 
-    /// The next child if it has this name; in a broken sequence, the first one that has.
+    /// The next child if it has this name; in a broken sequence, the first one that has. One of another namespace has the name
+    /// `*`.
     pub(crate) fn take(&mut self, namespace: &'static str, local: &'static str) -> Option<Node<'d>> {
+        if local == "*" {
+            let next = self
+                .next
+                .filter(|next| !self.broken && is_foreign(*next, namespace))?;
+            self.next = next.next();
+            return Some(next);
+        }
         if self.broken {
             return self.named(namespace, local).next();
         }
@@ -367,12 +469,15 @@ impl<'d> Children<'_, 'd> {
 
     /// The following children of other namespaces.
     pub(crate) fn foreign(&mut self, own: &str) -> Vec<Node<'d>> {
-        let is_foreign = |child: &Node<'_>| !child.namespace().is_empty() && child.namespace() != own;
         if self.broken {
-            return self.parent.children().filter(is_foreign).collect();
+            return self
+                .parent
+                .children()
+                .filter(|child| is_foreign(*child, own))
+                .collect();
         }
         let mut found = Vec::new();
-        while let Some(next) = self.next.filter(is_foreign) {
+        while let Some(next) = self.next.filter(|next| is_foreign(*next, own)) {
             self.next = next.next();
             found.push(next);
         }
@@ -411,9 +516,35 @@ impl<'d> Children<'_, 'd> {
     }
 }
 
-/// Reads an element with foreign elements and nothing else, at least `least` and at most `most` of them.
-pub(crate) fn read_any(check: &mut Check, node: Node<'_>, least: usize, most: usize) -> Vec<Fragment> {
-    let found = check.children(node, |children| children.foreign(node.namespace()));
+/// A URI that is not empty, of an element that holds nothing else: before a colon in its first segment stands a scheme (RFC 3986,
+/// section 4.2).
+pub(crate) fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
+    let text = simple(token)(check, node)?;
+    let first = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    if first
+        .split_once(':')
+        .is_some_and(|(scheme, _)| !is_scheme(scheme))
+    {
+        check.value(node, "a URI is expected");
+    }
+    Some(text)
+}
+
+/// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them.
+pub(crate) fn read_any(
+    check: &mut Check,
+    node: Node<'_>,
+    own: &str,
+    least: usize,
+    most: usize,
+) -> Vec<Fragment> {
+    let found = check.children(node, |children| children.foreign(own));
     if found.len() < least {
         let message = "one element of another namespace is expected in it, such as a reason";
         check.structure(node, message);

@@ -1,8 +1,7 @@
 //! xs:dateTime and xs:duration, exactly as XML Schema writes them.
 //!
 //! General date libraries take forms that the schema forbids (`+0100`, `P1W`) and refuse some that it allows
-//! (`24:00:00`), so the lexical forms are checked here. A dateTime without a time zone names no instant, and a
-//! reservation needs one: it is refused, where the schema type alone would leave it open.
+//! (`24:00:00`), so the lexical forms are checked here. A dateTime without a time zone is read as UTC.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -21,9 +20,6 @@ pub enum TimeError {
     /// Not of the form of xs:dateTime.
     #[error("a dateTime such as 2026-01-10T08:00:00Z or 2026-01-10T09:00:00+01:00 is expected")]
     DateTime,
-    /// A dateTime that could be anywhere.
-    #[error("the dateTime has no time zone; end it with Z or with an offset such as +01:00")]
-    NoZone,
     /// A day, hour, minute, second or offset that does not exist.
     #[error("the dateTime does not exist: {0} is out of range")]
     Range(&'static str),
@@ -170,10 +166,10 @@ fn fraction(rest: &mut &str) -> Result<u32, TimeError> {
     format!("{digits:0<9}").parse().map_err(|_| TimeError::Fraction)
 }
 
-/// The zone: `Z` or an offset up to fourteen hours, in seconds.
+/// The zone, in seconds: `Z`, an offset up to fourteen hours, or none, which is UTC.
 fn offset(rest: &str) -> Result<i64, TimeError> {
     let (sign, mut rest) = match rest.as_bytes().first() {
-        None => return Err(TimeError::NoZone),
+        None => return Ok(0),
         Some(b'Z') if rest.len() == 1 => return Ok(0),
         Some(b'+') => (1, &rest[1..]),
         Some(b'-') => (-1, &rest[1..]),
@@ -190,17 +186,9 @@ fn offset(rest: &str) -> Result<i64, TimeError> {
     Ok(sign * (hours * 3600 + minutes * 60))
 }
 
-fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
+/// The days from the first of a month to that of the next one.
 fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap(year) => 29,
-        2 => 28,
-        _ => 31,
-    }
+    days(year + month / 12, month % 12 + 1, 1) - days(year, month, 1)
 }
 
 /// Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last of its year.

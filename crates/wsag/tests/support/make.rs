@@ -10,6 +10,7 @@ use wsag::endpoint::EndpointReference;
 use wsag::expression::Expression;
 use wsag::guarantees::{
     AssessmentInterval, BusinessValueList, Compensation, GuaranteeTerm, Obligated, ServiceLevelObjective,
+    ServiceScope, Utilities,
 };
 use wsag::job::{
     Application, Bound, CreationFlag, DataStaging, Exact, Filter, FilterKind, JobDefinition,
@@ -28,7 +29,7 @@ use wsag::refusals::{
 };
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::states::{
-    Activity, AgreementProperties, AgreementState, GuaranteeState, ServiceState, ServiceTermState,
+    Activity, AgreementProperties, AgreementState, Details, GuaranteeState, ServiceState, ServiceTermState,
 };
 use wsag::terms::{
     ServiceDescription, ServiceDescriptionTerm, ServiceProperties, ServiceReference, Term, TermTree, Terms,
@@ -172,15 +173,17 @@ impl Make {
             application: self.maybe(|make| Application {
                 name: make.text(),
                 version: make.maybe(Make::text),
+                description: make.maybe(Make::text),
                 posix: make.maybe(|make| PosixApplication {
                     arguments: make.some(0, Make::text),
                     input: make.maybe(Make::text),
                     output: make.maybe(Make::text),
                     error: make.maybe(Make::text),
+                    wall_time_limit: make.maybe(|make| make.count().into()),
                 }),
             }),
             resources: Resources {
-                cpu_architecture: self.maybe(Make::name),
+                cpu_architecture: self.maybe(|make| (*make.0.pick(&["x86_64", "arm", "other"])).to_owned()),
                 filters: kinds
                     .into_iter()
                     .map(|kind| Filter {
@@ -268,7 +271,10 @@ impl Make {
             } else {
                 Obligated::ServiceProvider
             },
-            scopes: self.some(0, Make::name),
+            scopes: self.some(0, |make| ServiceScope {
+                service_name: make.maybe(Make::name),
+                parts: make.some(0, Make::fragment),
+            }),
             qualifying_condition: self.maybe(Make::expression),
             objective: ServiceLevelObjective {
                 kpi_name: self.maybe(Make::text),
@@ -278,7 +284,10 @@ impl Make {
                 importance: self.maybe(|make| i64::from(make.count())),
                 penalties: self.some(0, Make::compensation),
                 rewards: self.some(0, Make::compensation),
-                preference: self.some(0, |make| (make.name(), make.number())),
+                preference: {
+                    let terms = self.some(0, |make| (make.name(), make.number()));
+                    (!terms.is_empty()).then_some(Utilities(terms))
+                },
                 custom: self.some(0, |_| Make::party("CustomBusinessValue")),
             },
         }
@@ -296,8 +305,8 @@ impl Make {
                 name,
                 service_name,
                 variables: self.some(1, |make| Variable {
-                    name: make.name(),
-                    metric: make.name(),
+                    name: make.maybe(Make::name),
+                    metric: make.maybe(Make::name),
                     location: make.text(),
                 }),
             }),
@@ -359,14 +368,15 @@ impl Make {
                 NegotiationOfferState::Acceptable,
                 NegotiationOfferState::Rejected,
             ]),
-            state_extensions: self.some(0, Make::fragment),
+            state_extensions: self.maybe(Make::fragment).into_iter().collect(),
             extensions: self.some(0, Make::fragment),
         }
     }
 
     pub(crate) fn negotiation_offer(&mut self) -> NegotiationOffer {
         NegotiationOffer {
-            offer_id: self.name(),
+            offer_id: self.maybe(Make::name),
+            agreement_id: self.maybe(Make::name),
             name: self.maybe(Make::text),
             context: self.context(),
             terms: self.terms(),
@@ -415,6 +425,7 @@ impl Make {
                 NegotiationKind::Renegotiation {
                     responder_agreement: self.endpoint(),
                     initiator_agreement: self.maybe(Make::endpoint),
+                    extensions: self.some(0, Make::fragment),
                 }
             },
             expiration_time: self.maybe(Make::time),
@@ -431,20 +442,25 @@ impl Make {
             acceptance: if pending { self.maybe(Make::endpoint) } else { None },
             initiator: self.maybe(Make::endpoint),
             offer: self.offer(),
-            noncritical: self
-                .some(0, |_| Make::party("NoncriticalExtension"))
-                .into_iter()
-                .map(|fragment| no_text(&fragment))
-                .collect(),
+            noncritical: self.some(0, |_| {
+                let ns = wsag::ns::WSAG;
+                let xml = format!(
+                    "<w:NoncriticalExtension xmlns:w=\"{ns}\"><x xmlns=\"urn:x\"/></w:NoncriticalExtension>"
+                );
+                Fragment::parse(&xml).unwrap()
+            }),
             negotiation: self.maybe(|make| NegotiationExtension {
                 negotiation: make.maybe(Make::endpoint),
+                initiator_negotiation: make.maybe(Make::endpoint),
                 context: make.offer_context(),
+                extension: make.maybe(Make::fragment),
             }),
             renegotiation: self.maybe(|make| RenegotiationExtension {
-                negotiation: make.maybe(Make::endpoint),
+                negotiation: make.endpoint(),
+                initiator_negotiation: make.maybe(Make::endpoint),
                 responder_agreement: make.endpoint(),
-                initiator_agreement: make.maybe(Make::endpoint),
                 context: make.offer_context(),
+                extension: make.maybe(Make::fragment),
             }),
         }
     }
@@ -470,6 +486,7 @@ impl Make {
             ended: self.maybe(Make::time),
             exit_status: self.maybe(|make| i32::try_from(make.0.below(256)).unwrap() - 128),
             outcome: self.maybe(Make::name),
+            status: self.maybe(Make::text),
         }
     }
 
@@ -485,7 +502,10 @@ impl Make {
             context: self.context().to_fragment(),
             terms: self.terms().to_fragment(),
             state: *self.0.pick(&states),
-            state_extensions: self.some(0, Make::fragment),
+            details: Details {
+                supersedes: self.maybe(Make::name),
+                superseded_by: self.maybe(Make::name),
+            },
             guarantees: self.some(0, |make| {
                 let states = [
                     GuaranteeState::NotDetermined,
@@ -496,15 +516,13 @@ impl Make {
             }),
             services: self.some(0, |make| ServiceTermState {
                 term_name: make.name(),
-                state: match make.0.below(5) {
+                state: match make.0.below(4) {
                     0 => ServiceState::NotReady,
                     1 => ServiceState::Completed,
-                    2 => ServiceState::Ready(Activity::Unknown),
-                    3 => ServiceState::Ready(Activity::Idle(make.fragment())),
-                    _ => ServiceState::Ready(Activity::Processing(make.fragment())),
+                    2 => ServiceState::Ready(Activity::Idle),
+                    _ => ServiceState::Ready(Activity::Processing),
                 },
                 placement: make.maybe(Make::placement),
-                extensions: make.some(0, Make::fragment),
             }),
         }
     }
@@ -515,7 +533,7 @@ impl Make {
             error_code: self.name(),
             descriptions: self.some(0, |make| Description {
                 text: make.text(),
-                language: make.maybe(Make::name),
+                language: make.maybe(|make| (*make.0.pick(&["en", "de-AT"])).to_owned()),
             }),
             refusal: self.maybe(|make| Refusal {
                 reason: *make.0.pick(&[
@@ -577,14 +595,4 @@ impl Make {
             }),
         }
     }
-}
-
-/// A noncritical extension may hold elements only.
-fn no_text(fragment: &Fragment) -> Fragment {
-    Fragment::parse(
-        &fragment
-            .as_str()
-            .replace("CN=a &lt; b", "<x:a xmlns:x=\"urn:x\"/>"),
-    )
-    .unwrap()
 }

@@ -99,24 +99,85 @@ impl Chance {
     }
 }
 
-/// xmllint's judgement of each document: well-formed at all, and valid by our schemas where `schema` is set. None, with a
-/// sentence, where xmllint is not installed.
-pub(crate) fn xmllint(documents: &[Vec<u8>], schema: bool, name: &str) -> Option<Vec<bool>> {
+/// What xmllint is to judge documents by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum By {
+    /// Whether they are well-formed at all.
+    Form,
+    /// Our own schemas.
+    Ours,
+    /// The published schemas, with our own terms.
+    Published,
+    /// The same without a look into elements that may be anything.
+    PublishedOutside,
+}
+
+/// The published schemas with our own terms beside them, written into a folder; none where they are not at hand. Without `lax`
+/// they do not look into elements that may be anything.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment says where the published schemas are"
+)]
+fn published(folder: &Path, lax: bool) -> Option<PathBuf> {
+    let Ok(published) = std::env::var("BESPEAK_OFFICIAL_SCHEMAS") else {
+        println!("SKIPPED: BESPEAK_OFFICIAL_SCHEMAS names no folder of the published schemas");
+        return None;
+    };
+    let entries = std::fs::read_dir(&published);
+    let entries = entries.unwrap_or_else(|why| panic!("BESPEAK_OFFICIAL_SCHEMAS is {published}: {why}"));
+    // They come first: their namespaces are then not read a second time from the files beside ours.
+    let ours = format!(
+        "<xs:import namespace=\"{}\" schemaLocation=\"{}/../../schemas/bsp.xsd\"/></xs:schema>",
+        wsag::ns::BSP,
+        env!("CARGO_MANIFEST_DIR")
+    );
+    for entry in entries {
+        let path = entry.expect("the folder can be read").path();
+        let mut text = std::fs::read_to_string(&path).expect("a schema is text");
+        if !lax {
+            text = text.replace("processContents=\"lax\"", "processContents=\"skip\"");
+        }
+        if path.ends_with("all.xsd") {
+            text = text.replace("</xs:schema>", &ours);
+        }
+        let copy = folder.join(path.file_name().unwrap_or_default());
+        std::fs::write(copy, text).expect("the temporary folder can be written");
+    }
+    Some(folder.join("all.xsd"))
+}
+
+/// Asserts that documents are valid, against our own schemas and against the published ones.
+pub(crate) fn assert_valid(documents: &[Vec<u8>], name: &str) {
+    for by in [By::Ours, By::Published] {
+        let said = xmllint(documents, by, name).unwrap_or_default();
+        for (document, said) in documents.iter().zip(said) {
+            let document = String::from_utf8_lossy(document);
+            assert!(said.is_empty(), "{by:?} schemas refuse: {said}\n{document}");
+        }
+    }
+}
+
+/// What xmllint has to say against each document, nothing where it is valid. None, with a sentence, where xmllint or the published schemas are not at hand.
+pub(crate) fn xmllint(documents: &[Vec<u8>], by: By, name: &str) -> Option<Vec<String>> {
     if Command::new("xmllint").arg("--version").output().is_err() {
         println!("SKIPPED {name}: xmllint is not installed (on Debian and Ubuntu it is in libxml2-utils)");
         return None;
     }
     let folder =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("xmllint-{name}-{}", std::process::id()));
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("xmllint-{name}-{by:?}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the temporary folder can be made");
+    let schema = match by {
+        By::Form => None,
+        By::Ours => Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/all.xsd")),
+        By::Published => Some(published(&folder, true)?),
+        By::PublishedOutside => Some(published(&folder, false)?),
+    };
     let mut verdicts = Vec::new();
     for (chunk, documents) in documents.chunks(500).enumerate() {
         let mut command = Command::new("xmllint");
         command.args(["--noout", "--nonet"]);
-        if schema {
-            command
-                .arg("--schema")
-                .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/all.xsd"));
+        if let Some(schema) = &schema {
+            command.arg("--schema").arg(schema);
         }
         let mut paths = Vec::new();
         for (index, document) in documents.iter().enumerate() {
@@ -127,23 +188,15 @@ pub(crate) fn xmllint(documents: &[Vec<u8>], schema: bool, name: &str) -> Option
         }
         let output = command.output().expect("xmllint runs");
         let said = String::from_utf8_lossy(&output.stderr);
-        let mentioned: std::collections::HashSet<&str> = if schema {
-            said.lines()
-                .filter_map(|line| line.strip_suffix(" validates"))
-                .collect()
-        } else {
-            // A namespace name that is no URI is its author's business.
-            let serious = said
-                .lines()
-                .filter(|line| !line.contains("namespace warning") && !line.contains("not a valid URI"));
-            serious.filter_map(|line| line.split(':').next()).collect()
-        };
-        // With a schema the valid ones are named, without one the broken ones.
-        verdicts.extend(
-            paths
-                .iter()
-                .map(|path| mentioned.contains(path.as_str()) == schema),
-        );
+        assert!(!said.contains("failed to compile"), "{said}");
+        verdicts.extend(paths.iter().map(|path| {
+            let about = said.lines().filter(|line| {
+                line.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(':') || rest.ends_with("to validate"))
+                    // A namespace name that is no URI is its author's business.
+                    && !(line.contains("namespace warning") || line.contains("not a valid URI"))
+            });
+            about.collect::<Vec<_>>().join("\n")
+        }));
     }
     std::fs::remove_dir_all(&folder).expect("the temporary folder can be removed");
     Some(verdicts)

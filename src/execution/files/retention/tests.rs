@@ -5,6 +5,7 @@ use crate::agreement::{JobEnd, RunOutcome};
 use crate::catalogue::JobLimits;
 use crate::execution::JobSpec;
 use crate::execution::PieceSpec;
+use crate::execution::job::staging::{Direction, FileProgress, StagingRecord};
 
 const SLOT_END: Micros = 1_000 * MICROS_PER_SECOND;
 
@@ -104,4 +105,47 @@ fn what_is_on_the_disk_of_a_cluster_is_packed_first_and_again_after_a_failure() 
     assert_eq!(folders.loose(Micros::MAX).unwrap(), []);
     assert_eq!(first.shared().unwrap(), Some(shared));
     assert_eq!(folders.remove_ended(id).unwrap(), Removal::Removed);
+}
+
+#[test]
+fn brought_files_count_for_their_party_and_go_with_their_agreement_though_nothing_has_run() {
+    let data = tempfile::tempdir().unwrap();
+    let folders = JobFolders::new(data.path(), Some(1 << 20)).unwrap();
+    let (brought, run) = (Uuid::now_v7(), Uuid::now_v7());
+    let file = |bytes| FileProgress {
+        name: "in.dat".into(),
+        bytes,
+        ..FileProgress::default()
+    };
+    let record = |bytes| StagingRecord {
+        brought: Direction {
+            began: 7,
+            files: vec![file(bytes)],
+            ..Direction::default()
+        },
+        ..StagingRecord::of("physics")
+    };
+    // Of one the files are on their way, and the other has them in its working folder.
+    let folder = Folder::of(folders.path(), Run::first(brought));
+    folder.put_staging(&record(700 << 10)).unwrap();
+    fs::create_dir_all(folder.part("in.dat").parent().unwrap()).unwrap();
+    fs::write(folder.part("in.dat"), "a part").unwrap();
+    folders.look().unwrap();
+    assert_eq!(folders.excess("physics"), None);
+    let started = create(&folders, run, 1);
+    started.put_staging(&record(500 << 10)).unwrap();
+    fs::write(started.work().join("in.dat"), "the whole").unwrap();
+    folders.look().unwrap();
+    let excess = folders.excess("physics").unwrap();
+    assert!(excess.found >= 1_200 << 10, "{excess:?}");
+    assert!(folders.excess("biology").is_none());
+    folder.remove_parts().unwrap();
+    started.remove_files(["in.dat", "absent"].into_iter()).unwrap();
+    folders.look().unwrap();
+    assert_eq!(folders.excess("physics"), None, "removed files take no room");
+
+    let ended = folders.ended_before(8).unwrap();
+    assert_eq!(ended, [(brought.to_string(), brought)], "the other one runs");
+    assert!(folders.ended_before(7).unwrap().is_empty());
+    assert_eq!(folders.remove_ended(brought).unwrap(), Removal::Removed);
 }

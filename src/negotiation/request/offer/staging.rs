@@ -155,8 +155,8 @@ fn wrong_name(file: &DataStaging, named: &[&str], others: &[StagedFile]) -> Opti
             "{name} is the job's own output: another name is expected"
         ));
     }
-    let clashes = is_given && named.contains(&name);
-    clashes.then(|| format!("an argument names the file {name}: another name is expected"))
+    let clashes = named.contains(&name);
+    clashes.then(|| format!("{name} is the uploaded file of an argument: another name is expected"))
 }
 
 fn is_address(source: &str) -> bool {

@@ -27,10 +27,8 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         let name = self.name("an element's name")?;
         if self.open.is_empty() && self.elements > 0 {
-            return refuse(
-                start,
-                format!("a second root element <{name}>; only one is allowed"),
-            );
+            let reason = format!("a second root element <{name}>; only one is allowed");
+            return refuse(start, reason);
         }
         self.elements += 1;
         bounded(start, self.elements, ELEMENTS_MAX, "elements")?;
@@ -117,10 +115,8 @@ impl<'a> Scanner<'a> {
         let name = normalise(value);
         let own = &self.bindings[bindings..];
         if own.iter().any(|(other, _)| *other == prefix) {
-            return refuse(
-                at,
-                format!("the namespace prefix {prefix:?} is declared twice on one element"),
-            );
+            let reason = format!("the namespace prefix {prefix:?} is declared twice on one element");
+            return refuse(at, reason);
         }
         let (here, in_scope) = (own.len() + 1, self.bindings.len() + 1);
         bounded(
@@ -139,16 +135,12 @@ impl<'a> Scanner<'a> {
             _ => name == ns::XML || name == ns::XMLNS,
         };
         if reserved {
-            return refuse(
-                at,
-                "a declaration that touches the reserved prefixes xml and xmlns",
-            );
+            let reason = "a declaration that touches the reserved prefixes xml and xmlns";
+            return refuse(at, reason);
         }
         if name.is_empty() && !prefix.is_empty() {
-            return refuse(
-                at,
-                format!("the prefix {prefix} is declared empty, which only the default may be"),
-            );
+            let reason = format!("the prefix {prefix} is declared empty, which only the default may be");
+            return refuse(at, reason);
         }
         self.bindings.push((prefix, name));
         Ok(())
@@ -187,10 +179,8 @@ impl<'a> Scanner<'a> {
                 .iter()
                 .any(|(other, name)| *name == local && *other == namespace)
             {
-                return refuse(
-                    attribute.at,
-                    format!("the attribute {} occurs twice", attribute.name),
-                );
+                let reason = format!("the attribute {} occurs twice", attribute.name);
+                return refuse(attribute.at, reason);
             }
             seen.push((namespace, local));
         }

@@ -1,0 +1,201 @@
+//! The variables of service properties, bound to what their Locations select (GFD.192, section 4.2.5).
+//!
+//! A Location in the state of a service, or of its number of nodes, is bound to what is observed of the agreement: one of the
+//! predefined variables. Any other is bound to what the offer says there, which is what the agreement says.
+
+use crate::constraints::location;
+use crate::constraints::steps::{Kind as StepKind, Paths, View};
+use crate::expression::{Kind, Value, Variables, is_variable, replace_variables};
+use crate::terms::Terms;
+use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
+use crate::xml::{Document, Node, collapse, shortened};
+
+/// What is observed of a service, and the predefined variable that has it.
+const OBSERVED: [(&str, &str, &str); 8] = [
+    (JSDL, "TotalResourceCount", "nodes"),
+    (ARP, "StartTime", "started"),
+    (ARP, "EndTime", "completed"),
+    (ARP, "Duration", "granted"),
+    (BSP, "PlannedStart", "planned_start"),
+    (BSP, "Started", "started"),
+    (BSP, "Ended", "completed"),
+    (BSP, "Nodes", "nodes"),
+];
+
+/// The variables of a template that are not predefined.
+#[derive(Default)]
+pub(crate) struct Bindings(Vec<Binding>);
+
+struct Binding {
+    name: String,
+    kind: Kind,
+    to: Bound,
+}
+
+enum Bound {
+    Predefined(&'static str),
+    Said(Paths),
+}
+
+impl Bindings {
+    /// The variables of the service properties in a template or in terms, and why others cannot be bound.
+    pub(crate) fn read(template: Node<'_>, terms: &Terms) -> (Bindings, Vec<String>) {
+        let (mut bindings, mut wrong) = (Bindings::default(), Vec::new());
+        let nodes = template.descendants().filter(|node| node.is(WSAG, "Variable"));
+        let variables = terms.properties().flat_map(|properties| &properties.variables);
+        for (node, variable) in nodes.zip(variables) {
+            // Nothing can name a variable without a name.
+            let Some(name) = &variable.name else { continue };
+            match bindings.bind(name, variable.metric.as_deref(), &variable.location, node) {
+                Ok(binding) => bindings.0.extend(binding),
+                Err(why) => wrong.push(format!(
+                    "the variable {:?} cannot be bound: {why}",
+                    shortened(name)
+                )),
+            }
+        }
+        (bindings, wrong)
+    }
+
+    fn bind(
+        &self,
+        name: &str,
+        metric: Option<&str>,
+        location: &str,
+        node: Node<'_>,
+    ) -> Result<Option<Binding>, String> {
+        let paths = location::compile(location, node)?;
+        let kind = match metric {
+            Some(metric) => {
+                Some(Kind::of_metric(metric).ok_or("its wsag:Metric is no type that can be compared")?)
+            }
+            None => None,
+        };
+        let predefined = |of: &str| Variables::predefined().kind(of).ok();
+        let binding = match observed(&paths)? {
+            Some(of) => {
+                let observed = predefined(of).filter(|is| kind.is_none_or(|kind| kind == *is));
+                let kind = observed
+                    .ok_or_else(|| format!("its Location is bound to {of}, which has another metric"))?;
+                Binding {
+                    name: name.to_owned(),
+                    kind,
+                    to: Bound::Predefined(of),
+                }
+            }
+            None => Binding {
+                name: name.to_owned(),
+                kind: kind.ok_or("a wsag:Metric is expected, such as xs:int or xs:dateTime")?,
+                to: Bound::Said(paths),
+            },
+        };
+        if predefined(name).is_some() {
+            let same = matches!(binding.to, Bound::Predefined(of) if of == name);
+            return if same {
+                Ok(None)
+            } else {
+                Err("its name has a meaning of its own".to_owned())
+            };
+        }
+        if !is_variable(name) {
+            return Err("its name is a letter and then letters, digits, '_', '-', '.' or ':'".to_owned());
+        }
+        if self.0.iter().any(|other| other.name == name) {
+            return Err("another variable has this name".to_owned());
+        }
+        Ok(Some(binding))
+    }
+
+    /// Adds the variables for the constraints or conditions of the template.
+    pub(crate) fn add_to(&self, variables: &mut Variables, of_offers: bool) {
+        for binding in &self.0 {
+            if !of_offers || !matches!(binding.to, Bound::Predefined(of) if variables.kind(of).is_err()) {
+                variables.add_kind(&binding.name, binding.kind);
+            }
+        }
+    }
+
+    /// The predefined variable that a variable is another name for, or the values that an offer says for it.
+    pub(super) fn values<'b>(&'b self, view: &View<'_>, name: &str) -> Option<Values<'b>> {
+        let binding = self.0.iter().find(|binding| binding.name == name)?;
+        Some(match &binding.to {
+            Bound::Predefined(of) => Values::Of(of),
+            Bound::Said(paths) => Values::Said(said(paths, binding.kind, view)),
+        })
+    }
+
+    /// An expression of the template as it holds for the agreement of this offer: its variables replaced by predefined ones and
+    /// by what the offer says.
+    ///
+    /// # Errors
+    /// Which variable has no value, or several.
+    pub(super) fn of_agreement(&self, text: &str, document: &Document<'_>) -> Result<String, String> {
+        let Some(offer) = document.offers().into_iter().next() else {
+            return Ok(text.to_owned());
+        };
+        let view = View::new(offer);
+        replace_variables(text, |name| match self.values(&view, name) {
+            None => Ok(None),
+            Some(Values::Of(other)) => Ok(Some(other.to_owned())),
+            Some(Values::Said(values)) => match &values?[..] {
+                [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(Some(first.to_string())),
+                found => Err(format!(
+                    "the variable {name} is one value of the offer, and its Location selects {}",
+                    found.len()
+                )),
+            },
+        })
+    }
+}
+
+/// What stands for a variable.
+pub(super) enum Values<'b> {
+    /// Another variable.
+    Of(&'b str),
+    /// All that the offer says.
+    Said(Result<Vec<Value>, String>),
+}
+
+fn said(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
+    let selected = paths.select(view)?;
+    let values = selected.iter().map(|selected| {
+        let text = selected.value();
+        Value::parse(&collapse(&text), kind)
+            .ok_or_else(|| format!("{:?} is not {}", shortened(&text), crate::xml::Named::name(kind)))
+    });
+    values.collect()
+}
+
+/// The predefined variable of a Location; none where it is about what the offer says.
+///
+/// # Errors
+/// That nothing is observed there.
+fn observed(paths: &Paths) -> Result<Option<&'static str>, String> {
+    let mut found = Vec::new();
+    for path in &paths.0 {
+        let named = path.iter().filter(|step| step.kind == StepKind::Element);
+        let named: Vec<(&str, &str)> = named
+            .map(|step| {
+                let (namespace, local) = (step.test.namespace.as_deref(), step.test.local.as_deref());
+                (namespace.unwrap_or_default(), local.unwrap_or_default())
+            })
+            .collect();
+        let of_state = named.iter().any(|(_, local)| *local == "ServiceTermState");
+        let last = named.iter().rev().find(|name| **name != (JSDL, "Exact"));
+        let known = OBSERVED
+            .iter()
+            .find(|(ns, local, _)| last == Some(&(*ns, *local)));
+        found.push(match known {
+            Some((.., of)) if of_state || *of == "nodes" => Some(*of),
+            _ if of_state => {
+                let known: Vec<&str> = OBSERVED.iter().map(|(_, local, _)| *local).collect();
+                return Err(format!("of a service's state {} are observed", known.join(", ")));
+            }
+            _ => None,
+        });
+    }
+    let first = found.first().copied().flatten();
+    let same = found.iter().all(|of| *of == first);
+    same.then_some(first)
+        .ok_or_else(|| "its Location is about several things".to_owned())
+}
