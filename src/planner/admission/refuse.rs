@@ -301,6 +301,10 @@ fn no_room(need: &Need<'_>, cut_short: bool) -> String {
         "whatever moves inside its own"
     };
     match &*need.shapes {
+        [shape] if need.is_sized() => format!(
+            "no resource has {} nodes free for as long as the work is predicted to take there, anywhere in the window, {whatever}",
+            shape.nodes
+        ),
         [shape] => format!(
             "no resource has {} nodes free for {} seconds anywhere in the window, {whatever}",
             shape.nodes, shape.duration

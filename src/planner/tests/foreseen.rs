@@ -388,6 +388,17 @@ fn a_window_that_is_too_short_for_what_is_foreseen_is_refused_with_that_length()
     let mut domain = by_day(Objective::EarliestCompletion, Vec::new());
     let short = domain.place(work((9 * HOUR, 10 * HOUR + 1_800))).unwrap_err();
     assert_eq!(short.reason, scheduler::Reason::WindowContradictory, "{short:?}");
+    // A refusal for want of room speaks of the work, and its alternatives are as long as that takes.
+    place(&mut domain, stated(6 * HOUR, (9 * HOUR, 15 * HOUR)));
+    let full = domain.place(work((11 * HOUR, 13 * HOUR + 1_800))).unwrap_err();
+    assert_eq!(full.reason, scheduler::Reason::NoCapacityInWindow);
+    assert!(
+        full.binding.contains("predicted to take there"),
+        "{}",
+        full.binding
+    );
+    let near = full.alternatives.first().expect("there is room before and after");
+    assert!((6_800..7_500).contains(&near.slot.duration()), "{near:?}");
     // By night the same time is enough.
     place(&mut domain, work((20 * HOUR, 21 * HOUR + 1_800)));
 }
