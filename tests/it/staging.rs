@@ -28,12 +28,12 @@ on_both_engines!(
     a_killed_service_goes_on_where_the_file_was,
 );
 
-/// Four nodes, a program that copies a file, and files of that server; with more keys of `[staging]`.
+/// Sixteen nodes, a program that copies a file, and files of that server; with more keys of `[staging]`.
 fn configured(data: &DataServer, staging: &str) -> String {
     format!(
         "[limits]\nheader_seconds = 600\nbody_seconds = 600\n\
          [staging]\nallowed = [\"{}\"]\nprivate_addresses = true\n{staging}\n\
-         [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+         [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 16\n\
          [[application]]\nname = \"copy\"\nprogram = \"/bin/cp\"\n\
          [[application.argument]]\nname = \"from\"\ntype = \"text\"\nmax_length = 80\n\
          [[application.argument]]\nname = \"to\"\ntype = \"text\"\nmax_length = 80\n",
@@ -208,6 +208,9 @@ async fn files_come_from_addresses_and_uploads_and_results_go_to_addresses(url: 
     );
 
     an_upload_under_another_name(&client, &data, &url).await;
+    let absent = json!([{ "file": "in.dat", "source": data.url("/open/absent.dat") }]);
+    let id = made(&client, &copying("in.dat", "out.dat", 60, &absent)).await;
+    assert_eq!(over(&client, &id).await["outcome"], "failed-staging");
     server.assert_verified();
 }
 

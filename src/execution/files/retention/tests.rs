@@ -110,7 +110,7 @@ fn what_is_on_the_disk_of_a_cluster_is_packed_first_and_again_after_a_failure() 
 #[test]
 fn brought_files_count_for_their_party_and_go_with_their_agreement_though_nothing_has_run() {
     let data = tempfile::tempdir().unwrap();
-    let folders = JobFolders::new(data.path(), Some(100)).unwrap();
+    let folders = JobFolders::new(data.path(), Some(1 << 20)).unwrap();
     let (brought, run) = (Uuid::now_v7(), Uuid::now_v7());
     let file = |bytes| FileProgress {
         name: "in.dat".into(),
@@ -127,17 +127,17 @@ fn brought_files_count_for_their_party_and_go_with_their_agreement_though_nothin
     };
     // Of one the files are on their way, and the other has them in its working folder.
     let folder = Folder::of(folders.path(), Run::first(brought));
-    folder.put_staging(&record(60)).unwrap();
+    folder.put_staging(&record(700 << 10)).unwrap();
     fs::create_dir_all(folder.part("in.dat").parent().unwrap()).unwrap();
     fs::write(folder.part("in.dat"), "a part").unwrap();
     folders.look().unwrap();
     assert_eq!(folders.excess("physics"), None);
     let started = create(&folders, run, 1);
-    started.put_staging(&record(50)).unwrap();
+    started.put_staging(&record(500 << 10)).unwrap();
     fs::write(started.work().join("in.dat"), "the whole").unwrap();
     folders.look().unwrap();
     let excess = folders.excess("physics").unwrap();
-    assert!(excess.found >= 110 && excess.most == 100, "{excess:?}");
+    assert!(excess.found >= 1_200 << 10, "{excess:?}");
     assert!(folders.excess("biology").is_none());
     folder.remove_parts().unwrap();
     started.remove_files(["in.dat", "absent"].into_iter()).unwrap();
