@@ -23,7 +23,7 @@ use crate::support::{eventually, run, size};
 const SOON: Duration = Duration::from_mins(1);
 
 /// The kinds of rows that each fixture has, as words of a column, since version 20. A later version adds its own words to
-/// its own list.
+/// its own list, before it has a fixture.
 const KINDS: &[(u32, &str, &str, &[&str])] = &[
     (
         20,
@@ -139,6 +139,8 @@ const KINDS: &[(u32, &str, &str, &[&str])] = &[
         ],
     ),
     (20, "node_states", "state", &["down", "drained"]),
+    (24, "agreements", "outcome", &["failed-staging"]),
+    (24, "events", "kind", &["staged", "staging"]),
 ];
 
 /// The tables without rows in a fixture, and why.
@@ -238,8 +240,10 @@ fn take_over(engine: &str, empty: fn() -> TestDatabase) {
             }
         });
     }
+    let made: BTreeSet<u32> = versions().into_iter().map(|(version, _)| version).collect();
     let missing: Vec<_> = KINDS
         .iter()
+        .filter(|(version, ..)| made.contains(version))
         .flat_map(|(version, table, name, expected)| {
             let found = &kinds[&(*version, *table, *name)];
             expected.iter().filter(move |word| !found.contains(**word))
