@@ -8,6 +8,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 // Who may: parties, keys, sessions, roles.
 pub mod access;
+// The addresses outside that clients may name.
+pub mod address;
 // The life cycle of an agreement: states, assessment.
 pub mod agreement;
 // The provider's applications and their arguments.

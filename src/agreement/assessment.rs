@@ -132,10 +132,13 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
         "completed" => match agreement.outcome {
             // The earlier work of its party has left too much for this one to begin.
             Some(RunOutcome::Exceeded { .. }) if agreement.started.is_none() => return None,
-            // Work that took more than it may ended by its own doing.
-            Some(RunOutcome::Completed | RunOutcome::Failed { .. } | RunOutcome::Exceeded { .. }) => {
-                instant(agreement.ended?)
-            }
+            // Work that took more than it may, or named files that cannot be moved, ended by its own doing.
+            Some(
+                RunOutcome::Completed
+                | RunOutcome::Failed { .. }
+                | RunOutcome::Exceeded { .. }
+                | RunOutcome::Unstaged,
+            ) => instant(agreement.ended?),
             Some(RunOutcome::Killed | RunOutcome::Checkpointed | RunOutcome::Lost) => never,
             Some(RunOutcome::Terminated) => return None,
             // The executor will report how it ended, even if late.
@@ -182,6 +185,7 @@ fn evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
             "not started because its party's files took more than they may"
         }
         Some(RunOutcome::Exceeded { .. }) => "stopped because it took more than it may",
+        Some(RunOutcome::Unstaged) => "its files could not be moved",
         None if agreement.started.is_some() => "started and not over",
         None => "not started",
     };

@@ -10,6 +10,7 @@ mod offers;
 mod placement_constraints;
 mod run;
 mod slots;
+mod staging;
 mod state;
 mod stored;
 mod values;
@@ -32,6 +33,7 @@ pub use offers::{
 pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
+pub use staging::{Brought, Moved, Source, StagedFile, StagingEnd, rate};
 pub use state::{AgreementState, GuaranteeState, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
 pub(crate) use worded::worded;
@@ -96,9 +98,24 @@ impl Agreement {
         self.origin.unwrap_or(self.id)
     }
 
+    /// Whether it has a place: one that is not decided, or was rejected, has none.
+    pub fn is_placed(&self) -> bool {
+        !self.placement().is_empty()
+    }
+
     /// The window `[T^r, D)`.
     pub fn window(&self) -> Interval {
         Interval::new(self.ready, self.deadline)
+    }
+
+    /// The part of its window in which its slot may move: where it is long enough for its work.
+    pub fn room(&self) -> Interval {
+        let Some((start, end)) = self.leeway.room else {
+            return self.window();
+        };
+        // A slot that was made longer, or had to move, may reach beyond it.
+        let lies = self.placement();
+        Interval::new(Time(start).min(lies.start), Time(end).max(lies.end))
     }
 
     /// Whether its slot has begun and is not over, and its end was not requested.
@@ -140,7 +157,7 @@ impl Agreement {
 }
 
 /// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Name in the catalogue.
     pub application: String,
@@ -155,6 +172,16 @@ pub struct Job {
     /// How many of them were never started.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed: u32,
+    /// The files that are moved for it, in the order in which they were named, each name once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staging: Vec<StagedFile>,
+    /// Bytes of the uploaded files that it names, as they were when it was offered. On this machine they are only linked; on a
+    /// cluster they are copied to its disk.
+    #[serde(default, skip_serializing_if = "none")]
+    pub uploaded_bytes: u64,
+    /// The files that were brought for its present run, once its process has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brought: Option<Brought>,
 }
 
 impl Job {
@@ -164,6 +191,7 @@ impl Job {
         Self {
             restarts: 0,
             missed: 0,
+            brought: None,
             ..self.clone()
         }
     }
@@ -172,6 +200,12 @@ impl Job {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
 fn is_zero(times: &u32) -> bool {
     *times == 0
+}
+
+/// Whether there is nothing.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
+fn none(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// A resource of which a job may have only a limited amount.
@@ -222,6 +256,8 @@ pub enum RunOutcome {
         /// The limit that it exceeded.
         limit: Limit,
     },
+    /// Its files could not be brought or sent, for a reason of its party's.
+    Unstaged,
     /// Never started, or gone without a trace of its end.
     Lost,
 }
@@ -240,6 +276,7 @@ impl RunOutcome {
                 Limit::Processes => "exceeded-processes",
                 Limit::Files => "exceeded-files",
             },
+            Self::Unstaged => "failed-staging",
             Self::Lost => "lost",
         }
     }
@@ -249,19 +286,24 @@ impl RunOutcome {
         match self {
             Self::Completed => Some(0),
             Self::Failed { exit } => Some(exit),
-            Self::Killed | Self::Checkpointed | Self::Terminated | Self::Exceeded { .. } | Self::Lost => None,
+            Self::Killed
+            | Self::Checkpointed
+            | Self::Terminated
+            | Self::Exceeded { .. }
+            | Self::Unstaged
+            | Self::Lost => None,
         }
     }
 }
 
 /// How the job of an agreement ended, as its executor saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEnd {
     /// How.
     pub outcome: RunOutcome,
-    /// When its process started, where it did.
+    /// When its process started, where it did; where files were brought for it, when that began.
     pub started: Option<Micros>,
-    /// When it ended; of a lost one, when that was found.
+    /// When it ended, and its files were sent, where that was to be; of a lost one, when that was found.
     pub ended: Micros,
     /// Bytes of its input files.
     pub input_bytes: u64,
@@ -275,6 +317,34 @@ pub struct JobEnd {
     /// For how long its outputs were copied from there.
     #[serde(default)]
     pub transfer_out: Micros,
+    /// Bytes that were copied in that time to where it ran.
+    #[serde(default)]
+    pub moved_in: u64,
+    /// Bytes that were copied in that time from there.
+    #[serde(default)]
+    pub moved_out: u64,
+    /// What became of its files, where some were to be moved. The record of its end has nothing of that.
+    #[serde(skip)]
+    pub staging: Option<Box<StagingEnd>>,
+}
+
+impl JobEnd {
+    /// One without files.
+    pub const fn new(outcome: RunOutcome, started: Option<Micros>, ended: Micros) -> Self {
+        Self {
+            outcome,
+            started,
+            ended,
+            input_bytes: 0,
+            output_bytes: 0,
+            truncated: false,
+            transfer_in: 0,
+            transfer_out: 0,
+            moved_in: 0,
+            moved_out: 0,
+            staging: None,
+        }
+    }
 }
 
 /// One line of an agreement's timeline.
@@ -312,6 +382,10 @@ worded! {
         Broken = "broken",
         /// Its work was lost, or was never started in its slot, and waits for another slot.
         Restarted = "restarted",
+        /// Files are being brought for its job.
+        Staging = "staging",
+        /// Files have been brought for its job, or sent.
+        Staged = "staged",
         /// The job's process runs.
         Running = "running",
         /// A piece of the work ended, and its result is saved for the next.
@@ -362,10 +436,14 @@ pub struct Execution {
     pub queue_time: Micros,
     /// From the process's start to its end, in microseconds.
     pub run_time: Micros,
-    /// Staging in, in microseconds.
+    /// For how long files were on their way to where it ran, in microseconds.
     pub transfer_in: Micros,
-    /// Staging out, in microseconds.
+    /// For how long files were on their way from there.
     pub transfer_out: Micros,
+    /// Bytes that were moved in `transfer_in`.
+    pub moved_in: i64,
+    /// Bytes that were moved in `transfer_out`.
+    pub moved_out: i64,
     /// How it ended.
     pub outcome: RunOutcome,
     /// When it ended.

@@ -20,6 +20,14 @@ pub struct PlacementConstraints {
     /// The sizes that it may have, from most nodes to fewest, with the durations at the reference rate: a resource divides them
     /// by its own. Empty where size and duration are contracted as they are, on every resource.
     pub shapes: Vec<Shape>,
+    /// The probability, in millionths, with which its slot was sized to hold its work; none where its duration was not predicted. On
+    /// another resource it is sized again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_ppm: Option<u32>,
+    /// The part of its window in which its slot was foreseen to be long enough, in which it may move, as seconds since
+    /// the epoch; none where that is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<(Seconds, Seconds)>,
     /// Whether each of its pieces may have its own size, where its work is in pieces.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pieces_differ: bool,
@@ -163,6 +171,8 @@ mod tests {
                 nodes: 4,
                 duration: 60,
             }],
+            predicted_ppm: Some(950_000),
+            room: Some((5, 9)),
             pieces_differ: true,
             filters: vec![Filter::Word {
                 attribute: "cpu_architecture".into(),

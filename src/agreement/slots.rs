@@ -252,16 +252,7 @@ impl Agreement {
 
     /// The end of the job of its slot where there is nothing of it but, perhaps, its start.
     pub fn end_without_output(&self, outcome: RunOutcome, ended: Micros) -> JobEnd {
-        JobEnd {
-            outcome,
-            started: self.slot_started(),
-            ended,
-            input_bytes: 0,
-            output_bytes: 0,
-            truncated: false,
-            transfer_in: 0,
-            transfer_out: 0,
-        }
+        JobEnd::new(outcome, self.slot_started(), ended)
     }
 
     /// Notes when the process really started that runs in its slot.

@@ -4,8 +4,6 @@
 //! twice. A call that never arrives has a line in the log. The other end is not trusted: only addresses that may be reached are,
 //! no redirect is followed, and nothing of an answer but its status is read.
 
-mod address;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -16,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-pub use address::Policy;
-
+use crate::address::Policy;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{self, CallBack, Store};
 
@@ -144,16 +141,8 @@ enum Failure {
 /// Makes a call, and answers its outcome.
 async fn make_call(call: &CallBack, policy: Policy) -> Result<(), Failure> {
     let target = policy.resolved(&call.address).await.map_err(Failure::Failed)?;
-    // One provider for the process; a second call finds it installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder()
-        .timeout(CALL_WAIT)
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        // Only the addresses that were checked are reached.
-        .resolve_to_addrs(&target.host, &target.addresses)
-        .build()
-        .map_err(|why| Failure::Failed(why.to_string()))?;
+    let client = target.client(|client| client.timeout(CALL_WAIT));
+    let client = client.map_err(Failure::Failed)?;
     let request = client
         .post(target.url)
         .header(CONTENT_TYPE, "application/xml; charset=utf-8")

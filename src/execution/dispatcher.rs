@@ -23,6 +23,7 @@ use crate::catalogue::Catalogue;
 use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
+use crate::execution::staging::Stager;
 
 pub use crate::execution::lane::Shared;
 use crate::execution::lane::{Context, Failure, Lane};
@@ -69,13 +70,14 @@ struct Retry {
 
 impl Dispatcher {
     /// A dispatcher of the planner's jobs to the executors of the resources, by their names, with the applications and
-    /// the input files. The executors stop jobs by the system's clock; `clock` only decides when their
+    /// the input files, and `staging` which moves others. The executors stop jobs by the system's clock; `clock` only decides when their
     /// slots begin.
     pub fn new(
         planner: Planner,
         executors: impl IntoIterator<Item = (String, Shared)>,
         catalogue: Arc<Catalogue>,
         files: InputFiles,
+        staging: Stager,
         clock: Clock,
     ) -> Self {
         let executors: Vec<(String, Shared)> = executors.into_iter().collect();
@@ -86,6 +88,7 @@ impl Dispatcher {
             planner,
             catalogue,
             files,
+            staging,
             clock,
             faults: Faults::default(),
         });

@@ -4,6 +4,7 @@
 
 mod nodes;
 mod prepare;
+mod staging;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::AtomicBool;
@@ -26,6 +27,7 @@ use crate::execution::files::retention::JobFolders;
 use crate::execution::job::limits::{Allowance, OUTPUT_LIMIT};
 use crate::execution::job::spec::WORTH_STARTING;
 use crate::execution::lock::lock;
+use crate::execution::staging::Stager;
 use crate::metrics::Histogram;
 use crate::planner::{self, Planner, Unable};
 use crate::store::Condition;
@@ -46,6 +48,8 @@ pub(super) struct Context {
     pub(super) catalogue: Arc<Catalogue>,
     /// The files that jobs may read.
     pub(super) files: InputFiles,
+    /// It moves files of jobs.
+    pub(super) staging: Stager,
     pub(super) clock: Clock,
     /// The present faults, for operators.
     pub(super) faults: Faults,
@@ -260,26 +264,26 @@ impl Lane {
         let status = self.call(Some(work), look).await?;
         match status {
             JobStatus::NotStarted => match self.job_to_start(&agreement) {
-                Ok(job) => self.start(&agreement, job).await,
-                Err(Unstarted::Over(outcome)) => {
-                    let end = agreement.end_without_output(outcome, self.context.clock.micros());
-                    self.report_ended(&agreement, end).await
-                }
+                Ok(job) => self.bring_and_start(&agreement, job).await,
+                Err(Unstarted::Over(outcome)) => match self.end_unstarted(&agreement, outcome).await? {
+                    Some(end) => self.report_ended(&agreement, end).await,
+                    None => Ok(()),
+                },
                 Err(Unstarted::Unable(why)) => self.report_unable(&agreement, why).await,
             },
             JobStatus::Running { started } => {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
                     self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
-                let is_new = !is_over && agreement.slot_started().is_none();
-                if let Some(at) = started.filter(|_| is_new)
-                    && known(self.context.planner.report_started((&agreement).into(), at).await)?
-                {
-                    self.note_delay(&agreement, at);
+                if let Some(at) = started.filter(|_| staging::is_start_new(&agreement)) {
+                    self.report_started(&agreement, at).await?;
                 }
                 Ok(())
             }
-            JobStatus::Ended(end) => self.report_ended(&agreement, end).await,
+            JobStatus::Ended(end) => match self.end_after_sending(&agreement, end).await? {
+                Some(end) => self.report_ended(&agreement, end).await,
+                None => Ok(()),
+            },
         }
     }
 
@@ -313,7 +317,8 @@ impl Lane {
         // An agreement that is over has lost its nodes. A start that was reported and has left no trace was on a disk that is
         // gone: it is not repeated.
         let is_past = agreement.slot().end <= self.context.clock.now();
-        if is_past || agreement.state.is_final() || agreement.slot_started().is_some() {
+        let is_gone = agreement.slot_started().is_some() && !agreement.is_being_brought();
+        if is_past || agreement.state.is_final() || is_gone {
             return Err(RunOutcome::Lost.into());
         }
         let job = agreement.job.as_ref().ok_or(RunOutcome::Lost)?;
@@ -349,6 +354,7 @@ impl Lane {
                 .into_iter()
                 .filter_map(|name| self.context.files.find(&agreement.party, name))
                 .collect(),
+            staged: Vec::new(),
             nodes: agreement.slot_nodes(),
             slot_end: slot_end(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
@@ -359,12 +365,12 @@ impl Lane {
     }
 
     async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {
+        let (outcome, began) = (end.outcome.word(), end.started);
         if known(self.context.planner.report_ended(agreement.into(), end).await)? {
-            let began = end.started.filter(|_| agreement.slot_started().is_none());
-            if let Some(at) = began {
+            if let Some(at) = began.filter(|_| agreement.slot_started().is_none()) {
                 self.note_delay(agreement, at);
             }
-            info!(agreement = %agreement.id, outcome = end.outcome.word(), "ended");
+            info!(agreement = %agreement.id, outcome, "ended");
         }
         Ok(())
     }

@@ -16,9 +16,10 @@ pub mod local;
 mod lock;
 pub mod metrics;
 pub mod slurm;
+pub mod staging;
 
 pub use error::ExecutionError;
-pub use job::spec::{JobSpec, PieceSpec, SaveWork};
+pub use job::spec::{JobSpec, PieceSpec, SaveWork, StagedInput};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -67,7 +68,7 @@ pub struct Cost {
 }
 
 /// How a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobStatus {
     /// It was not asked for.
     NotStarted,

@@ -21,7 +21,7 @@ pub use negotiations::{NegotiationView, end_negotiation_input};
 pub use request::flat_request::{FlatRequest, Run};
 pub use request::json::Json;
 pub use service::{Input, Negotiation, Scope};
-pub use templates::{OnLoss, TemplateText, Templates};
+pub use templates::{OnLoss, TemplateText, Templates, millionths};
 pub use views::accounts::AccountsView;
 pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, ProposalView, TemplateView,

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduler::Seconds;
+use scheduler::{Interval, Seconds};
 use tokio::sync::{Notify, Semaphore};
 use wsag::templates::agreement_factory_properties;
 
 use super::error::{Error, Result};
 use super::templates::{self, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
+use crate::address::Policy;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms};
-use crate::callbacks::Policy;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
@@ -19,8 +19,9 @@ use crate::execution::dispatcher::Shared;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
+use crate::execution::staging::Rules;
 use crate::metrics::{Exposition, metrics};
-use crate::planner::Planner;
+use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
 use crate::store::Store;
 
@@ -71,6 +72,8 @@ pub struct Negotiation {
     pub(crate) predictions: Option<Predictions>,
     /// The allowed receivers of call-backs.
     pub(crate) call_backs: Policy,
+    /// The provider's rules for moving files of jobs.
+    pub(crate) staging: Rules,
     /// The present faults of resources.
     pub(crate) faults: Faults,
     /// The clusters by their resources, for their metrics and their refusals.
@@ -121,6 +124,7 @@ impl Negotiation {
             jobs,
             predictions: None,
             call_backs: Policy::default(),
+            staging: Rules::default(),
             faults: Faults::default(),
             clusters: Arc::default(),
             undecided: Arc::default(),
@@ -128,18 +132,17 @@ impl Negotiation {
         }
     }
 
-    /// The seconds at the reference rate that hold such a job of a party with the template's probability, where any of its
-    /// application has been seen.
+    /// How long a slot for such a job of a party is: see [`Templates::sized`].
     pub(super) fn predicted(
         &self,
         party: &str,
         offered: &templates::Offered,
         job: &Job,
         nodes: u32,
-    ) -> Option<Seconds> {
-        let work = work(party, job, self.templates.resource.as_deref(), nodes);
+    ) -> Option<(Seconds, Scaling)> {
         let known = self.predictions.as_ref()?.now();
-        known.slot(&work, offered.slot_probability)
+        self.templates
+            .sized(&known, (party, job), nodes, offered.slot_probability)
     }
 
     /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.
@@ -152,9 +155,14 @@ impl Negotiation {
     /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
     /// digits, where that is known: as the agreement would state it before its slot begins.
     pub(super) fn confidence_in(&self, slot: &OfferTerms, party: &str, job: &Job) -> Option<f64> {
-        let work = work(party, job, Some(&slot.resource), slot.nodes());
+        let work = Work {
+            resource: Some(&slot.resource),
+            ..Work::of_job(party, job, slot.nodes())
+        };
         let known = self.predictions.as_ref()?.now();
-        known.probability(&work, slot.duration()).map(three_digits)
+        let placed = slot.slots.placement();
+        let slot = Interval::of(placed.start, slot.duration());
+        known.probability(&work, slot).map(three_digits)
     }
 
     /// An agreement as it is shown.
@@ -265,18 +273,6 @@ impl Negotiation {
     /// The AgreementFactoryProperties with every template.
     pub fn factory_properties(&self) -> String {
         agreement_factory_properties(self.templates.all().map(|offered| &offered.template))
-    }
-}
-
-/// A job of a party, as predictions know it.
-fn work<'a>(party: &'a str, job: &'a Job, resource: Option<&'a str>, nodes: u32) -> Work<'a> {
-    Work {
-        application: &job.application,
-        version: job.version.as_deref(),
-        arguments: Some(&job.arguments),
-        party: Some(party),
-        resource,
-        nodes: Some(nodes),
     }
 }
 

@@ -14,9 +14,10 @@ use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
 use super::views::agreement::TemplateView;
-use crate::agreement::Currency;
+use crate::agreement::{Currency, Job};
 use crate::negotiation::request::worth::values;
-use crate::planner::Settings;
+use crate::planner::{Scaling, Settings};
+use crate::prediction::{Knowledge, Work};
 
 /// The template offered where the configuration names none.
 const BUILT_IN: &str = include_str!("../../templates/agreements/advance-reservation.xml");
@@ -163,6 +164,34 @@ impl Templates {
             .map_or(DURATION_DEFAULT, |offered| offered.defaults().duration)
     }
 
+    /// The probability with which slots of offers that name no duration hold their work, from the first template.
+    pub fn slot_probability(&self) -> f64 {
+        self.offered
+            .first()
+            .map_or(SLOT_PROBABILITY, |offered| offered.slot_probability)
+    }
+
+    /// The seconds at the reference rate that hold a job of a party with a probability, where any of its application has been seen,
+    /// and what they mean: each resource is foreseen by itself, unless estimates decide nothing.
+    pub fn sized(
+        &self,
+        known: &Knowledge,
+        (party, job): (&str, &Job),
+        nodes: u32,
+        probability: f64,
+    ) -> Option<(Seconds, Scaling)> {
+        let work = Work {
+            resource: self.resource.as_deref(),
+            ..Work::of_job(party, job, nodes)
+        };
+        let seconds = known.slot(&work, probability)?;
+        let scaling = match known.decides() {
+            Some(_) => Scaling::Predicted(millionths(probability)),
+            None => Scaling::ReferenceRate,
+        };
+        Some((seconds, scaling))
+    }
+
     /// Every template.
     pub(super) fn all(&self) -> impl Iterator<Item = &Offered> {
         self.offered.iter().map(Arc::as_ref)
@@ -187,6 +216,16 @@ impl Templates {
     pub(super) fn get(&self, id: &str) -> Option<&Arc<Offered>> {
         self.offered.iter().find(|offered| offered.view.id == id)
     }
+}
+
+/// A probability in millionths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a probability, so at most a million"
+)]
+pub fn millionths(probability: f64) -> u32 {
+    (probability.clamp(0.0, 1.0) * 1e6).round() as u32
 }
 
 /// A template that is offered where the configuration names none.

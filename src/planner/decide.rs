@@ -5,7 +5,7 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, JobEnd, PostingKind, RunOutcome, ServiceState,
+    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, PostingKind, RunOutcome, ServiceState,
 };
 use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
@@ -92,7 +92,8 @@ impl Decider<'_> {
             self.suggest_a_move(&need, reason);
             refused(self, &need, reason)
         })?;
-        let agreement = self.agreement_of(proposal, window, &admitted);
+        let mut agreement = self.agreement_of(proposal, window, &admitted);
+        self.settle_room(&mut agreement);
         Ok((agreement, admitted, number))
     }
 
@@ -328,16 +329,29 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Records the real start of a job.
-    pub(super) fn started(&mut self, id: Uuid, at: Micros) -> Result<()> {
+    /// Records the real start of a job, with the files that were brought for it.
+    pub(super) fn started(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<()> {
         let mut agreement = self.processing(id)?;
-        if agreement.slot_started().is_none() {
-            agreement.has_started(Some(at));
-            let mut events = vec![self.event(EventKind::Running, "its process has started")];
+        let mut events = self.has_brought(&mut agreement, brought);
+        if agreement.slot_started().is_none() || !events.is_empty() {
+            if agreement.slot_started().is_none() {
+                agreement.has_started(Some(at));
+            }
+            events.push(self.event(EventKind::Running, "its process has started"));
             events.extend(self.assess(&mut agreement));
             self.update(agreement, events);
         }
         Ok(())
+    }
+
+    /// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
+    pub(super) fn has_brought(&self, agreement: &mut Agreement, brought: Option<Brought>) -> Vec<Event> {
+        let job = agreement.job.as_mut().filter(|job| job.brought.is_none());
+        let Some((job, of)) = job.zip(brought) else {
+            return Vec::new();
+        };
+        job.brought = brought;
+        vec![self.event(EventKind::Staged, of.moved.words("brought"))]
     }
 
     /// Records the end of a job and everything that follows from it.
@@ -356,25 +370,30 @@ impl Decider<'_> {
         let agreed = agreed.min(agreement.started.unwrap_or(self.now));
         // The records of this machine's jobs are the supervisor's.
         let measured = self.is_local(&agreement.resource);
-        let end = &in_its_time(end, agreement.slot_started(), agreed, self.now, measured);
+        // Where only its files were being brought, nothing of the work has begun.
+        let began = agreement.slot_started();
+        let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());
+        let end = in_its_time(end, began, agreed, self.now, measured);
         let started = end.started;
         let outcome = match end.outcome {
             RunOutcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
                 RunOutcome::Terminated
             }
             RunOutcome::Checkpointed if agreement.has_more_slots() => {
-                self.slot_over(agreement, end);
+                self.slot_over(agreement, &end);
                 return Ok(());
             }
             // There is nothing that it could go on in.
             RunOutcome::Checkpointed => RunOutcome::Killed,
             outcome => outcome,
         };
-        let end = &JobEnd { outcome, ..*end };
+        let end = &JobEnd { outcome, ..end };
         if self.goes_on_after(&agreement, end) {
             return Ok(());
         }
         agreement.has_started(started);
+        let staging = end.staging.as_deref();
+        let mut events = self.has_brought(&mut agreement, staging.and_then(|of| of.brought));
         agreement.outcome = Some(match end.outcome {
             RunOutcome::Lost => agreement.lose(),
             outcome => outcome,
@@ -383,11 +402,14 @@ impl Decider<'_> {
             (AgreementState::ObservedAndTerminating, RunOutcome::Terminated) => AgreementState::Terminated,
             _ => AgreementState::Complete,
         };
-        let mut events = vec![Event {
+        let at = |kind, detail| Event {
             at: end.ended,
-            kind: EventKind::Ended,
-            detail: describe(end),
-        }];
+            kind,
+            detail,
+        };
+        let sent = staging.and_then(|of| of.sent);
+        events.extend(sent.map(|sent| at(EventKind::Staged, sent.words("sent"))));
+        events.push(at(EventKind::Ended, describe(end)));
         events.extend(self.must_close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
         self.record_execution(&agreement, end);

@@ -19,8 +19,9 @@ use crate::planner::error::{Error, Result, StartError};
 use crate::planner::metrics::Measured;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, Termination};
+use crate::planner::resources::foresight::{Foreseeable, Foresight};
 use crate::planner::resources::nodes::{KeptNodes, NodeReport, Planned, Reporter, Unused};
-use crate::planner::resources::resource::{Resource, Scaling};
+use crate::planner::resources::resource::Resource;
 use crate::planner::settings::{Negotiating, Settings};
 use crate::store::{Lease, Store};
 
@@ -45,6 +46,7 @@ pub struct Planner {
     pub(super) epoch: i64,
     pub(super) negotiating: Negotiating,
     pub(super) resources: Arc<[Resource]>,
+    pub(super) foresight: Foresight,
     pub(super) measured: Arc<Mutex<Measured>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
 }
@@ -79,6 +81,7 @@ impl Planner {
         let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
         let negotiating = settings.negotiation;
         let resources = settings.resources.as_slice().into();
+        let foresight = Foresight::of(&settings);
         let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
         let task = tokio::spawn(writer.run(stop));
         let planner = Self {
@@ -90,6 +93,7 @@ impl Planner {
             epoch,
             negotiating,
             resources,
+            foresight,
             measured,
             distrusted: Arc::default(),
         };
@@ -243,10 +247,27 @@ impl Planner {
         self.stored.clone()
     }
 
-    /// A size as it would be on a resource, by the resource's name; `None` where there is no such resource, or it has too few nodes.
-    pub fn size_on(&self, resource: &str, scaling: Scaling, shape: Shape) -> Option<Shape> {
+    /// A size of a proposal as it would be at most on a resource, by the resource's name; `None` where there is no such resource, or
+    /// it has too few nodes.
+    pub fn size_on(&self, resource: &str, proposal: &Proposal, shape: Shape) -> Option<Shape> {
         let found = self.resources.iter().find(|of| of.name == resource)?;
-        (shape.nodes <= found.capacity).then(|| scaling.shape(shape, found.rate))
+        if shape.nodes > found.capacity {
+            return None;
+        }
+        let by_rate = proposal.scaling.shape(shape, found.rate);
+        let foreseen = self.foresight.foreseen(Foreseeable::of(proposal), shape);
+        let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(resource));
+        Some(Shape {
+            duration: longest.unwrap_or(by_rate.duration),
+            ..shape
+        })
+    }
+
+    /// Foresees the work of a proposal on each resource, so that the planner finds it foreseen. Called on a thread that reads offers.
+    pub fn foresee(&self, proposal: &Proposal) {
+        for shape in &proposal.shapes {
+            self.foresight.foreseen(Foreseeable::of(proposal), *shape);
+        }
     }
 
     /// Writes the counts of this module. The numbers from the plan are left out where the planner does not answer in

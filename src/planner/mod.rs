@@ -27,6 +27,7 @@ mod reserving;
 mod resources;
 mod settings;
 mod timetable;
+mod tried;
 mod words;
 mod writer;
 
@@ -53,6 +54,7 @@ pub use resources::nodes::{
 };
 pub use resources::resource::{Resource, Scaling};
 pub use settings::{Improving, Negotiating, Proposals, Quotas, Refusals, Settings};
+pub use tried::{Tried, TriedPlace, try_out};
 
 #[cfg(test)]
 mod tests;

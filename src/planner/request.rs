@@ -54,13 +54,43 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// An offer of a party with these sizes, as long as it states and anywhere within the horizon, and with nothing else.
+    pub fn new(id: Uuid, party: &str, shapes: Vec<Shape>) -> Self {
+        Self {
+            id,
+            party: party.to_owned(),
+            name: None,
+            template: String::new(),
+            shapes,
+            scaling: Scaling::Contract,
+            preemption: None,
+            filters: Vec::new(),
+            barred: Vec::new(),
+            fix_at_ppm: None,
+            deviation_max: None,
+            ready: None,
+            deadline: None,
+            job: None,
+            guarantees: Vec::new(),
+            budget: None,
+            choices: Vec::new(),
+            document: Wording::from(""),
+            idempotency: None,
+        }
+    }
+
     /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.
     pub(crate) fn leeway(&self, in_pieces: bool) -> PlacementConstraints {
         PlacementConstraints {
             shapes: match self.scaling {
                 Scaling::Contract => Vec::new(),
-                Scaling::ReferenceRate => self.shapes.clone(),
+                Scaling::ReferenceRate | Scaling::Predicted(_) => self.shapes.clone(),
             },
+            predicted_ppm: match self.scaling {
+                Scaling::Predicted(ppm) => Some(ppm),
+                Scaling::Contract | Scaling::ReferenceRate => None,
+            },
+            room: None,
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
             filters: self.filters.clone(),
             barred: self.barred.clone(),

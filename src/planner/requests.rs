@@ -25,8 +25,7 @@ pub(super) fn request_of_slot(agreement: &Agreement, number: u64, index: usize) 
     let mut window = agreement.slot_window(index);
     window.start = window.start.min(slot.placement.start);
     if in_one {
-        // It may move in all of its window.
-        window = agreement.window();
+        window = agreement.room();
     }
     Request {
         ready: window.start,

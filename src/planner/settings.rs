@@ -1,15 +1,16 @@
 //! The settings of the provider.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use scheduler::admission::LeastGain;
 use scheduler::domain::Objective;
-use scheduler::{Fraction, Order, Rate, Seconds};
+use scheduler::{Fraction, Order, Seconds};
 
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::resources::failures::Failures;
-use crate::planner::resources::resource::Resource;
+use crate::planner::resources::resource::{LOCAL, Resource};
+use crate::prediction::{Machine, Machines, Predictions};
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ pub struct Settings {
     pub overruns: Overruns,
     /// The ids of the templates that allow a restart: lost work of their agreements is run again from its start.
     pub restarting: BTreeSet<String>,
+    /// What is predicted of work; `None` where nothing is learned.
+    pub predictions: Option<Predictions>,
     /// The price list; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
     /// How negotiations are bounded.
@@ -61,11 +64,18 @@ pub struct Refusals {
 }
 
 impl Settings {
-    /// The rates of the resources, by name.
-    pub fn rates(&self) -> BTreeMap<String, Rate> {
+    /// The resources as predictions know them, by name.
+    pub fn machines(&self) -> Machines {
+        let machine = |of: &Resource| Machine {
+            rate: of.rate,
+            nodes: of.capacity,
+            attributes: of.attributes.clone(),
+            counts_own_work: of.kind == LOCAL,
+            copies_files: of.kind != LOCAL,
+        };
         self.resources
             .iter()
-            .map(|of| (of.name.clone(), of.rate))
+            .map(|of| (of.name.clone(), machine(of)))
             .collect()
     }
 
@@ -89,6 +99,7 @@ impl Settings {
             proposals: Proposals::default(),
             overruns: Overruns::default(),
             restarting: BTreeSet::new(),
+            predictions: None,
             pricing: None,
             negotiation: Negotiating::default(),
             quotas: Quotas::default(),

@@ -1,6 +1,8 @@
 //! The planner on a real store with a clock that the test turns.
 
+mod choice;
 mod clock;
+mod foreseen;
 mod holding;
 mod impossible;
 mod kept;
@@ -155,25 +157,18 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
 fn with_job(mut proposal: Proposal) -> Proposal {
     proposal.job = Some(Job {
         application: "sleep".into(),
-        version: None,
         arguments: vec!["5".into()],
-        restarts: 0,
-        missed: 0,
+        ..Job::default()
     });
     proposal
 }
 
 fn ended(outcome: RunOutcome, started: i64, ended: i64) -> JobEnd {
-    JobEnd {
+    JobEnd::new(
         outcome,
-        started: Some((NOW + started) * MICROS_PER_SECOND),
-        ended: (NOW + ended) * MICROS_PER_SECOND,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
+        Some((NOW + started) * MICROS_PER_SECOND),
+        (NOW + ended) * MICROS_PER_SECOND,
+    )
 }
 
 fn reason(result: Result<Agreement, Error>) -> Refusal {

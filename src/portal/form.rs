@@ -86,6 +86,8 @@ pub(super) fn read(
         problems: Vec::new(),
     };
     let wish = FlatRequest {
+        // Files that are moved are named in documents and requests in JSON.
+        staging: None,
         name: form
             .text(field::NAME, Place::Name)
             .filter(|name| !name.trim().is_empty()),
@@ -338,6 +340,8 @@ mod tests {
             currency: "EUR".to_owned(),
         };
         let wish = FlatRequest {
+            // Files that are moved are named in documents and requests in JSON.
+            staging: None,
             name: Some("my fit".to_owned()),
             run: Some(run),
             nodes: Some((3, 3)),

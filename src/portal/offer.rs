@@ -135,6 +135,7 @@ mod tests {
                 version: None,
                 arguments: vec!["2".to_owned(), "</wsag:Terms>".to_owned()],
             }),
+            staging: None,
             nodes: Some((3, 3)),
             start: Some(DateTime::from_seconds(1_795_278_600)),
             end: Some(DateTime::from_seconds(1_795_305_600)),

@@ -70,6 +70,7 @@ pub(super) fn standing(agreement: &AgreementView) -> StateLabel {
         ("Complete", _, Some("lost")) => ("Lost", "bad"),
         ("Complete", _, Some("exceeded-memory")) => ("Stopped: too much memory", "bad"),
         ("Complete", _, Some("exceeded-processes")) => ("Stopped: too many processes", "bad"),
+        ("Complete", _, Some("failed-staging")) => ("Stopped: files not moved", "bad"),
         ("Complete", _, Some("exceeded-files")) => ("Stopped: too much written", "bad"),
         ("Complete", ..) => ("Complete", "over"),
         ("Terminated", ..) => ("Terminated", "over"),

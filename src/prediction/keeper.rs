@@ -1,15 +1,15 @@
 //! The task that makes new knowledge when there is something to be learned.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scheduler::prediction::Ladder;
 use scheduler::prediction::smoothing::STEPS_MAX;
-use scheduler::{Rate, Seconds, Time};
+use scheduler::{Seconds, Time};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Knowledge;
+use super::{Knowledge, Machines};
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Learned, Store};
 
@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Learning takes at most one part in this number of a processor's time.
 const SHARE: u32 = 10;
 
-/// How often the samples of resources are looked at, in seconds.
-const SAMPLES_LOOK: Seconds = 600;
+/// Samples are looked at when an hour of them is complete, in seconds.
+const SAMPLES_LOOK: Seconds = 3_600;
 
 /// The present knowledge, for its readers: cheap to clone.
 #[derive(Debug, Clone)]
@@ -36,38 +36,38 @@ pub struct Predictions {
 }
 
 impl Predictions {
+    /// Knowledge that its owner renews, with the way to do so.
+    pub fn of(knowledge: Knowledge) -> (watch::Sender<Arc<Knowledge>>, Self) {
+        let (sender, known) = watch::channel(Arc::new(knowledge));
+        (sender, Self { known })
+    }
+
     /// The present knowledge.
     pub fn now(&self) -> Arc<Knowledge> {
         Arc::clone(&self.known.borrow())
     }
 }
 
-/// The knowledge that is in the store, where the resources have such rates.
+/// The resources that are configured, and the parts of an estimate that decide; none where estimates decide nothing.
+pub type Setup = (Machines, Option<Ladder>);
+
+/// The knowledge that is in the store.
 ///
 /// # Errors
 /// Those of reading it.
-pub async fn learn(
-    store: &Store,
-    rates: BTreeMap<String, Rate>,
-    now: Time,
-) -> Result<Knowledge, store::Error> {
+pub async fn learn(store: &Store, setup: Setup, now: Time) -> Result<Knowledge, store::Error> {
     let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
     let past = store.past_executions(LEARNED).await?;
     let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;
-    let learned = tokio::task::spawn_blocking(move || Knowledge::of(&past, &hours, rates));
+    let learned = tokio::task::spawn_blocking(move || Knowledge::of(&past, &hours, setup, now));
     learned
         .await
         .map_err(|why| store::Error::Corrupt(format!("learning from executions: {why}")))
 }
 
 /// Starts the keeper; it ends with `stop`. Until it has learned for the first time nothing is known.
-pub fn keep(
-    store: Store,
-    rates: BTreeMap<String, Rate>,
-    clock: Clock,
-    stop: CancellationToken,
-) -> Predictions {
-    let (sender, known) = watch::channel(Arc::new(Knowledge::default()));
+pub fn keep(store: Store, setup: Setup, clock: Clock, stop: CancellationToken) -> Predictions {
+    let (sender, predictions) = Predictions::of(Knowledge::default());
     tokio::spawn(async move {
         let mut seen = None;
         let mut pause = Duration::ZERO;
@@ -77,7 +77,7 @@ pub fn keep(
             .is_some()
         {
             pause = LOOK;
-            match look(&store, &rates, &clock, &mut seen).await {
+            match look(&store, &setup, &clock, &mut seen).await {
                 Ok(Some((knowledge, took))) => {
                     pause = LOOK.max(took * SHARE);
                     // It goes on without readers until it is told to stop.
@@ -88,7 +88,7 @@ pub fn keep(
             }
         }
     });
-    Predictions { known }
+    predictions
 }
 
 /// The end of the last execution, and the time of the samples, that were seen.
@@ -96,7 +96,7 @@ type Seen = Option<(Option<Micros>, i64)>;
 
 async fn look(
     store: &Store,
-    rates: &BTreeMap<String, Rate>,
+    setup: &Setup,
     clock: &Clock,
     seen: &mut Seen,
 ) -> Result<Option<(Knowledge, Duration)>, store::Error> {
@@ -109,7 +109,7 @@ async fn look(
         return Ok(None);
     }
     let started = Instant::now();
-    let knowledge = learn(store, rates.clone(), now).await?;
+    let knowledge = learn(store, setup.clone(), now).await?;
     *seen = Some(there);
     Ok(Some((knowledge, started.elapsed())))
 }

@@ -1,176 +1,63 @@
-//! The knowledge from past executions and samples of resources.
+//! The knowledge from past executions and samples of resources, and how it is learned.
 
 use std::collections::BTreeMap;
 
-use scheduler::prediction::estimate::{Outcome as Estimated, TRUST_RUNS};
+use scheduler::prediction::estimate::{Outcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation};
 use scheduler::prediction::runs::{Event, events};
-use scheduler::prediction::{Estimate, Evidence, Prediction, Reliability, Runs, Series, Smoothing, Subject};
-use scheduler::{Interval, Rate, Seconds};
+use scheduler::prediction::smoothing::Replay;
+use scheduler::prediction::{
+    Came, Distribution, Estimate, Evidence, Judged, Ladder, Learner, Losses, Parts, Reliability, Runs,
+};
+use scheduler::{Interval, Rate, Seconds, Time};
 
-use crate::agreement::{Agreement, RunOutcome, ServiceState};
-use crate::clock::{MICROS_PER_SECOND, Micros, second_after, second_of};
-use crate::store::{Condition, PastExecution, ResourceHour};
-
-/// Length of the steps that samples are smoothed over.
-const HOUR: Seconds = 3_600;
+use super::cache::Cache;
+use super::machines::{Conditions, Machines, Seen, kinds};
+use super::windows::{Last, LastRuns};
+use super::work::{Length, Likeness, Work, as_seconds};
+use crate::agreement::RunOutcome;
+use crate::clock::{second_after, second_of};
+use crate::store::{PastExecution, ResourceHour};
 
 /// Executions of an application that a mean is taken of: the last ones, as programs and inputs change.
 const MEAN_RUNS_MAX: usize = 1_000;
 
-/// The length that work which was stopped at its slot's end is taken to need, as a multiple of its slot, where slots are sized:
-/// only its least length is known.
-const STOPPED_FACTOR: Seconds = 2;
-
-/// Work with a length that is to be predicted.
-#[derive(Debug, Clone, Copy)]
-pub struct Work<'a> {
-    /// Name in the catalogue.
-    pub application: &'a str,
-    /// Version in the catalogue.
-    pub version: Option<&'a str>,
-    /// Its arguments; none where they are not known.
-    pub arguments: Option<&'a [String]>,
-    /// Its party; none where that is not known.
-    pub party: Option<&'a str>,
-    /// Where it is to run; none where that is not decided.
-    pub resource: Option<&'a str>,
-    /// On how many nodes; none where that is not known.
-    pub nodes: Option<u32>,
-}
-
-/// The properties that make runs alike.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Likeness {
-    Application(String),
-    Version(String, String),
-    Resource(String, String),
-    Party(String, String),
-    Arguments(String, Vec<String>),
-    Exactly(String, Vec<String>, u32),
-}
-
-impl Work<'_> {
-    /// Its likenesses, from any run of the application to one with the same arguments on as many nodes.
-    fn subject(&self) -> Subject<Likeness> {
-        let name = || self.application.to_owned();
-        let any = Likeness::Application(name());
-        let there = self
-            .resource
-            .map(|resource| Likeness::Resource(name(), resource.to_owned()));
-        let mut levels = vec![any.clone()];
-        levels.extend(
-            self.version
-                .map(|version| Likeness::Version(name(), version.to_owned())),
-        );
-        levels.extend(there.clone());
-        levels.extend(self.party.map(|party| Likeness::Party(name(), party.to_owned())));
-        if let Some(arguments) = self.arguments {
-            levels.push(Likeness::Arguments(name(), arguments.to_vec()));
-            levels.extend(
-                self.nodes
-                    .map(|nodes| Likeness::Exactly(name(), arguments.to_vec(), nodes)),
-            );
-        }
-        Subject {
-            levels,
-            group: there.unwrap_or(any),
-            limit: None,
-        }
-    }
-}
-
-/// The forecast of a resource.
-#[derive(Debug, Clone, PartialEq)]
-struct Resource {
-    free_cpu: Option<Smoothing>,
-    bandwidth_in: Option<Smoothing>,
-    bandwidth_out: Option<Smoothing>,
-}
-
 /// The knowledge of the past. Runs are learned as work, in seconds at the reference rate, so that a run on one resource helps to
 /// predict another.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Knowledge {
-    runs: Runs<Likeness>,
+    /// The parts of an estimate that decide; none where estimates decide nothing but the length of slots.
+    pub(super) choice: Option<Ladder>,
+    /// The instant of the present.
+    pub(super) now: Time,
+    /// The configured resources.
+    pub(super) machines: Machines,
+    kinds: BTreeMap<String, u32>,
+    pub(super) runs: Runs<Likeness>,
+    /// In the order of [`Ladder::ALL`].
+    learners: [Learner<Likeness>; Ladder::ALL.len()],
+    /// Seconds of waiting for the process, by resource; and of all resources.
+    queues: BTreeMap<String, Last>,
+    queue_anywhere: Last,
+    /// Logarithms of real times of transfers by their estimates, by resource.
+    spreads: BTreeMap<String, Last>,
+    /// Bytes moved in and out, by application, and by whether the resource copies all files.
+    bytes: BTreeMap<(String, bool), [Last; 2]>,
+    /// The last runs by resource, and what was lost of all of them.
+    ended: BTreeMap<String, LastRuns>,
+    losses: Losses,
+    pub(super) conditions: BTreeMap<String, Conditions>,
     /// Lengths by application, each with its resource, oldest first.
     lengths: BTreeMap<String, Vec<(String, Length)>>,
-    /// By resource, oldest first.
+    /// The paper's estimates by resource, oldest first.
     estimated: BTreeMap<String, Vec<Estimated>>,
-    resources: BTreeMap<String, Resource>,
-    /// Of the resources that are configured.
-    rates: BTreeMap<String, Rate>,
-    reliability: Reliability,
+    pub(super) cache: Cache,
 }
 
-/// The length of such work, as far as one execution tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Length {
-    /// It ended by itself after this many seconds.
-    Whole(Seconds),
-    /// It was stopped after this many, and would have taken longer.
-    AtLeast(Seconds),
-}
-
-impl Length {
-    /// The seconds that it was seen to run.
-    const fn seconds(self) -> Seconds {
-        match self {
-            Self::Whole(seconds) | Self::AtLeast(seconds) => seconds,
-        }
+impl Default for Knowledge {
+    /// That of a service that has just started.
+    fn default() -> Self {
+        Self::nothing(Machines::new(), Some(Ladder::All), Time(0))
     }
-
-    /// The length that a slot for such work should have had.
-    const fn needed(self) -> Seconds {
-        match self {
-            Self::Whole(seconds) => seconds,
-            Self::AtLeast(seconds) => seconds.saturating_mul(STOPPED_FACTOR),
-        }
-    }
-
-    /// The real length with which an estimate is compared. For work that was stopped it is known by how much it exceeded its
-    /// estimate, and nothing where it did not.
-    fn real(self, estimated: Seconds) -> Seconds {
-        match self {
-            Self::Whole(seconds) => seconds,
-            Self::AtLeast(seconds) => seconds.max(estimated),
-        }
-    }
-}
-
-/// The lengths of executions, and apart from them those of the stopped ones.
-fn parted<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Vec<T>, Vec<T>) {
-    let (mut whole, mut stopped) = (Vec::new(), Vec::new());
-    for (length, what) in lengths {
-        match length {
-            Length::Whole(_) => whole.push(what),
-            Length::AtLeast(_) => stopped.push(what),
-        }
-    }
-    (whole, stopped)
-}
-
-/// A slot that holds its work with a stated probability.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Slot {
-    /// The probability.
-    pub probability: f64,
-    /// Its whole seconds, transfers included.
-    pub seconds: Seconds,
-    /// Runs that are most like it.
-    pub runs: usize,
-    /// Outcomes that calibrate it.
-    pub outcomes: usize,
-}
-
-/// The prediction for work, and its reason.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Explanation {
-    /// Paper 004's estimate, step by step.
-    pub estimate: Estimate,
-    /// The slot to reserve; none without any execution of the application.
-    pub slot: Option<Slot>,
-    /// The probability that it completes before the gap ends; none in the same case.
-    pub confidence: Option<f64>,
 }
 
 /// The values that the requester and the template give.
@@ -180,94 +67,211 @@ pub struct Given {
     pub requested: Option<Seconds>,
     /// The template's.
     pub default: Seconds,
-    /// Bytes to bring before the start.
-    pub input_bytes: u64,
-    /// Bytes to take away after the end.
-    pub output_bytes: u64,
+}
+
+/// What was foreseen of an execution when it was agreed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Foreseen {
+    /// By each learner; none where nothing was known of its application.
+    judged: Option<[Judged; Ladder::ALL.len()]>,
+    /// The paper's estimate.
+    estimated: Seconds,
+    /// Seconds of its transfers at the bandwidth that was foreseen.
+    transfers: f64,
+}
+
+/// The conditions of a resource as they were known at the instants of the past.
+struct Replays<'a> {
+    free_cpu: Option<Replay<'a>>,
+    bandwidths: [Option<Replay<'a>>; 2],
+}
+
+/// Knowledge on its way.
+struct Learning<'a> {
+    known: Knowledge,
+    conditions: &'a BTreeMap<String, Conditions>,
+    replays: BTreeMap<&'a str, Replays<'a>>,
 }
 
 impl Knowledge {
-    /// From executions by their ends, and the hours of resources. Each execution is first predicted from the executions that had
-    /// ended when it was agreed, so that each prediction is compared with its outcome. Takes some microseconds an execution.
-    /// Resources without a given rate have the reference's.
-    pub fn of(past: &[PastExecution], hours: &[ResourceHour], rates: BTreeMap<String, Rate>) -> Self {
-        let mut known = Self {
-            resources: resources(hours),
-            rates,
-            ..Self::default()
+    fn nothing(machines: Machines, choice: Option<Ladder>, now: Time) -> Self {
+        Self {
+            choice,
+            now,
+            kinds: kinds(&machines),
+            machines,
+            runs: Runs::default(),
+            learners: Ladder::ALL.map(Learner::new),
+            queues: BTreeMap::new(),
+            queue_anywhere: Last::default(),
+            spreads: BTreeMap::new(),
+            bytes: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            losses: Losses::default(),
+            conditions: BTreeMap::new(),
+            lengths: BTreeMap::new(),
+            estimated: BTreeMap::new(),
+            cache: Cache::default(),
+        }
+    }
+
+    /// From executions by their ends, and the hours of resources, as of `now`. Each execution is first predicted from the executions
+    /// that had ended when it was agreed, so that each prediction is compared with its outcome. Takes some hundred
+    /// microseconds an execution. Resources that are not among the machines have the reference rate.
+    pub fn of(
+        past: &[PastExecution],
+        hours: &[ResourceHour],
+        (machines, choice): (Machines, Option<Ladder>),
+        now: Time,
+    ) -> Self {
+        let conditions = Conditions::of(hours, now);
+        let mut learning = Learning {
+            known: Self::nothing(machines, choice, now),
+            conditions: &conditions,
+            replays: BTreeMap::new(),
         };
+        let lost = |past: &PastExecution| past.execution.outcome == RunOutcome::Lost;
+        for past in past {
+            if lost(past) || Length::of(past).is_some() {
+                let ended = &mut learning.known.ended;
+                let last = ended.entry(past.execution.resource.clone()).or_default();
+                last.push(lost(past));
+            }
+        }
         let past: Vec<(&PastExecution, Length)> = past
             .iter()
-            .filter_map(|past| Some((past, length(past)?)))
+            .filter_map(|past| Some((past, Length::of(past)?)))
             .collect();
         let spans = past
             .iter()
             .map(|(past, _)| Interval::new(second_of(past.agreed), second_after(past.execution.ended)));
-        let mut foreseen: Vec<(Option<f64>, Seconds)> = vec![(None, 0); past.len()];
+        let mut foreseen = vec![Foreseen::default(); past.len()];
         for event in events(spans) {
             match event {
-                Event::Asked(at) => foreseen[at] = known.foresee(past[at].0, past[at].1),
-                Event::Ended(at) => known.add(past[at].0, past[at].1, foreseen[at]),
+                Event::Asked(at) => foreseen[at] = learning.foresee(past[at].0, &past[at].1),
+                Event::Ended(at) => learning.add(past[at].0, &past[at].1, foreseen[at]),
             }
         }
+        let mut known = learning.known;
+        let all = known.ended.values().map(LastRuns::losses);
+        known.losses = all.fold(Losses::default(), |sum, of| Losses {
+            runs: sum.runs + of.runs,
+            lost: sum.lost + of.lost,
+        });
+        known.conditions = conditions;
         known
     }
 
-    /// The level at which an execution will be found, and the paper's estimate of it.
-    fn foresee(&mut self, past: &PastExecution, length: Length) -> (Option<f64>, Seconds) {
-        let execution = &past.execution;
-        let subject = work(past).subject();
-        let prediction = self.runs.predict(&subject);
-        let done = self.work_of(length.needed(), Some(&execution.resource));
-        let level = prediction.as_ref().map(|prediction| prediction.level(done));
-        let stated = |p: f64| prediction.as_ref().map(|prediction| prediction.quantile(p));
-        if prediction.is_some() {
-            #[expect(clippy::cast_precision_loss, reason = "run times are far below 2⁵³ seconds")]
-            self.reliability
-                .add(|p| stated(p).unwrap_or_default(), done as f64);
-        }
-        let given = Given {
-            requested: Some(execution.planned.duration()),
-            ..Given::default()
+    /// The learner of some parts.
+    pub(super) fn learner(&self, ladder: Ladder) -> &Learner<Likeness> {
+        &self.learners[ladder as usize]
+    }
+
+    /// What decides: the chosen parts, or the past run times alone.
+    pub(super) fn deciding(&self) -> &Learner<Likeness> {
+        self.learner(self.choice.unwrap_or(Ladder::History))
+    }
+
+    /// Whether anything is known of a resource itself.
+    pub(super) fn is_known(&self, resource: &str) -> bool {
+        self.ended.contains_key(resource) || self.conditions.contains_key(resource)
+    }
+
+    /// Whether no execution is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ended.is_empty()
+    }
+
+    /// The kind of a resource.
+    pub(super) fn kind(&self, resource: Option<&str>) -> Option<u32> {
+        self.kinds.get(resource?).copied()
+    }
+
+    /// The waits for the process on a resource; on any where none is meant.
+    pub(super) fn queue(&self, resource: Option<&str>) -> Option<&Distribution> {
+        let last = match resource {
+            Some(resource) => self.queues.get(resource)?,
+            None => &self.queue_anywhere,
         };
-        // The samples of then are not kept at the grain of then: the estimate is made without them.
-        let estimate = self.estimate(&work(past), execution.planned, given, None);
-        (level, estimate.completion)
+        last.distribution()
     }
 
-    fn add(&mut self, past: &PastExecution, length: Length, (level, estimated): (Option<f64>, Seconds)) {
-        let execution = &past.execution;
-        let done = self.work_of(length.needed(), Some(&execution.resource));
-        self.runs.learn(&work(past).subject(), done, level);
-        let lengths = self.lengths.entry(execution.application.clone()).or_default();
-        lengths.push((execution.resource.clone(), length));
-        if lengths.len() > MEAN_RUNS_MAX {
-            lengths.remove(0);
-        }
-        let outcomes = self.estimated.entry(execution.resource.clone()).or_default();
-        outcomes.push(Estimated {
-            estimated,
-            real: length.real(estimated),
-        });
-        if outcomes.len() > TRUST_RUNS {
-            outcomes.remove(0);
+    /// How far transfers to and from a resource took longer than estimated.
+    pub(super) fn spread(&self, resource: Option<&str>) -> Option<&Distribution> {
+        self.spreads.get(resource?)?.distribution()
+    }
+
+    /// Bytes that are moved in and out of work on its resource: those that it says, else the mean of past executions of its
+    /// application. A resource that is another machine has copies of uploaded files and of all outputs, too.
+    pub(super) fn bytes(&self, work: &Work) -> [u64; 2] {
+        let copies = self.copies(work.resource);
+        let past = self.bytes.get(&(work.application.to_owned(), copies));
+        let usual = |direction: usize| {
+            let mean = past.and_then(|of| of[direction].mean()).unwrap_or(0.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a mean of counts of bytes, which saturates"
+            )]
+            let bytes = mean.round() as u64;
+            bytes
+        };
+        let [input, output] = [work.input_bytes, work.output_bytes];
+        if copies {
+            let input = input.map(|bytes| bytes.saturating_add(work.uploaded_bytes));
+            [
+                input.unwrap_or_else(|| usual(0)),
+                output.unwrap_or(0).max(usual(1)),
+            ]
+        } else {
+            [
+                input.unwrap_or_else(|| usual(0)),
+                output.unwrap_or_else(|| usual(1)),
+            ]
         }
     }
 
-    fn estimate(&self, work: &Work, gap: Interval, given: Given, resource: Option<&Resource>) -> Estimate {
+    /// Whether all files of a job are copied to a resource and from there.
+    fn copies(&self, resource: Option<&str>) -> bool {
+        let machine = resource.and_then(|name| self.machines.get(name));
+        machine.is_some_and(|machine| machine.copies_files)
+    }
+
+    /// What is known of the runs that a resource lost.
+    pub(super) fn lost_on(&self, resource: &str) -> Losses {
+        self.ended
+            .get(resource)
+            .map_or_else(Losses::default, LastRuns::losses)
+    }
+
+    /// What is known of the runs that all resources lost.
+    pub(super) fn lost_anywhere(&self) -> Losses {
+        self.losses
+    }
+
+    /// Paper 004's estimate for work in a gap.
+    pub(super) fn estimate(
+        &self,
+        work: &Work,
+        gap: Interval,
+        given: Given,
+        conditions: Option<&Conditions>,
+    ) -> Estimate {
         let lengths = self.lengths.get(work.application).map_or(&[][..], Vec::as_slice);
         let own = lengths
             .iter()
             .filter(|(resource, _)| work.resource == Some(resource));
-        let (here, stopped_here) = parted(own.map(|(_, length)| (*length, length.seconds())));
+        let (here, stopped_here) = parted(own.map(|(_, length)| (*length, length.seconds)));
         // Of other resources only where there is nothing of this one: it is looked at for each of many executions.
         let known_here = !(here.is_empty() && stopped_here.is_empty());
         let others = if known_here { &[][..] } else { lengths };
         let rated = others
             .iter()
-            .map(|(resource, length)| (*length, (length.seconds(), self.rate(Some(resource)))));
+            .map(|(resource, length)| (*length, (length.seconds, self.rate(Some(resource)))));
         let (anywhere, stopped_anywhere) = parted(rated);
         let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
+        let [input_bytes, output_bytes] = self.bytes(work);
+        let smoothing = |of: fn(&Conditions) -> Option<&Seen>| Some(&conditions.and_then(of)?.smoothing);
         Estimate::over(
             gap,
             &Evidence {
@@ -278,22 +282,20 @@ impl Knowledge {
                 rate: self.rate(work.resource),
                 requested: given.requested,
                 default: given.default,
-                free_cpu: resource.and_then(|resource| resource.free_cpu.as_ref()),
-                input_bytes: given.input_bytes,
-                output_bytes: given.output_bytes,
-                bandwidth_in: resource.and_then(|resource| resource.bandwidth_in.as_ref()),
-                bandwidth_out: resource.and_then(|resource| resource.bandwidth_out.as_ref()),
+                free_cpu: smoothing(|of| of.free_cpu.as_ref()),
+                input_bytes,
+                output_bytes,
+                bandwidth_in: smoothing(|of| of.bandwidth_in.as_ref()),
+                bandwidth_out: smoothing(|of| of.bandwidth_out.as_ref()),
                 outcomes: outcomes.map_or(&[][..], Vec::as_slice),
             },
         )
     }
 
     /// The rate of a resource, where one is meant.
-    fn rate(&self, resource: Option<&str>) -> Rate {
-        resource
-            .and_then(|name| self.rates.get(name))
-            .copied()
-            .unwrap_or_default()
+    pub(super) fn rate(&self, resource: Option<&str>) -> Rate {
+        let machine = resource.and_then(|name| self.machines.get(name));
+        machine.map(|machine| machine.rate).unwrap_or_default()
     }
 
     /// Seconds at the reference rate of work that took this long on a resource.
@@ -303,150 +305,173 @@ impl Knowledge {
         Seconds::try_from(work).unwrap_or(Seconds::MAX).max(1)
     }
 
-    /// The prediction for work in a gap, from its start to its deadline.
-    pub fn explain(&self, work: &Work, gap: Interval, given: Given, probability: f64) -> Explanation {
-        let resource = work.resource.and_then(|name| self.resources.get(name));
-        let estimate = self.estimate(work, gap, given, resource);
-        let subject = work.subject();
-        let prediction = self.runs.predict(&subject);
-        let transfers = estimate.prolog + estimate.epilog;
-        let rate = self.rate(work.resource);
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            reason = "seconds of a window and of transfers, which saturate"
-        )]
-        let (length, whole) = (gap.duration() as f64, transfers.ceil() as Seconds);
-        Explanation {
-            slot: prediction.as_ref().map(|prediction| Slot {
-                probability,
-                seconds: rate.duration(prediction.slot(probability)).saturating_add(whole),
-                runs: prediction.runs(),
-                outcomes: prediction.outcomes(),
-            }),
-            confidence: prediction
-                .map(|prediction| prediction.probability_within((length - transfers) * speed(rate))),
-            estimate,
-        }
-    }
-
-    /// The whole seconds at the reference rate that hold the work with this probability; none without any execution of the application.
-    pub fn slot(&self, work: &Work, probability: f64) -> Option<Seconds> {
-        Some(self.runs.predict(&work.subject())?.slot(probability))
-    }
-
-    /// The probability that work ends within this many seconds of the resource that it names, or at the reference rate where it
-    /// names none; none without any execution of the application.
-    pub fn probability(&self, work: &Work, seconds: Seconds) -> Option<f64> {
-        let prediction = self.runs.predict(&work.subject())?;
-        let micros = seconds.saturating_mul(MICROS_PER_SECOND);
-        Some(within(&prediction, micros, self.rate(work.resource)))
-    }
-
-    /// The probability that an agreement's job ends by itself before its slot does, given that it has not ended yet. None
-    /// where it runs nothing, is over, or nothing is known of its application.
-    pub fn confidence(&self, agreement: &Agreement, now: Micros) -> Option<f64> {
-        let job = agreement.job.as_ref()?;
-        if agreement.ended.is_some()
-            || agreement.state.is_final()
-            || agreement.service == ServiceState::Completed
-        {
-            return None;
-        }
-        let work = Work {
-            application: &job.application,
-            version: job.version.as_deref(),
-            arguments: Some(&job.arguments),
-            party: Some(&agreement.party),
-            resource: Some(&agreement.resource),
-            nodes: Some(agreement.nodes()),
-        };
-        let prediction = self.runs.predict(&work.subject())?;
-        let rate = self.rate(work.resource);
-        if agreement.started.is_none() {
-            let whole = agreement.duration * MICROS_PER_SECOND;
-            return Some(within(&prediction, whole, rate));
-        }
-        // As before it began: the loss by saving its work and resuming it is not known.
-        let (done, all) = (agreement.run_time_by(now), agreement.run_time_to_end());
-        let (before, whole) = (within(&prediction, done, rate), within(&prediction, all, rate));
-        let left = 1.0 - before;
-        Some(if left > 0.0 {
-            ((whole - before) / left).clamp(0.0, 1.0)
-        } else {
-            0.0
-        })
-    }
-
-    /// How good its statements have been.
+    /// How good its statements have been: those of the parts that decide.
     pub fn reliability(&self) -> &Reliability {
-        &self.reliability
+        self.deciding().reliability()
     }
+
+    /// How good the statements of each combination of parts have been.
+    pub fn reliabilities(&self) -> impl Iterator<Item = (Ladder, &Reliability)> {
+        self.learners.iter().map(|of| (of.ladder(), of.reliability()))
+    }
+}
+
+impl Learning<'_> {
+    /// The conditions of a resource as they were known when an execution was agreed, for its slot: the factor of its load, and the
+    /// seconds of its transfers.
+    fn conditions_then(&mut self, past: &PastExecution) -> (Option<f64>, f64) {
+        let execution = &past.execution;
+        let Some((name, conditions)) = self.conditions.get_key_value(&execution.resource) else {
+            return (None, 0.0);
+        };
+        let replays = self.replays.entry(name).or_insert_with(|| Replays {
+            free_cpu: conditions.free_cpu.as_ref().map(|of| of.replay()),
+            bandwidths: [&conditions.bandwidth_in, &conditions.bandwidth_out]
+                .map(|of| of.as_ref().map(|of| of.replay())),
+        });
+        let then = second_of(past.agreed);
+        let free = replays.free_cpu.as_mut();
+        let load = free.and_then(|replay| replay.mean_over(then, execution.planned));
+        let bytes = self.known.bytes(&Work::of_past(past));
+        let mut transfers = 0.0;
+        for (replay, bytes) in replays.bandwidths.iter_mut().zip(bytes) {
+            let bandwidth = replay.as_mut().filter(|_| bytes > 0);
+            let bandwidth = bandwidth.and_then(|replay| replay.mean_over(then, execution.planned));
+            transfers += bandwidth.map_or(0.0, |bandwidth| trans_t_estimation(bytes, bandwidth.max(1.0)));
+        }
+        (load.map(load_factor), transfers)
+    }
+
+    /// What was foreseen of an execution when it was agreed, held against what came of it.
+    fn foresee(&mut self, past: &PastExecution, length: &Length) -> Foreseen {
+        let execution = &past.execution;
+        let (load, transfers) = self.conditions_then(past);
+        let work = Work::of_past(past);
+        let given = Given {
+            requested: Some(execution.planned.duration()),
+            ..Given::default()
+        };
+        // The samples of then are not kept at the grain of then: the paper's estimate is made without them.
+        let estimated = self
+            .known
+            .estimate(&work, execution.planned, given, None)
+            .completion;
+        let resource = execution.resource.as_str();
+        let levels = work.levels(self.known.kind(work.resource));
+        let Some(base) = self.known.runs.base(&levels) else {
+            return Foreseen {
+                judged: None,
+                estimated,
+                transfers,
+            };
+        };
+        let speed = speed(self.known.rate(work.resource));
+        let Knowledge {
+            learners,
+            queues,
+            spreads,
+            ..
+        } = &mut self.known;
+        let parts = Parts {
+            base: &base,
+            speed,
+            load,
+            queue: queues.get(resource).and_then(Last::distribution),
+            transfers,
+            spread: spreads.get(resource).and_then(Last::distribution),
+            trust: 0.0,
+        };
+        let came = Came {
+            seconds: length.whole,
+            needed: if length.stopped {
+                2.0 * length.whole
+            } else {
+                length.whole
+            },
+            stopped: length.stopped,
+        };
+        let group = work.group();
+        let judged = learners
+            .each_mut()
+            .map(|of| of.judge(resource, &group, &parts, came));
+        Foreseen {
+            judged: Some(judged),
+            estimated,
+            transfers,
+        }
+    }
+
+    fn add(&mut self, past: &PastExecution, length: &Length, foreseen: Foreseen) {
+        let (execution, work) = (&past.execution, Work::of_past(past));
+        let resource = &execution.resource;
+        let known = &mut self.known;
+        let ran = Interval::new(
+            second_of(execution.ended.saturating_sub(execution.run_time.max(0))),
+            second_after(execution.ended),
+        );
+        let conditions = self.conditions.get(resource);
+        let machine = known.machines.get(resource);
+        let free = conditions.and_then(|of| of.free_during(ran, execution.nodes, machine));
+        let done = known.work_of(length.needed(length.run), Some(resource));
+        let levels = work.levels(known.kind(work.resource));
+        known.runs.learn_loaded(&levels, done, free.map(load_factor));
+        if let Some(judged) = foreseen.judged {
+            let group = work.group();
+            for (learner, judged) in known.learners.iter_mut().zip(judged) {
+                learner.learn(resource, &group, judged);
+            }
+        }
+        let waited = as_seconds(execution.queue_time);
+        known.queues.entry(resource.clone()).or_default().push(waited);
+        known.queue_anywhere.push(waited);
+        let copied = as_seconds(execution.transfer_in.saturating_add(execution.transfer_out));
+        if foreseen.transfers > 0.0 {
+            let spread = (copied / foreseen.transfers).ln().max(LEAST_SPREAD);
+            known.spreads.entry(resource.clone()).or_default().push(spread);
+        }
+        let copies = known.copies(Some(resource));
+        let key = (execution.application.clone(), copies);
+        let bytes = known.bytes.entry(key).or_default();
+        for (last, bytes) in bytes.iter_mut().zip([execution.moved_in, execution.moved_out]) {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵"
+            )]
+            last.push(bytes.max(0) as f64);
+        }
+        let lengths = known.lengths.entry(execution.application.clone()).or_default();
+        lengths.push((resource.clone(), *length));
+        if lengths.len() > MEAN_RUNS_MAX {
+            lengths.remove(0);
+        }
+        let outcomes = known.estimated.entry(resource.clone()).or_default();
+        outcomes.push(Estimated {
+            estimated: foreseen.estimated,
+            real: length.real(foreseen.estimated),
+        });
+        if outcomes.len() > TRUST_RUNS {
+            outcomes.remove(0);
+        }
+    }
+}
+
+/// The logarithm of a transfer that takes no time at all.
+const LEAST_SPREAD: f64 = -10.0;
+
+/// The lengths of executions, and apart from them those of the stopped ones.
+fn parted<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Vec<T>, Vec<T>) {
+    let (mut whole, mut stopped) = (Vec::new(), Vec::new());
+    for (length, what) in lengths {
+        if length.stopped {
+            stopped.push(what);
+        } else {
+            whole.push(what);
+        }
+    }
+    (whole, stopped)
 }
 
 /// Work done in a second, as a number.
-fn speed(rate: Rate) -> f64 {
+pub(super) fn speed(rate: Rate) -> f64 {
     f64::from(rate.millionths()) / f64::from(Rate::REFERENCE.millionths())
-}
-
-fn within(prediction: &Prediction, micros: Micros, rate: Rate) -> f64 {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "run times are far below 2⁵³ microseconds"
-    )]
-    let seconds = micros as f64 / MICROS_PER_SECOND as f64;
-    prediction.probability_within(seconds * speed(rate))
-}
-
-fn work(past: &PastExecution) -> Work<'_> {
-    let execution = &past.execution;
-    Work {
-        application: &execution.application,
-        version: execution.version.as_deref(),
-        arguments: Some(&execution.arguments),
-        party: Some(&past.party),
-        resource: Some(&execution.resource),
-        nodes: Some(execution.nodes),
-    }
-}
-
-/// The length of such work, as far as an execution tells it: the wait for its process and its run. None of one that was ended
-/// from outside.
-fn length(past: &PastExecution) -> Option<Length> {
-    let execution = &past.execution;
-    let micros = execution
-        .queue_time
-        .max(0)
-        .saturating_add(execution.run_time.max(0));
-    let seconds = second_after(micros).seconds().max(1);
-    match execution.outcome {
-        RunOutcome::Completed | RunOutcome::Failed { .. } => Some(Length::Whole(seconds)),
-        RunOutcome::Killed => Some(Length::AtLeast(seconds)),
-        RunOutcome::Checkpointed
-        | RunOutcome::Terminated
-        | RunOutcome::Exceeded { .. }
-        | RunOutcome::Lost => None,
-    }
-}
-
-fn resources(hours: &[ResourceHour]) -> BTreeMap<String, Resource> {
-    let of = |hours: &[ResourceHour], what: fn(&Condition) -> Option<i64>, unit: f64| {
-        #[expect(clippy::cast_precision_loss, reason = "millionths and bytes a second")]
-        let samples = hours
-            .iter()
-            .filter_map(|hour| Some((hour.start, what(&hour.condition)? as f64 / unit)));
-        let series = Series::of(samples, HOUR);
-        (!series.values().is_empty()).then(|| Smoothing::fit(&series))
-    };
-    hours
-        .chunk_by(|a, b| a.resource == b.resource)
-        .map(|hours| {
-            let resource = Resource {
-                free_cpu: of(hours, |condition| condition.free_cpu, 1e6),
-                bandwidth_in: of(hours, |condition| condition.bandwidth_in, 1.0),
-                bandwidth_out: of(hours, |condition| condition.bandwidth_out, 1.0),
-            };
-            (hours[0].resource.clone(), resource)
-        })
-        .collect()
 }

@@ -113,7 +113,7 @@ fn between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
         free_cpu,
         bandwidth_in: lines.and_then(|(before, now)| carried(before.0, now.0, now.2)),
         bandwidth_out: lines.and_then(|(before, now)| carried(before.1, now.1, now.2)),
-        nodes_up: None,
+        ..Condition::default()
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
                 free_cpu: Some(250_000),
                 bandwidth_in: Some(8_000),
                 bandwidth_out: Some(0),
-                nodes_up: None,
+                ..Condition::default()
             }
         );
         assert_eq!(

@@ -3,14 +3,27 @@
 //! [`Knowledge`] is made from the store as a whole, apart from its readers: reading an offer takes the present one. The keeper
 //! makes a new one when executions have ended, and looks at the samples of resources every ten minutes.
 
+mod cache;
+mod candidates;
+mod explain;
 mod keeper;
 mod knowledge;
 mod machine;
+mod machines;
 mod pruning;
 mod samples;
+mod statements;
+mod windows;
+mod work;
 
-pub use keeper::{LEARNED, Predictions, keep, learn};
-pub use knowledge::{Explanation, Given, Knowledge, Slot, Work};
+pub use cache::{ForeseenWork, Ids};
+pub use candidates::{Hold, Source};
+pub use explain::{Explained, Explanation};
+pub use keeper::{LEARNED, Predictions, Setup, keep, learn};
+pub use knowledge::{Given, Knowledge};
 pub use machine::sample;
+pub use machines::{Machine, Machines};
 pub use pruning::{HistoryPolicy, prune};
 pub use samples::sample_with;
+pub use statements::ResourceWeights;
+pub use work::Work;

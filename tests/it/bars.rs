@@ -156,6 +156,8 @@ fn lived(slot: Interval, node: i64) -> [Change; 6] {
             run_time: 60 * MICROS_PER_SECOND,
             transfer_in: 0,
             transfer_out: 0,
+            moved_in: 0,
+            moved_out: 0,
             outcome: RunOutcome::Completed,
             ended: end,
         })),

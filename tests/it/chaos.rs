@@ -309,10 +309,8 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
         deadline: Some(ready + duration + 20 + random.seconds(300)),
         job: (cut || again || random.below(2) == 0).then(|| Job {
             application: "sleep".into(),
-            version: None,
             arguments: vec!["1".into()],
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         guarantees: vec![Guarantee {
             name: "COMPLETION".into(),
@@ -409,14 +407,5 @@ async fn pass(planner: &Planner, clock: &Clock, random: &mut Random) {
 }
 
 fn job_end(one: &Agreement, outcome: RunOutcome, clock: &Clock) -> JobEnd {
-    JobEnd {
-        outcome,
-        started: one.slot_started(),
-        ended: clock.micros(),
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
+    JobEnd::new(outcome, one.slot_started(), clock.micros())
 }

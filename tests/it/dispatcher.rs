@@ -21,6 +21,7 @@ use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::{JobFolders, Removal};
 use bespeak::execution::job::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
+use bespeak::execution::staging::{Rules, Stager};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
 use bespeak::store::{ResourceRow, Store};
@@ -63,7 +64,9 @@ impl Service {
         let mut service = Self::start_planner(folder, &names).await;
         let files = InputFiles::new(folder.path(), 0).unwrap();
         let planner = service.planner.clone();
-        let dispatcher = Dispatcher::new(planner, executors, Arc::new(catalogue), files, Clock::system());
+        let (folders, clock) = (JobFolders::new(folder.path(), None).unwrap(), Clock::system());
+        let staging = Stager::new(Rules::default(), folders, clock.clone());
+        let dispatcher = Dispatcher::new(planner, executors, Arc::new(catalogue), files, staging, clock);
         service
             .tasks
             .push(tokio::spawn(dispatcher.run(service.stop.clone())));
@@ -144,10 +147,8 @@ impl Service {
             deadline: Some(ready + seconds + 60),
             job: Some(Job {
                 application: "script".into(),
-                version: None,
                 arguments: vec![text.into()],
-                restarts: 0,
-                missed: 0,
+                ..Job::default()
             }),
             guarantees: Vec::new(),
             choices: Vec::new(),
@@ -574,11 +575,7 @@ fn folders_go_when_their_time_is_over_and_never_before_their_agreement_is() {
         // A job with an end that was not reported to the planner yet.
         let unknown = folder.path().join("jobs").join(Uuid::now_v7().to_string());
         fs::create_dir(&unknown).unwrap();
-        let end = folder
-            .path()
-            .join("jobs")
-            .join(over.id.to_string())
-            .join("end.json");
+        let end = folder.path().join(format!("jobs/{}/end.json", over.id));
         fs::copy(end, unknown.join("end.json")).unwrap();
         let folders = JobFolders::new(folder.path(), None).unwrap();
         let sweep = async |before| folders.sweep(&service.store, before).await.unwrap();

@@ -86,6 +86,7 @@ fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
         program: program.into(),
         arguments: arguments.iter().map(ToString::to_string).collect(),
         inputs: Vec::new(),
+        staged: Vec::new(),
         nodes: 2,
         slot_end: now() + seconds * MICROS_PER_SECOND,
         output_limit: OUTPUT_LIMIT,

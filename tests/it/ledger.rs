@@ -64,10 +64,8 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
         deadline: Some(Time(NOW + 1_000)),
         job: Some(Job {
             application: "sleep".into(),
-            version: None,
             arguments: vec!["1".into()],
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         guarantees,
         budget: None,
@@ -103,16 +101,11 @@ fn penalty(worth: Worth, every: Option<i64>) -> Values {
 
 /// The end of a job; one that is lost had begun.
 fn ended(outcome: RunOutcome, at: i64) -> JobEnd {
-    JobEnd {
+    JobEnd::new(
         outcome,
-        started: (outcome == RunOutcome::Lost).then_some((NOW + at - 1) * MICROS_PER_SECOND),
-        ended: (NOW + at) * MICROS_PER_SECOND,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
+        (outcome == RunOutcome::Lost).then_some((NOW + at - 1) * MICROS_PER_SECOND),
+        (NOW + at) * MICROS_PER_SECOND,
+    )
 }
 
 async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url: String) {

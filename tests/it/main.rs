@@ -62,6 +62,7 @@ mod serving;
 mod shortage;
 mod slow;
 mod slurm;
+mod staging;
 mod storage;
 mod store;
 mod support;

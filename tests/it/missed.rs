@@ -87,10 +87,8 @@ impl Domain {
             deadline: Some(ready + duration + room),
             job: Some(Job {
                 application: "sleep".into(),
-                version: None,
                 arguments: vec!["5".into()],
-                restarts: 0,
-                missed: 0,
+                ..Job::default()
             }),
             guarantees: vec![Guarantee {
                 name: "COMPLETION".into(),
@@ -122,16 +120,11 @@ impl Domain {
     /// Reports how the present job of an agreement ended; one that was lost has never started.
     async fn ended(&self, id: Uuid, outcome: RunOutcome) {
         let now = self.clock.micros();
-        let end = JobEnd {
+        let end = JobEnd::new(
             outcome,
-            started: (outcome != RunOutcome::Lost).then_some(now - MICROS_PER_SECOND),
-            ended: now,
-            input_bytes: 0,
-            output_bytes: 0,
-            truncated: false,
-            transfer_in: 0,
-            transfer_out: 0,
-        };
+            (outcome != RunOutcome::Lost).then_some(now - MICROS_PER_SECOND),
+            now,
+        );
         let run = Run::from(&self.of(id).await);
         self.planner.report_ended(run, end).await.expect("it runs");
     }

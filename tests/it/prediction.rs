@@ -1,6 +1,9 @@
 //! Past runs predict how long the next will take, and a prediction is shown with its reasons.
 
+mod foreseen;
 mod knowledge;
+
+use foreseen::predict_and_the_offer_that_follows_agree_to_the_second;
 
 use std::time::Duration;
 
@@ -27,6 +30,7 @@ on_both_engines!(
     what_runs_seldom_is_not_forgotten_for_what_runs_often,
     old_executions_become_sums_and_no_estimate_changes,
     a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is,
+    predict_and_the_offer_that_follows_agree_to_the_second,
 );
 
 /// No job or task here takes so long, on a machine that runs other tests.
@@ -56,6 +60,8 @@ fn execution(of: &Agreement, run: i64, ended: i64, outcome: RunOutcome) -> Execu
         run_time: run * MICROS_PER_SECOND,
         transfer_in: 0,
         transfer_out: 0,
+        moved_in: 0,
+        moved_out: 0,
         outcome,
         ended: ended * MICROS_PER_SECOND,
     }
@@ -139,8 +145,8 @@ fn sample(at: i64, free_cpu: i64, bandwidth_in: Option<i64>) -> Sample {
         condition: Condition {
             free_cpu: Some(free_cpu),
             bandwidth_in,
-            bandwidth_out: None,
             nodes_up: Some(8),
+            ..Condition::default()
         },
     }
 }
@@ -248,7 +254,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
             .past_executions(last(LEARNED))
             .await
             .expect("they are there");
-        Knowledge::of(&past, &[], [].into())
+        Knowledge::of(&past, &[], Default::default(), Time(0))
     };
     let known = knowledge().await;
     let none_is_old = Kept {
@@ -523,7 +529,7 @@ fn predict_explains_step_by_step(server: &Server) {
         "processors",
         "completion",
         "slot:",
-        "earliest slot",
+        "what decides",
     ] {
         assert!(told.contains(expected), "{expected:?} is not in {told}");
     }

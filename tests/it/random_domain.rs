@@ -352,10 +352,8 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         deadline: Some(ready + duration + random.seconds(100)),
         job: runs.then(|| Job {
             application: "sleep".into(),
-            version: None,
             arguments: vec!["1".into()],
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         guarantees: [
             ("START", "started le latest_start"),
@@ -467,14 +465,5 @@ async fn end(planner: &Planner, one: &Agreement, outcome: RunOutcome, at: Micros
 }
 
 fn job_end(one: &Agreement, outcome: RunOutcome, ended: Micros) -> JobEnd {
-    JobEnd {
-        outcome,
-        started: one.slot_started(),
-        ended,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
+    JobEnd::new(outcome, one.slot_started(), ended)
 }

@@ -85,6 +85,7 @@ impl Site {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into(), "a b".into(), "$HOME; *".into()],
             inputs: Vec::new(),
+            staged: Vec::new(),
             nodes: 1,
             slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
             output_limit: 20,

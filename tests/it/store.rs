@@ -66,10 +66,8 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         leeway: bespeak::agreement::PlacementConstraints::default(),
         job: Some(Job {
             application: "sleep".into(),
-            version: None,
             arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         guarantees: vec![Guarantee {
             name: "COMPLETION".into(),

@@ -12,7 +12,7 @@ use source::{NamedPath, Source};
 
 /// Modules of `src/` and member crates, and which of ours each may name. `ANY` is all of them.
 ///
-/// `clock`, `catalogue` and `metrics` are leaves that every module of the service may name; they are listed where used so that
+/// `address`, `clock`, `catalogue` and `metrics` are leaves that every module of the service may name; they are listed where used so that
 /// the table is complete.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/main.rs", &["bespeak", "cli"]),
@@ -46,8 +46,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "src/negotiation",
         &[
+            "address",
             "agreement",
-            "callbacks",
             "catalogue",
             "clock",
             "execution",
@@ -62,11 +62,19 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/access", &["clock", "store"]),
     (
         "src/planner",
-        &["agreement", "clock", "metrics", "scheduler", "store"],
+        &[
+            "agreement",
+            "clock",
+            "metrics",
+            "prediction",
+            "scheduler",
+            "store",
+        ],
     ),
     (
         "src/execution",
         &[
+            "address",
             "agreement",
             "catalogue",
             "clock",
@@ -78,10 +86,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("src/prediction", &["agreement", "clock", "scheduler", "store"]),
     ("src/federation", &["agreement", "clock", "planner", "wsag"]),
-    ("src/callbacks", &["clock", "store"]),
+    ("src/callbacks", &["address", "clock", "store"]),
     ("src/store", &["agreement", "clock", "scheduler"]),
     // The expression language of guarantee terms is part of the documents.
     ("src/agreement", &["clock", "scheduler", "wsag"]),
+    ("src/address", &[]),
     ("src/catalogue", &["clock"]),
     ("src/metrics", &[]),
     ("src/clock", &["scheduler"]),

@@ -1,31 +1,34 @@
-//! `bespeak predict`: how long an application would take on a resource, and why.
+//! `bespeak predict`: where an offer would go, how long its slot would be, and why.
 
 use clap::Args;
-use scheduler::prediction::SLOT_PROBABILITY;
-use scheduler::{Interval, Seconds, SlotTree, Time};
-use serde_json::{Value, json};
+use scheduler::domain::Objective;
+use scheduler::{Interval, Seconds, Time};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
 use wsag::time::DateTime;
 
 use super::print_json;
+use crate::agreement::{Barred, Job, Shape, Source, StagedFile};
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions, instant};
 use crate::clock::Clock;
-use crate::negotiation::Templates;
-use crate::prediction::{Explanation, Given, Work, learn};
-use crate::store::Store;
+use crate::negotiation::{Templates, millionths};
+use crate::planner::{Proposal, Scaling, Settings, StartError, Tried, TriedPlace, try_out};
+use crate::prediction::{Explanation, Given, Knowledge, Predictions, Work, learn};
 
 const EXAMPLES: &str = "\
 Examples:
-  bespeak predict --app solve --resource local --before 2030-01-02T18:00:00Z
+  bespeak predict --app solve --before 2030-01-02T18:00:00Z
   bespeak predict --app solve --resource local --nodes 4 --argument case-7 --party physics \\
       --after 2030-01-02T08:00:00Z --before 2030-01-02T18:00:00Z --input-bytes 1000000000
 
-The estimate is that of past executions on the resource, corrected by the free share of its processors and by the trust in
-it, with the transfers before and after. There is an estimate only if the resource has that many nodes free. The slot is the
-one that the service reserves for an offer without a duration: it holds the work with a stated probability.
-`bespeak calibrate` reports how well these probabilities were calibrated. The service may run meanwhile.
+The answer is the place that an offer would get if it were made now: the same code decides. Without --resource it lists the
+candidates and says why one of them is chosen. The paper's estimate is that of past executions on the resource, corrected by
+the free share of its processors and by the trust in it, with the transfers before and after. The estimate that decides is a
+distribution of the same parts, each as far as it has proved true; `bespeak calibrate` shows that. A slot without --for
+holds the work with a stated probability. The service may run meanwhile.
 
-Exit status: 0 with an estimate, 1 where there is no gap to make one for.";
+Exit status: 0 with a place, 1 where there is none, 2 for an unknown application or resource.";
 
 /// Options of `predict`.
 #[derive(Debug, Args)]
@@ -36,9 +39,9 @@ pub(in crate::cli) struct Options {
     /// Application, as the catalogue names it.
     #[arg(long, value_name = "NAME")]
     app: String,
-    /// Resource.
+    /// The only resource to look at. Without it all are compared.
     #[arg(long, value_name = "NAME")]
-    resource: String,
+    resource: Option<String>,
     /// Earliest start, with a zone. [default: now]
     #[arg(long, value_name = "DATETIME")]
     after: Option<DateTime>,
@@ -49,23 +52,23 @@ pub(in crate::cli) struct Options {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
     /// Party: its own runs say most.
-    #[arg(long, value_name = "NAME")]
-    party: Option<String>,
-    /// An argument; several times for several, in order. Without any, runs of all arguments are taken.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    party: String,
+    /// An argument; several times for several, in order.
     #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
     arguments: Vec<String>,
-    /// The requester's own duration in seconds, which counts if nothing is known of the application.
+    /// The duration that the offer states, in seconds: its slot is as long as that everywhere.
     #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..))]
     seconds: Option<Seconds>,
-    /// Bytes to bring before the start.
+    /// Bytes to bring from elsewhere before the start.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     input_bytes: u64,
-    /// Bytes to take away after the end.
+    /// Bytes to send elsewhere after the end.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     output_bytes: u64,
-    /// Probability with which the slot must hold the work.
-    #[arg(long, value_name = "P", default_value_t = SLOT_PROBABILITY, value_parser = probability)]
-    probability: f64,
+    /// Probability with which the slot must hold the work. [default: that of the first template]
+    #[arg(long, value_name = "P", value_parser = probability)]
+    probability: Option<f64>,
     /// Print as JSON.
     #[arg(long)]
     json: bool,
@@ -78,140 +81,299 @@ fn probability(text: &str) -> Result<f64, String> {
     }
 }
 
+/// What was asked, and the answer.
+struct Predicted<'a> {
+    options: &'a Options,
+    window: Interval,
+    proposal: Proposal,
+    known: &'a Knowledge,
+    ppm: u32,
+    given: Given,
+    tried: Tried,
+    /// The criterion for the better of two places.
+    objective: &'static str,
+}
+
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
-    let settings = config.planner();
+    let mut settings = config.planner();
     let templates = Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-    let now = Clock::system().now();
-    let after = options.after.map_or(now, |after| Time(after.ceil()));
+    let clock = Clock::system();
+    let after = options.after.map_or(clock.now(), |after| Time(after.ceil()));
     let window = Interval::new(after, Time(options.before.floor()));
     if window.is_empty() {
         return Err(Failure::Usage(
             "--before: an instant after --after is expected".to_owned(),
         ));
     }
+    let job = job(&options, &config)?;
+    let barred = others_than(options.resource.as_deref(), &settings)?;
     let store = options.store.open().await?;
-    let plan = plan(&store, &options.resource).await?;
-    let Some(start) = plan.earliest_fit(options.nodes, 1, window) else {
-        return Err(Failure::Refused(format!(
-            "no gap: {} does not have {} nodes free for a second from {} to {}, so nothing is estimated",
-            options.resource,
-            options.nodes,
-            instant(window.start),
-            instant(window.end)
-        )));
+    let knowledge = learn(&store, config.predictions(), clock.now()).await?;
+    let probability = options.probability.unwrap_or(templates.slot_probability());
+    let learned = templates.sized(&knowledge, (&options.party, &job), options.nodes, probability);
+    let (duration, scaling) = match (options.seconds, learned) {
+        (Some(seconds), _) => (seconds, Scaling::Contract),
+        (None, Some(learned)) => learned,
+        (None, None) => (templates.duration(), Scaling::Contract),
     };
-    let gap = Interval::new(start, window.end);
-    let work = Work {
-        application: &options.app,
-        version: None,
-        arguments: (!options.arguments.is_empty()).then_some(&options.arguments[..]),
-        party: options.party.as_deref(),
-        resource: Some(&options.resource),
-        nodes: Some(options.nodes),
+    let nodes = options.nodes;
+    let proposal = Proposal {
+        scaling,
+        barred,
+        ready: Some(window.start),
+        deadline: Some(window.end),
+        job: Some(job),
+        ..Proposal::new(Uuid::now_v7(), &options.party, vec![Shape { nodes, duration }])
     };
-    let given = Given {
-        requested: options.seconds,
-        default: templates.duration(),
-        input_bytes: options.input_bytes,
-        output_bytes: options.output_bytes,
+    let (_renewed, predictions) = Predictions::of(knowledge);
+    let known = predictions.now();
+    settings.predictions = Some(predictions);
+    let tried = try_out(&settings, &store, &clock, &proposal)
+        .await
+        .map_err(|why| match why {
+            StartError::Store(why) => why.into(),
+            inconsistent => Failure::Refused(format!("{inconsistent}; `bespeak verify` says more")),
+        })?;
+    let predicted = Predicted {
+        given: Given {
+            requested: options.seconds,
+            default: templates.duration(),
+        },
+        objective: criterion(settings.objective),
+        options: &options,
+        window,
+        proposal,
+        known: &known,
+        ppm: millionths(probability),
+        tried,
     };
-    let explanation =
-        learn(&store, settings.rates(), now)
-            .await?
-            .explain(&work, gap, given, options.probability);
-    let slot = explanation
-        .slot
-        .map_or(explanation.estimate.completion, |slot| slot.seconds);
-    let placement = plan
-        .earliest_fit(options.nodes, slot, window)
-        .map(|start| Interval::of(start, slot));
     if options.json {
-        print_json(&as_json(&explanation, gap, placement));
+        print_json(&predicted.as_json()?);
     } else {
-        print(&options, &explanation, gap, placement);
+        predicted.print()?;
     }
     Ok(())
 }
 
-/// The free part of a resource, from the stored data.
-async fn plan(store: &Store, resource: &str) -> Result<SlotTree, Failure> {
-    let resources = store.resources().await?;
-    let Some(known) = resources.iter().find(|known| known.name == resource) else {
-        let names: Vec<&str> = resources.iter().map(|known| known.name.as_str()).collect();
+/// The criterion for the better of two places, in words.
+fn criterion(objective: Objective) -> &'static str {
+    match objective {
+        Objective::EarliestCompletion => "the earliest expected completion",
+        Objective::Cheapest => "the least cost with the expected penalties",
+        Objective::LatestStart => "the latest start",
+        Objective::LeastWorkLost => "the least work lost",
+    }
+}
+
+/// The job of the offer; its files are as large as the options say.
+fn job(options: &Options, config: &Config) -> Result<Job, Failure> {
+    let catalogue = config.catalogue()?;
+    let Some(application) = catalogue.find(&options.app, None) else {
+        let known: Vec<&str> = catalogue
+            .applications()
+            .iter()
+            .map(|of| of.name.as_str())
+            .collect();
         return Err(Failure::Usage(format!(
-            "--resource: there is no {resource:?}; the store has {}",
-            names.join(", ")
+            "--app: the application {} is not in the catalogue; it has {}",
+            options.app,
+            known.join(", ")
         )));
     };
-    let mut plan = SlotTree::new(known.capacity);
-    for agreement in store.live_agreements().await? {
-        if agreement.resource != resource {
-            continue;
-        }
-        let loads = agreement.loads().into_iter();
-        for (busy, nodes) in loads.filter(|(busy, _)| !busy.is_empty()) {
-            plan.reserve(busy, nodes).map_err(|why| {
-                Failure::Refused(format!(
-                    "agreement {}: {why}; `bespeak verify` says more",
-                    agreement.id
-                ))
-            })?;
-        }
-    }
-    Ok(plan)
-}
-
-fn print(options: &Options, explanation: &Explanation, gap: Interval, placement: Option<Interval>) {
-    say!(
-        "{} on {}, {} node{}, in a gap from {} to the deadline {}",
-        options.app,
-        options.resource,
-        options.nodes,
-        if options.nodes == 1 { "" } else { "s" },
-        instant(gap.start),
-        instant(gap.end)
-    );
-    for (step, number) in explanation.estimate.steps.iter().zip(1..) {
-        say!("  {number}. {step}");
-    }
-    match explanation.slot {
-        None => say!("slot: the estimate itself, as nothing is known of how far it may be wrong"),
-        Some(slot) => say!(
-            "slot: {} s hold it with probability {} ({} runs most like it, {} outcomes to calibrate by)",
-            slot.seconds,
-            slot.probability,
-            slot.runs,
-            slot.outcomes
-        ),
-    }
-    if let Some(confidence) = explanation.confidence {
-        say!("started at once, it completes before the deadline with probability {confidence:.3}");
-    }
-    match placement {
-        Some(slot) => say!("earliest slot: {} to {}", instant(slot.start), instant(slot.end)),
-        None => say!("no gap in the window is as long as the slot"),
-    }
-}
-
-fn as_json(explanation: &Explanation, gap: Interval, placement: Option<Interval>) -> Value {
-    let estimate = &explanation.estimate;
-    let interval = |of: Interval| json!({ "start": instant(of.start), "end": instant(of.end) });
-    json!({
-        "gap": interval(gap),
-        "steps": estimate.steps.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "prologSeconds": estimate.prolog,
-        "executionSeconds": estimate.execution,
-        "epilogSeconds": estimate.epilog,
-        "completionSeconds": estimate.completion,
-        "slot": explanation.slot.map(|slot| json!({
-            "seconds": slot.seconds,
-            "probability": slot.probability,
-            "runs": slot.runs,
-            "outcomes": slot.outcomes,
-        })),
-        "confidence": explanation.confidence,
-        "earliest": placement.map(interval),
+    let input = (options.input_bytes > 0).then(|| StagedFile {
+        source: Some(Source::Address(String::new())),
+        bytes: Some(options.input_bytes),
+        ..StagedFile::default()
+    });
+    let output = (options.output_bytes > 0).then(|| StagedFile {
+        target: Some(String::new()),
+        bytes: Some(options.output_bytes),
+        ..StagedFile::default()
+    });
+    Ok(Job {
+        application: application.name.clone(),
+        version: application.version.clone(),
+        arguments: options.arguments.clone(),
+        staging: input.into_iter().chain(output).collect(),
+        ..Job::default()
     })
+}
+
+/// The resources that are not to be looked at.
+fn others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<Barred>, Failure> {
+    let Some(only) = resource else {
+        return Ok(Vec::new());
+    };
+    let names = || settings.resources.iter().map(|of| of.name.as_str());
+    if !names().any(|name| name == only) {
+        return Err(Failure::Usage(format!(
+            "--resource: there is no {only:?}; the configuration has {}",
+            names().collect::<Vec<_>>().join(", ")
+        )));
+    }
+    let barred = |name: &str| Barred {
+        resource: name.to_owned(),
+        sizes: Vec::new(),
+        why: format!("--resource {only}"),
+    };
+    Ok(names().filter(|name| *name != only).map(barred).collect())
+}
+
+impl Predicted<'_> {
+    /// The chosen place: a resource, and the slot there.
+    fn chosen(&self) -> Result<(&str, Interval), Failure> {
+        match &self.tried.placed {
+            Ok(agreement) => Ok((&agreement.resource, agreement.placement())),
+            Err(refusal) => Err(Failure::Refused(format!(
+                "no gap from {} to {}: {}",
+                instant(self.window.start),
+                instant(self.window.end),
+                refusal.binding
+            ))),
+        }
+    }
+
+    /// The prediction for the work where it starts with a slot.
+    fn explained(&self, resource: &str, slot: Interval) -> Explanation {
+        let party = &self.options.party;
+        let work = self.proposal.job.as_ref().map(|job| Work {
+            resource: Some(resource),
+            ..Work::of_job(party, job, self.options.nodes)
+        });
+        let work = work.unwrap_or(Work::of(&self.options.app));
+        let gap = Interval::new(slot.start, self.window.end);
+        self.known
+            .explain(&work, gap, slot.duration(), self.given, self.ppm)
+    }
+
+    fn places(&self) -> impl Iterator<Item = &TriedPlace> {
+        let only = self.options.resource.as_deref();
+        self.tried
+            .places
+            .iter()
+            .filter(move |of| only.is_none_or(|only| only == of.resource))
+    }
+
+    fn print(&self) -> Result<(), Failure> {
+        let (resource, slot) = self.chosen()?;
+        let Options { app, nodes, .. } = self.options;
+        let plural = if *nodes == 1 { "" } else { "s" };
+        say!(
+            "{app}, {nodes} node{plural}, from {} to the deadline {}",
+            instant(self.window.start),
+            instant(self.window.end)
+        );
+        if self.options.resource.is_none() {
+            say!("candidates, each with its best free slot:");
+            for place in self.places() {
+                say!("  {}", line(place));
+            }
+        }
+        let why = match self.places().count() {
+            1 => "the only candidate",
+            _ => self.objective,
+        };
+        say!("chosen: {resource}, by {why}");
+        say!(
+            "slot: {} to {}, {} s",
+            instant(slot.start),
+            instant(slot.end),
+            slot.duration()
+        );
+        let Explanation { estimate, decides } = self.explained(resource, slot);
+        say!("the estimate of paper 004 on {resource}:");
+        for (step, number) in estimate.steps.iter().zip(1..) {
+            say!("  {number}. {step}");
+        }
+        let Some(decides) = decides else {
+            say!("nothing is known of how far it may be wrong: no execution of {app} has ended");
+            return Ok(());
+        };
+        let how = match self.proposal.scaling {
+            Scaling::Contract => "the slot is as long as was stated",
+            _ => "the slot is this long",
+        };
+        say!("what decides ({how}):");
+        for line in decides.lines() {
+            say!("  {line}");
+        }
+        say!(
+            "it ends in its slot with probability {:.3}, before the deadline with {:.3}; {} outcomes calibrate that",
+            decides.in_slot,
+            decides.confidence,
+            decides.outcomes
+        );
+        say!(
+            "expected completion: {}",
+            instant(slot.start + decides.completion)
+        );
+        Ok(())
+    }
+
+    fn as_json(&self) -> Result<Value, Failure> {
+        let (resource, slot) = self.chosen()?;
+        let places = self.places().map(|place| {
+            let explained = place.slot.map(|slot| self.members(&place.resource, slot));
+            let mut members = explained.unwrap_or_default();
+            members.insert("resource".to_owned(), json!(place.resource));
+            Value::Object(members)
+        });
+        let mut chosen = self.members(resource, slot);
+        chosen.insert("resource".to_owned(), json!(resource));
+        chosen.insert("by".to_owned(), json!(self.objective));
+        chosen.insert("candidates".to_owned(), places.collect());
+        Ok(Value::Object(chosen))
+    }
+
+    /// The prediction for a slot on a resource.
+    fn members(&self, resource: &str, slot: Interval) -> Map<String, Value> {
+        let Explanation { estimate, decides } = self.explained(resource, slot);
+        let interval = |of: Interval| json!({ "start": instant(of.start), "end": instant(of.end) });
+        let parts = decides.as_ref().map(|of| {
+            let part = |(part, share, value): &(scheduler::prediction::Part, f64, f64)| {
+                json!({ "part": part.name(), "share": share, "value": value })
+            };
+            of.parts.iter().map(part).collect::<Vec<_>>()
+        });
+        let members = json!({
+            "gap": interval(Interval::new(slot.start, self.window.end)),
+            "steps": estimate.steps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "prologSeconds": estimate.prolog,
+            "executionSeconds": estimate.execution,
+            "epilogSeconds": estimate.epilog,
+            "completionSeconds": estimate.completion,
+            "slot": decides.as_ref().map(|of| json!({
+                "seconds": slot.duration(),
+                "probability": of.in_slot,
+                "runs": of.runs,
+                "outcomes": of.outcomes,
+            })),
+            "parts": parts,
+            "kept": decides.as_ref().map(|of| of.kept),
+            "expectedCompletion": decides.as_ref().map(|of| instant(slot.start + of.completion)),
+            "confidence": decides.as_ref().map(|of| of.confidence),
+            "earliest": interval(slot),
+        });
+        match members {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// A candidate in a line.
+fn line(place: &TriedPlace) -> String {
+    match (place.slot, place.completes) {
+        (Some(slot), Some(completes)) => format!(
+            "{}: {} to {}, {} s; completes {}",
+            place.resource,
+            instant(slot.start),
+            instant(slot.end),
+            slot.duration(),
+            instant(completes)
+        ),
+        _ => format!("{}: no free slot in the window", place.resource),
+    }
 }

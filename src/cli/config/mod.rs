@@ -3,11 +3,13 @@
 
 pub(super) mod execution;
 pub(super) mod history;
+mod prediction;
 pub(super) mod pricing;
 mod ranges;
 pub(super) mod resources;
 pub(super) mod scheduling;
 pub(super) mod slurm;
+pub(super) mod staging;
 pub(super) mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,13 +21,15 @@ use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 
 use super::Failure;
-use crate::callbacks::Policy;
+use crate::address::Policy;
 use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
+use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
 use crate::cli::config::ranges::{table, within};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
+use crate::cli::config::staging::Staging;
 use crate::cli::config::tls::Tls;
 use crate::execution::job::limits::Allowance;
 use crate::execution::local::find_program;
@@ -51,11 +55,13 @@ pub(super) struct Config {
     scheduling: Scheduling,
     /// The price list; placements cost nothing without it.
     pricing: Option<PriceList>,
+    prediction: Prediction,
     negotiation: Negotiating,
     callbacks: CallBacks,
     failures: resources::Failures,
     pub(super) execution: Execution,
     pub(super) history: History,
+    pub(super) staging: Staging,
     quotas: Quotas,
     pub(super) limits: Limits,
     #[serde(rename = "resource")]
@@ -224,6 +230,7 @@ impl Config {
         self.limits.check_ranges()?;
         self.execution.check()?;
         self.history.check_ranges()?;
+        self.staging.check()?;
         resources::check(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
             if template
@@ -236,6 +243,7 @@ impl Config {
             within(&key, template.overrun_percent, 0..=OVERRUN_PERCENT_MAX)?;
         }
         self.failures.check_ranges()?;
+        self.prediction.check_ranges()?;
         self.pricing()?;
         Catalogue::new(self.applications.clone())
             .map(drop)
@@ -282,11 +290,18 @@ impl Config {
             },
             // Known once the templates have been read.
             restarting: BTreeSet::new(),
+            // They begin to be learned once the store is open.
+            predictions: None,
             pricing: self.pricing().ok().flatten(),
             negotiation: self.negotiation.planner(),
             proposals: self.negotiation.proposals(),
             quotas: self.quotas.planner(),
         }
+    }
+
+    /// The resources as predictions know them, and the parts of an estimate that decide.
+    pub(super) fn predictions(&self) -> crate::prediction::Setup {
+        (self.planner().machines(), self.prediction.ladder())
     }
 
     /// The limits of the jobs of each local resource, by its name.

@@ -1,10 +1,10 @@
 //! `bespeak calibrate`: how well run-time predictions were calibrated.
 
-use advisor::command::Form;
 use advisor::table::Table;
 use clap::Args;
-use scheduler::prediction::Reliability;
+use serde_json::json;
 
+use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
@@ -18,8 +18,9 @@ Examples:
 
 The command predicts each execution again from the executions that had ended when it was agreed, and compares the
 predictions with the outcomes: how many runs lay inside the intervals and below the quantiles, and the pinball loss, which is
-least for predictions that are true and sharp. The service may run meanwhile. `bespeak-lab calibrate --trace` does the same
-with the jobs of a log.";
+least for predictions that are true and sharp. It does so for each combination of the parts of an estimate. A second table has
+the weight of each part on each resource: 1 where the part makes predictions better, 0 where it makes them worse. The service
+may run meanwhile. `bespeak-lab calibrate --trace` compares with the jobs of a log.";
 
 /// Options of `calibrate`.
 #[derive(Debug, Args)]
@@ -27,37 +28,74 @@ with the jobs of a log.";
 pub(in crate::cli) struct Options {
     #[command(flatten)]
     store: StoreOptions,
-    #[command(flatten)]
-    form: Form,
+    /// Print as JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the statements as comma-separated values, without the weights.
+    #[arg(long)]
+    csv: bool,
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let settings = Config::load(options.store.config.as_deref())?.planner();
-    let store = options.store.open().await?;
-    let knowledge = learn(&store, settings.rates(), Clock::system().now()).await?;
-    let kept = knowledge.reliability();
-    if kept.outcomes() == 0 {
-        return Err(Failure::Refused(
-            "no execution came after another one of its application, so there was no prediction".to_owned(),
-        ));
+    let view = of_store(&options).await?;
+    let (statements, weights) = (statements(&view), weights(&view));
+    if options.json {
+        print_json(&json!({
+            "outcomes": view.outcomes,
+            "decides": view.decides,
+            "statements": statements.json(),
+            "weights": weights.json(),
+        }));
+    } else if options.csv {
+        say!("{}", statements.csv().trim_end());
+    } else {
+        say!("{}\n\n{}", statements.text(), weights.text());
+        let decides = view.decides.as_deref();
+        say!(
+            "\nWhat decides: {}",
+            decides.unwrap_or("nothing of this (prediction.choice)")
+        );
     }
-    say!("{}", options.form.of(&table(kept)));
     Ok(())
 }
 
-fn table(kept: &Reliability) -> Table {
-    let mut table = Table::new(&["statement", "held (%)", "pinball loss (s)"]);
-    let nothing = || "–".to_owned();
-    let ReliabilityView {
-        outcomes,
-        statements,
-        mean_loss,
-    } = ReliabilityView::of(kept);
-    for of in statements {
-        let loss = of.loss.unwrap_or_else(nothing);
-        table.rows.push(vec![of.statement, of.held, loss]);
-    }
-    let outcomes = format!("mean of {outcomes} outcomes");
-    table.rows.push(vec![outcomes, nothing(), mean_loss]);
+async fn of_store(options: &Options) -> Result<ReliabilityView, Failure> {
+    let config = Config::load(options.store.config.as_deref())?;
+    let store = options.store.open().await?;
+    let knowledge = learn(&store, config.predictions(), Clock::system().now()).await?;
+    ReliabilityView::of(&knowledge).ok_or_else(|| {
+        let none = "no execution came after another one of its application, so there was no prediction";
+        Failure::Refused(none.to_owned())
+    })
+}
+
+fn statements(view: &ReliabilityView) -> Table {
+    let of = |what: &str| {
+        view.ladders
+            .iter()
+            .map(|ladder| format!("{what}, {ladder}"))
+            .collect()
+    };
+    let held: Vec<String> = of("held (%)");
+    let columns = [vec!["statement".to_owned()], held, of("pinball loss (s)")].concat();
+    let mut rows: Vec<Vec<String>> = (view.statements.iter())
+        .map(|of| [vec![of.statement.clone()], of.held.clone(), of.losses.clone()].concat())
+        .collect();
+    let mean = vec![format!("mean of {} outcomes", view.outcomes)];
+    let nothing = vec!["–".to_owned(); view.ladders.len()];
+    rows.push([mean, nothing, view.mean_losses.clone()].concat());
+    Table { columns, rows }
+}
+
+fn weights(view: &ReliabilityView) -> Table {
+    let parts = ReliabilityView::parts();
+    let columns = [&["resource"][..], &parts, &["trust RT (s)", "runs lost (%)"]].concat();
+    let mut table = Table::new(&columns);
+    table.rows = (view.weights.iter())
+        .map(|of| {
+            let last = vec![of.trust.clone(), of.lost.clone()];
+            [vec![of.resource.clone()], of.weights.clone(), last].concat()
+        })
+        .collect();
     table
 }

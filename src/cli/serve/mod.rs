@@ -31,6 +31,7 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
+use crate::execution::staging::Stager;
 use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
@@ -130,7 +131,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         .cloned()
         .collect();
     forget(&config, folders.clone(), &store, &clock, &stop);
-    let predictions = predictions(&settings, &executors, &store, &clock, &stop);
+    let predictions = predictions(&settings, config.predictions(), &executors, &store, &clock, &stop);
+    settings.predictions = Some(predictions.clone());
     let planner_stop = CancellationToken::new();
     let (planner, decided) = Planner::start(
         settings,
@@ -151,6 +153,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         executors,
         Arc::clone(&catalogue),
         files.clone(),
+        Stager::new(config.staging.rules(), folders.clone(), clock.clone()),
         clock.clone(),
     );
     let faults = dispatcher.faults();
@@ -161,6 +164,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     negotiation.call_backs = config.call_backs();
+    negotiation.staging = config.staging.rules();
     (negotiation.faults, negotiation.clusters) = (faults, clusters.into());
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
@@ -268,6 +272,7 @@ fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, st
 /// Starts to learn from ended work, and to sample the clusters, and this machine for its own resource.
 fn predictions(
     settings: &Settings,
+    setup: prediction::Setup,
     executors: &[(String, Shared)],
     store: &Store,
     clock: &Clock,
@@ -292,7 +297,7 @@ fn predictions(
             stop.clone(),
         ));
     }
-    prediction::keep(store.clone(), settings.rates(), clock.clone(), stop.clone())
+    prediction::keep(store.clone(), setup, clock.clone(), stop.clone())
 }
 
 /// A listener, and where it listens: port 0 is whichever is free.

@@ -182,7 +182,13 @@ impl JobFolders {
             return Ok(Looked::Same);
         }
         let folder = self.last_of(name)?;
+        let brought = || Folder::at(&self.jobs.join(name)).brought_bytes();
         let Some(spec) = folder.spec()? else {
+            // Its files are being brought.
+            if let Some(record) = folder.staging()? {
+                let (party, bytes, ended) = (record.party, brought()?, None);
+                lock(&self.known).insert(name.to_owned(), Known { party, bytes, ended });
+            }
             return Ok(Looked::Same);
         };
         // Asked before: its output until its end counts.
@@ -193,7 +199,8 @@ impl JobFolders {
         if ended.is_some() && !also_ended {
             return Ok(Looked::Ended);
         }
-        let bytes = folder.walked()?.bytes();
+        // To the job they are inputs, which do not count as written.
+        let bytes = folder.walked()?.bytes().saturating_add(brought()?);
         let party = spec.party;
         let mut known = lock(&self.known);
         // It may have been put aside meanwhile, and the folder in its place has not ended.
@@ -314,8 +321,8 @@ impl JobFolders {
         self.remove_doomed()?;
         let mut over = Vec::new();
         for (name, id) in self.folders()? {
-            match self.last_of(&name).and_then(|folder| folder.end()) {
-                Ok(end) => over.extend(end.filter(|end| end.ended < before).map(|_| (name, id))),
+            match self.last_of(&name).and_then(|folder| ended(&folder)) {
+                Ok(ended) => over.extend(ended.filter(|ended| *ended < before).map(|_| (name, id))),
                 Err(error) => warn!(agreement = %id, %error, "the folder could not be read and stays"),
             }
         }
@@ -491,6 +498,19 @@ fn parts_of(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
     let pieces = names.iter().filter(|name| name.starts_with(PIECE));
     let pieces = pieces.map(|name| Folder::at(&path.join(name)));
     Ok(pieces.chain([Folder::at(path)]).collect())
+}
+
+/// When the job of a folder ended; where nothing was started in it, when its files were last moved.
+fn ended(folder: &Folder) -> Result<Option<Micros>, ExecutionError> {
+    if let Some(end) = folder.end()? {
+        return Ok(Some(end.ended));
+    }
+    let brought = if folder.spec()?.is_none() {
+        folder.staging()?
+    } else {
+        None
+    };
+    Ok(brought.map(|record| record.last()))
 }
 
 /// The names in a folder; none where that is not there.

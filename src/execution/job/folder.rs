@@ -14,6 +14,8 @@
 //! | `shared.json` | the executor, once | where the job's other folder is, on a disk that a cluster's nodes share |
 //! | `copied.json` | the executor, once | for how long its inputs were copied there |
 //! | `put-off.json` | the executor, once | the job's user has had it wait on its cluster |
+//! | `staging.json` | the service | how far the files have come that are moved for it |
+//! | `incomplete` | the executor, once | not all files that it left on its cluster's disk came back |
 //! | `end.json` | the supervisor, once | how it ended; nothing runs any more |
 //!
 //! When its agreement is over, a folder is packed (`packed`): `end.json` is replaced by one that has the still needed parts of
@@ -45,8 +47,9 @@ use crate::execution::files::inputs::put_input;
 use crate::execution::files::tree::{self, KnownFile, Walk};
 use crate::execution::job::excess::Excess;
 use crate::execution::job::process::ProcessIdentity;
+use crate::execution::job::staging::StagingRecord;
 use crate::execution::job::start_time::StartTime;
-use crate::execution::{ExecutionError, JobSpec, SaveWork};
+use crate::execution::{ExecutionError, JobSpec, SaveWork, StagedInput};
 
 /// Bytes of a record at most: 64 arguments of 1,024 characters and as many paths fit many times.
 const RECORD_MAX: u64 = 4 << 20;
@@ -62,7 +65,10 @@ const END: &str = "end.json";
 const SHARED: &str = "shared.json";
 const COPIED: &str = "copied.json";
 const PUT_OFF: &str = "put-off.json";
+const STAGING: &str = "staging.json";
+const INCOMPLETE: &str = "incomplete";
 const WORK: &str = "work";
+const PARTS: &str = "parts";
 const TEMPORARY: &str = "tmp";
 const LOG: &str = "supervisor.log";
 /// The name of the folders of the records of later slots, followed by the number.
@@ -172,6 +178,10 @@ impl Folder {
             let known = put_input(input, &link, &draft).and_then(|()| KnownFile::at(&link));
             inputs.extend(known.map_err(ExecutionError::system("link", link))?);
         }
+        for staged in &job.staged {
+            let known = folder.put_staged(staged);
+            inputs.extend(known.map_err(ExecutionError::system("bring", work.join(&staged.name)))?);
+        }
         // By a later slot something else may stand at their names.
         if !inputs.is_empty() && !folder.is_later() {
             folder.write_once(INPUTS, &inputs)?;
@@ -181,6 +191,82 @@ impl Folder {
         }
         folder.write_once(SPEC, job)?;
         Ok(folder)
+    }
+
+    /// Puts a file that was brought, or uploaded, into the working folder, unless it is there.
+    fn put_staged(&self, staged: &StagedInput) -> io::Result<Option<KnownFile>> {
+        let link = self.work().join(&staged.name);
+        if let Some(from) = &staged.from {
+            put_input(from, &link, &self.temporary().join("input"))?;
+        } else if fs::symlink_metadata(&link).is_err() {
+            fs::rename(self.part(&staged.name), &link)?;
+        }
+        KnownFile::at(&link)
+    }
+
+    /// Where a file is put that is brought for the job, until all are there.
+    pub(crate) fn part(&self, name: &str) -> PathBuf {
+        self.common.join(PARTS).join(name)
+    }
+
+    /// Removes what has been brought of files and is not in the working folder.
+    pub(crate) fn remove_parts(&self) -> Result<(), ExecutionError> {
+        let parts = self.common.join(PARTS);
+        tree::remove(&parts).map_err(ExecutionError::system("remove", parts))
+    }
+
+    /// Removes files of the working folder, where they are there.
+    pub(crate) fn remove_files<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<(), ExecutionError> {
+        for name in names {
+            let path = self.work().join(name);
+            let is_file = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
+            if is_file {
+                if_there(fs::remove_file(&path)).map_err(ExecutionError::system("remove", path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How far the files have come that are moved for the job; none where none are.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn staging(&self) -> Result<Option<StagingRecord>, ExecutionError> {
+        self.read(STAGING)
+    }
+
+    /// Notes, durably, how far they have come. There may be no folder yet.
+    pub(crate) fn put_staging(&self, record: &StagingRecord) -> Result<(), ExecutionError> {
+        let mut folder = DirBuilder::new();
+        let made = folder.recursive(true).mode(0o700).create(&self.path);
+        made.map_err(ExecutionError::system("create", &self.path))?;
+        self.write_anew(STAGING, record)
+    }
+
+    /// Bytes of the files that were brought for it from addresses and are still there. The caller has the first slot's folder.
+    pub(crate) fn brought_bytes(&self) -> Result<u64, ExecutionError> {
+        let Some(record) = self.staging()? else {
+            return Ok(0);
+        };
+        let is_there = |name: &str| {
+            let places = [self.part(name), self.work().join(name)];
+            places.iter().any(|path| fs::symlink_metadata(path).is_ok())
+        };
+        let there = record.brought.files.iter().filter(|file| is_there(&file.name));
+        Ok(there.map(|file| file.bytes).sum())
+    }
+
+    /// Notes, durably, that not all files of the job could be had from its cluster's disk.
+    pub(crate) fn note_incomplete(&self) -> Result<(), ExecutionError> {
+        self.write_once(INCOMPLETE, &true).map(drop)
+    }
+
+    /// Whether that has been noted.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.common.join(INCOMPLETE).exists()
     }
 
     /// Puts the records of a job that was lost aside, durably, with the number of its attempt, so that there may be another

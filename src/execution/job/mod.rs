@@ -7,5 +7,6 @@ pub mod limits;
 pub(super) mod process;
 pub mod shortage;
 pub(super) mod spec;
+pub mod staging;
 pub(super) mod start_time;
 pub mod supervisor;

@@ -1,5 +1,6 @@
 //! The job to run: the part of a job that is decided before it starts.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct JobSpec {
     pub arguments: Vec<String>,
     /// The files that it reads, by absolute path; it finds them in its working folder by their names.
     pub inputs: Vec<PathBuf>,
+    /// The other files that are put into its working folder, under names of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staged: Vec<StagedInput>,
     /// Nodes that it may use.
     pub nodes: u32,
     /// When it is stopped, in microseconds of the wall clock.
@@ -48,6 +52,19 @@ pub struct JobSpec {
     /// How often work of the agreement was lost before: each time has a job of its own.
     #[serde(default)]
     pub restarts: u32,
+}
+
+/// A file that a job is given under a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedInput {
+    /// Its name in the working folder.
+    pub name: String,
+    /// The uploaded file, by absolute path; none where it has been brought into the job's folder, and is moved from there.
+    pub from: Option<PathBuf>,
+    /// Bytes that it has.
+    pub bytes: u64,
+    /// Whether it is sent after the job, or kept as it has made it.
+    pub returns: bool,
 }
 
 /// The data for a job about the slot that it serves.
@@ -84,7 +101,40 @@ impl JobSpec {
     /// Bytes of the files that it reads, as far as they are there.
     pub(crate) fn input_bytes(&self) -> u64 {
         let inputs = self.inputs.iter().filter_map(|input| input.metadata().ok());
-        inputs.map(|meta| meta.len()).sum()
+        let staged = self.staged.iter().map(|file| file.bytes);
+        inputs.map(|meta| meta.len()).chain(staged).sum()
+    }
+
+    /// The files that lie elsewhere, with their names in its working folder.
+    pub(crate) fn uploads(&self) -> impl Iterator<Item = (&OsStr, &PathBuf)> {
+        let inputs = self
+            .inputs
+            .iter()
+            .map(|input| (input.file_name().unwrap_or_default(), input));
+        let staged = self.staged.iter();
+        inputs.chain(staged.filter_map(|file| Some((OsStr::new(&file.name), file.from.as_ref()?))))
+    }
+
+    /// The names in its working folder of the files that it is given to read.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &OsStr> {
+        let inputs = self
+            .inputs
+            .iter()
+            .map(|input| input.file_name().unwrap_or_default());
+        inputs.chain(self.staged.iter().map(|file| OsStr::new(&file.name)))
+    }
+
+    /// Those of which nothing is to come back.
+    pub(crate) fn given_for_good(&self) -> Vec<OsString> {
+        let returns = |name: &OsStr| {
+            self.staged
+                .iter()
+                .any(|file| file.returns && OsStr::new(&file.name) == name)
+        };
+        self.given()
+            .filter(|name| !returns(name))
+            .map(OsStr::to_owned)
+            .collect()
     }
 }
 

@@ -458,17 +458,11 @@ impl<'a> Supervisor<'a> {
     }
 
     fn end(&self, outcome: RunOutcome, started: Option<Micros>) -> JobEnd {
+        // Outputs of local jobs stay where they are; so do inputs, except the ones that jobs could spoil for others.
         JobEnd {
-            outcome,
-            started,
-            ended: self.clock.micros(),
             input_bytes: self.job.input_bytes(),
             output_bytes: self.folder.output_bytes(),
-            truncated: false,
-            // Outputs of local jobs stay where they are; so do inputs, except the ones that jobs could spoil for
-            // others.
-            transfer_in: 0,
-            transfer_out: 0,
+            ..JobEnd::new(outcome, started, self.clock.micros())
         }
     }
 

@@ -157,15 +157,16 @@ impl Lane {
                 continue;
             }
             let told = match self.recorded_end(&agreement).await {
-                Ok(Some(end)) => self.report_ended(&agreement, end).await,
-                Ok(None) => Ok(()),
+                Ok(Some(end)) => self.report_recorded(&agreement, end).await,
+                Ok(None) => Ok(true),
                 Err(failure) => Err(failure),
             };
             match told {
-                Ok(()) => {}
+                Ok(true) => {}
                 // A disk that hangs would delay the report on the other nodes.
                 Err(Failure::NoAnswer(_)) => return Ok(down),
-                Err(_) => unread.extend(given),
+                // It cannot be read, or its files are still being sent, for which it needs no nodes.
+                Ok(false) | Err(_) => unread.extend(given),
             }
         }
         Ok(unread)

@@ -226,9 +226,8 @@ fn condition_of(states: &[NodeState], cpus: &[(u32, u32)], ours: &HashSet<usize>
     let free = ((all - others) * WHOLE).checked_div(all);
     Condition {
         free_cpu: free.and_then(|free| i64::try_from(free).ok()),
-        bandwidth_in: None,
-        bandwidth_out: None,
         nodes_up: Some(up),
+        ..Condition::default()
     }
 }
 

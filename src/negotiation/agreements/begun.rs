@@ -25,6 +25,10 @@ impl Check<'_> {
                 let message = format!("{:?} is expected: the job has begun with it", runs.arguments[at]);
                 self.violation(ns::JSDL_POSIX, "Argument", at, message);
             }
+            if asked.staging != runs.staging {
+                let message = "the files that are moved for a job can change until its slot begins only";
+                self.violation(ns::JSDL, "DataStaging", 0, message);
+            }
         } else if job != begun.job.as_ref() {
             let what = match &begun.job {
                 Some(runs) => format!("{} is expected: it has begun", runs.application),

@@ -7,11 +7,14 @@ use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::agreement::{Agreement, Run, RunOutcome, ServiceState};
+use crate::execution::job::folder::Folder;
 use crate::execution::slurm::name_of;
+use crate::negotiation::agreements::files::blocking;
 use crate::negotiation::request::wording::Words;
 use crate::negotiation::views::documents::{
     agreement_state, date_time, guarantee_state, instant, piece, sum,
 };
+use crate::negotiation::views::staging::StagedView;
 use crate::negotiation::views::terms;
 use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
 
@@ -46,12 +49,23 @@ impl Negotiation {
         let proposals = self.proposals_about(&agreement).await?;
         let view = AgreementView {
             proposals,
+            staging: self.staging_of(&agreement).await?,
             reservation: self.reservation_of(&agreement),
             supersedes: succession.supersedes,
             superseded_by: succession.superseded_by,
             ..self.view(&agreement)
         };
         self.reading(move |_| shown(&agreement, view, words)).await?
+    }
+
+    /// The files that are moved for the job of an agreement, and how far they have come.
+    async fn staging_of(&self, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
+        let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
+        let record = blocking(move || Ok(folder.staging()?)).await?;
+        Ok(StagedView::of(&job.staging, record.as_ref()))
     }
 
     /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
@@ -101,7 +115,7 @@ fn properties(
         .map(|term| ServiceTermState {
             term_name: term.name.clone(),
             state: state.clone(),
-            placement: Some(Placement {
+            placement: agreement.is_placed().then(|| Placement {
                 confidence: view.confidence,
                 status: status.clone(),
                 ..placement(agreement)
@@ -158,6 +172,9 @@ fn service_state(agreement: &Agreement, reservation: Option<&str>) -> (states::S
             Activity::Idle,
             reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}")),
         ),
+        ServiceState::Processing if agreement.is_being_brought() => {
+            (Activity::Processing, "bringing files".to_owned())
+        }
         ServiceState::Processing if agreement.slot_started().is_some() => {
             (Activity::Processing, "running".to_owned())
         }

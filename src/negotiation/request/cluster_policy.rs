@@ -44,7 +44,7 @@ impl Negotiation {
         others: &[Shape],
     ) -> Option<Barred> {
         let there = |shape: &Shape| {
-            let there = self.planner.size_on(resource, proposal.scaling, *shape)?;
+            let there = self.planner.size_on(resource, proposal, *shape)?;
             Some((*shape, there))
         };
         let all: Vec<_> = proposal.shapes.iter().chain(others).filter_map(there).collect();

@@ -3,7 +3,7 @@
 
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
-use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue};
+use wsag::job::{Application, DataStaging, JobDefinition, PosixApplication, RangeValue};
 use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
@@ -21,6 +21,8 @@ pub struct FlatRequest {
     pub name: Option<String>,
     /// The job to run; none where only nodes are reserved.
     pub run: Option<Run>,
+    /// The files that are moved for it; none where nothing is said of them.
+    pub staging: Option<Vec<DataStaging>>,
     /// How many nodes, least and greatest.
     pub nodes: Option<(u32, u32)>,
     /// Earliest start.
@@ -51,7 +53,9 @@ impl FlatRequest {
         let mut members = template.terms.all.clone().unwrap_or_default();
         // These are the requester's alone to say.
         each(&mut members, &mut |content| match content {
-            ServiceDescription::JobDefinition(definition) => definition.application = None,
+            ServiceDescription::JobDefinition(definition) => {
+                (definition.application, definition.staging) = (None, Vec::new());
+            }
             ServiceDescription::AllocationTime(window) => (window.start, window.end) = (None, None),
             ServiceDescription::Scheduling(_) => {}
         });
@@ -100,7 +104,7 @@ impl FlatRequest {
     /// The contents of terms that say this and nothing else, with the names of the terms where the template has none.
     fn contents(&self) -> Vec<(&'static str, ServiceDescription)> {
         let mut contents = Vec::new();
-        if self.run.is_some() || self.nodes.is_some() {
+        if self.run.is_some() || self.nodes.is_some() || self.staging.is_some() {
             let mut definition = JobDefinition::default();
             self.job(&mut definition);
             contents.push((JOB_TERM, ServiceDescription::JobDefinition(Box::new(definition))));
@@ -128,6 +132,9 @@ impl FlatRequest {
                     ..PosixApplication::default()
                 }),
             });
+        }
+        if let Some(staging) = &self.staging {
+            definition.staging.clone_from(staging);
         }
         match self.nodes {
             None => {}

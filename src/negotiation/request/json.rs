@@ -353,6 +353,15 @@ impl Check {
         Some(text)
     }
 
+    /// A text without spaces, of any length.
+    pub(in crate::negotiation) fn token_of_any_length(&mut self, at: &At<'_>) -> Option<String> {
+        let text = self.text(at)?;
+        if text.contains(char::is_whitespace) {
+            return self.wrong(at, "a text without spaces is expected");
+        }
+        Some(text)
+    }
+
     /// A text that a document can carry, which may be empty.
     pub(in crate::negotiation) fn any_text(&mut self, at: &At<'_>) -> Option<String> {
         let Json::Text(text) = at.value else {

@@ -8,6 +8,7 @@ pub(super) mod guarantees;
 pub(super) mod json;
 pub(super) mod offer;
 pub(super) mod sizes;
+mod staging;
 pub(super) mod wording;
 pub(super) mod worth;
 
@@ -23,14 +24,16 @@ use super::{Error, Input, Negotiation, Result};
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Check, Json, Members, Object};
 use crate::negotiation::views::scheduling;
+use crate::negotiation::views::staging::files;
 
 /// The members of a request.
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 17] = [
     "template",
     "name",
     "application",
     "version",
     "arguments",
+    "staging",
     "nodes",
     "durationSeconds",
     "window",
@@ -46,6 +49,9 @@ const MEMBERS: [&str; 16] = [
 
 /// The element that says an argument.
 const ARGUMENT: &str = "jsdl-posix:Argument";
+
+/// The element that says a file to be moved.
+const STAGING: &str = "jsdl:DataStaging";
 
 /// The other members that an offer says, with the elements that say them.
 const ELEMENTS: [(&str, &[&str]); 18] = [
@@ -157,6 +163,7 @@ fn read_wish(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
     let mut wish = FlatRequest {
         name: object.read(check, "name", Check::text),
         run: read_run(check, object),
+        staging: object.read(check, "staging", |check, at| Some(staging::read(check, at))),
         nodes: object.read(check, "nodes", read_nodes),
         duration: object.read(check, "durationSeconds", |check, at| check.count(at, i32::MAX)),
         scheduling: read_scheduling(check, object),
@@ -202,6 +209,7 @@ pub(super) fn places_of_any() -> Places {
         }
     }
     places.put(ARGUMENT, None, "/arguments");
+    places.put(STAGING, None, "/staging");
     places
 }
 
@@ -215,9 +223,11 @@ fn places(object: &Object<'_>) -> Places {
             }
         }
     }
-    let arguments = object.get("arguments").map_or_else(Vec::new, |at| at.values());
-    for (index, at) in arguments.into_iter().enumerate() {
-        places.put(ARGUMENT, Some(index), at.pointer);
+    for (member, element) in [("arguments", ARGUMENT), ("staging", STAGING)] {
+        let values = object.get(member).map_or_else(Vec::new, |at| at.values());
+        for (index, at) in values.into_iter().enumerate() {
+            places.put(element, Some(index), at.pointer);
+        }
     }
     places
 }
@@ -235,6 +245,7 @@ impl FlatRequest {
             .with_any("application", run.map(|run| run.name.as_str()))
             .with_any("version", run.and_then(|run| run.version.as_deref()))
             .with_texts("arguments", run.map_or(&[], |run| &run.arguments))
+            .holding_any("staging", self.staging.as_deref().map(files))
             .with_any("nodes", self.nodes.map(kept_nodes))
             .with_any("durationSeconds", self.duration)
             .holding_any("window", is_bounded.then_some(window));
@@ -419,6 +430,7 @@ fn share(check: &mut Check, at: &At<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use wsag::job::{CreationFlag, DataStaging};
 
     use super::*;
 
@@ -437,6 +449,21 @@ mod tests {
             prop::collection::vec((1..u32::MAX, 1..u32::MAX), 1..5).prop_map(Moldability::Table),
             number().prop_map(Moldability::ConstantWork),
         ]
+    }
+
+    fn file(texts: &[String], named: bool) -> DataStaging {
+        DataStaging {
+            file_name: texts[0].clone(),
+            creation_flag: if named {
+                CreationFlag::Append
+            } else {
+                CreationFlag::Overwrite
+            },
+            delete_on_termination: Some(named),
+            source: named.then(|| "a.dat".to_owned()),
+            target: (!named).then(|| "http://a/".to_owned()),
+            bytes: named.then_some(u64::MAX),
+        }
     }
 
     proptest! {
@@ -460,6 +487,7 @@ mod tests {
             let wish = FlatRequest {
                 name: named.then(|| texts[3].clone()),
                 run: runs.then_some(run),
+                staging: runs.then(|| vec![file(&texts, named); usize::from(empty)]),
                 nodes: nodes.map(|(least, more)| (least, least + more)),
                 start: start.map(wsag::time::DateTime::from_seconds),
                 end: end.map(|nanos| format!("2027-01-01T00:00:00.{nanos:09}Z").parse().unwrap()),

@@ -4,6 +4,7 @@ use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::staging::StagedView;
 use super::values::{MoneyView, as_date_time, from_date_time, instant, second};
 use crate::agreement::{Agreement, Compensation, Guarantee, OfferTerms, Slot};
 use crate::planner::{Accepted, CompositorChoice};
@@ -35,8 +36,9 @@ pub struct AgreementView {
     pub state: String,
     /// State of its service terms.
     pub service_state: String,
-    /// The resource that it is placed on.
-    pub resource: String,
+    /// The resource that it is placed on; none where it has no place, as long as it is pending or because it was rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
     /// Nodes granted.
     pub nodes: u32,
     /// Contract duration in seconds.
@@ -45,10 +47,12 @@ pub struct AgreementView {
     pub ready: String,
     /// Latest completion.
     pub deadline: String,
-    /// Planned start.
-    pub planned_start: String,
-    /// Planned end.
-    pub planned_end: String,
+    /// Planned start, where it has a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_start: Option<String>,
+    /// Planned end, where it has a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_end: Option<String>,
     /// The pieces in which its work is done, in order of time; none where it is done in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
@@ -70,7 +74,10 @@ pub struct AgreementView {
     /// Its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// How the work ended: completed, failed, killed, terminated or lost.
+    /// The files that are moved for it, and how far they have come, where that is looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub staging: Vec<StagedView>,
+    /// How the work ended: completed, failed, killed, terminated, failed-staging or lost.
     pub outcome: Option<String>,
     /// The exit status, where a process ended by itself.
     pub exit_status: Option<i32>,
@@ -204,6 +211,7 @@ pub struct TimelineView {
 
 impl AgreementView {
     pub(in crate::negotiation) fn of(agreement: &Agreement) -> Self {
+        let place = agreement.is_placed().then(|| agreement.placement());
         Self {
             id: agreement.id,
             name: agreement.name.clone(),
@@ -211,13 +219,13 @@ impl AgreementView {
             template: agreement.template.clone(),
             state: agreement.state.word().to_owned(),
             service_state: agreement.service.word().to_owned(),
-            resource: agreement.resource.clone(),
+            resource: place.map(|_| agreement.resource.clone()),
             nodes: agreement.nodes(),
             duration_seconds: agreement.duration,
             ready: second(agreement.ready),
             deadline: second(agreement.deadline),
-            planned_start: second(agreement.placement().start),
-            planned_end: second(agreement.placement().end),
+            planned_start: place.map(|slot| second(slot.start)),
+            planned_end: place.map(|slot| second(slot.end)),
             pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
@@ -229,6 +237,10 @@ impl AgreementView {
                 .job
                 .as_ref()
                 .map_or_else(Vec::new, |job| job.arguments.clone()),
+            staging: agreement
+                .job
+                .as_ref()
+                .map_or_else(Vec::new, |job| StagedView::of(&job.staging, None)),
             outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
             exit_status: agreement.outcome.and_then(crate::agreement::RunOutcome::exit),
             guarantees: agreement

@@ -11,6 +11,7 @@ pub(super) mod refusal;
 pub(super) mod rejection;
 pub(super) mod reliability;
 pub(super) mod scheduling;
+pub(super) mod staging;
 pub(super) mod terms;
 pub(super) mod trail;
 pub(super) mod values;

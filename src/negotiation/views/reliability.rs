@@ -1,18 +1,29 @@
 //! Whether the statements about run times were true, in words and numbers for people.
 
-use scheduler::prediction::Reliability;
+use scheduler::prediction::reliability::{INTERVALS, LEVELS};
+use scheduler::prediction::{Part, Reliability};
 
 use crate::negotiation::Negotiation;
+use crate::prediction::Knowledge;
 
-/// The comparison of statements with outcomes.
+/// A cell of something that is not known.
+const NOTHING: &str = "–";
+
+/// The comparison of statements with outcomes, for each combination of the parts of an estimate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReliabilityView {
     /// Executions of which something had been stated.
     pub outcomes: usize,
+    /// The parts that decide, in words; none where estimates decide nothing.
+    pub decides: Option<String>,
+    /// The combinations of parts.
+    pub ladders: Vec<String>,
     /// The intervals, the widest first, then the quantiles.
     pub statements: Vec<StatementView>,
-    /// The mean pinball loss, in seconds: least for statements that are true and sharp.
-    pub mean_loss: String,
+    /// The mean pinball loss of each combination, in seconds: least for statements that are true and sharp.
+    pub mean_losses: Vec<String>,
+    /// How much each part counts, by resource.
+    pub weights: Vec<WeightsView>,
 }
 
 /// A statement about run times.
@@ -20,39 +31,83 @@ pub struct ReliabilityView {
 pub struct StatementView {
     /// The stated value.
     pub statement: String,
-    /// In how many of a hundred cases it was so.
-    pub held: String,
-    /// Its mean pinball loss in seconds; none of an interval.
-    pub loss: Option<String>,
+    /// In how many of a hundred cases it was so, by each combination of parts.
+    pub held: Vec<String>,
+    /// Their mean pinball losses in seconds; none of an interval.
+    pub losses: Vec<String>,
+}
+
+/// The weights of the parts of an estimate on a resource, from 0 to 1, and what the trust in it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WeightsView {
+    /// Which.
+    pub resource: String,
+    /// In the order of [`Part::ALL`]; "–" of a part that no outcome has told anything about.
+    pub weights: Vec<String>,
+    /// RT in seconds.
+    pub trust: String,
+    /// The share of its last runs that it lost, in percent.
+    pub lost: String,
 }
 
 impl ReliabilityView {
-    /// The view of the kept statements.
-    pub fn of(kept: &Reliability) -> Self {
-        let percent = |part: f64| format!("{:.1}", 100.0 * part);
-        let intervals = kept.intervals().map(|(stated, held, _)| StatementView {
-            statement: format!("{:.0} % interval", 100.0 * stated),
-            held: percent(held),
-            loss: None,
-        });
-        let quantiles = kept.levels().map(|(stated, held, loss)| StatementView {
-            statement: format!("{:.0} % quantile", 100.0 * stated),
-            held: percent(held),
-            loss: Some(format!("{loss:.1}")),
-        });
-        Self {
-            outcomes: kept.outcomes(),
-            statements: intervals.into_iter().chain(quantiles).collect(),
-            mean_loss: format!("{:.1}", kept.mean_loss()),
+    /// The names of the parts, in the order in which their weights stand.
+    pub fn parts() -> [&'static str; Part::ALL.len()] {
+        Part::ALL.map(Part::name)
+    }
+
+    /// The view of the kept statements; none before the first outcome.
+    pub fn of(known: &Knowledge) -> Option<Self> {
+        let (ladders, kept): (Vec<_>, Vec<_>) = known.reliabilities().unzip();
+        let outcomes = known.reliability().outcomes();
+        if outcomes == 0 {
+            return None;
         }
+        let percent = |part: f64| format!("{:.1}", 100.0 * part);
+        let intervals = (0..INTERVALS).map(|at| {
+            let held = |of: &&Reliability| percent(of.intervals()[at].1);
+            let stated = LEVELS[LEVELS.len() - 1 - at] - LEVELS[at];
+            StatementView {
+                statement: format!("{:.0} % interval", 100.0 * stated),
+                held: kept.iter().map(held).collect(),
+                losses: vec![NOTHING.to_owned(); kept.len()],
+            }
+        });
+        let quantiles = LEVELS.iter().enumerate().map(|(at, p)| StatementView {
+            statement: format!("{:.0} % quantile", 100.0 * p),
+            held: kept.iter().map(|of| percent(of.levels()[at].1)).collect(),
+            losses: kept
+                .iter()
+                .map(|of| format!("{:.1}", of.levels()[at].2))
+                .collect(),
+        });
+        let weights = known.weights().map(|of| WeightsView {
+            resource: of.resource.to_owned(),
+            weights: of
+                .weights
+                .iter()
+                .map(|weight| match weight.outcomes() {
+                    0 => NOTHING.to_owned(),
+                    _ => format!("{:.2}", weight.value()),
+                })
+                .collect(),
+            trust: of.rt.map_or_else(|| NOTHING.to_owned(), |rt| format!("{rt:.1}")),
+            lost: percent(1.0 - of.kept),
+        });
+        Some(Self {
+            outcomes,
+            decides: known.decides().map(|ladder| ladder.name().to_owned()),
+            ladders: ladders.iter().map(|of| of.name().to_owned()).collect(),
+            statements: intervals.chain(quantiles).collect(),
+            mean_losses: kept.iter().map(|of| format!("{:.1}", of.mean_loss())).collect(),
+            weights: weights.collect(),
+        })
     }
 }
 
 impl Negotiation {
     /// How reliable the service's own statements have been; none before the first outcome.
     pub fn reliability(&self) -> Option<ReliabilityView> {
-        let known = self.predictions.as_ref()?.now();
-        let kept = known.reliability();
-        (kept.outcomes() > 0).then(|| ReliabilityView::of(kept))
+        ReliabilityView::of(&*self.predictions.as_ref()?.now())
     }
 }

@@ -7,7 +7,7 @@ use wsag::job::JobDefinition;
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-use super::scheduling;
+use super::{scheduling, staging};
 use crate::negotiation::request::json::{Json, Members};
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
@@ -84,6 +84,10 @@ fn job(job: &JobDefinition) -> Members {
         .with("application", application.map(|of| of.name.clone()))
         .with_any("version", application.and_then(|of| of.version.clone()))
         .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
+        .holding_any(
+            "staging",
+            (!job.staging.is_empty()).then(|| staging::files(&job.staging)),
+        )
         .with("nodesMin", sizes.map(|(least, _)| least))
         .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
 }

@@ -33,7 +33,10 @@ impl Decider<'_> {
         let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
         // Of the sizes that there are nodes for.
         let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
-        let durations = durations.map(|shape| proposal.scaling.shape(*shape, rate).duration);
+        let durations = durations.map(|shape| {
+            let foreseen = self.plan.resources.least_hold(proposal, *shape);
+            foreseen.unwrap_or(proposal.scaling.shape(*shape, rate).duration)
+        });
         let duration = durations.min().unwrap_or(Seconds::MAX);
         let (reason, binding) = if capacity == 0 {
             (Reason::ResourceNotOffered, self.not_offered(&proposal.filters))

@@ -11,7 +11,7 @@ use crate::agreement::{
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
-use crate::planner::resources::need::shape_of;
+use crate::planner::resources::need::Need;
 use crate::store::Change;
 
 impl Decider<'_> {
@@ -120,11 +120,15 @@ impl Decider<'_> {
     /// By how much the nodes of an agreement would be cheaper now in its window than its price, in millionths, wherever
     /// they would cost least; nothing where they would not. O(log n) for each resource.
     fn cheaper_by(&self, agreement: &Agreement, price: Money) -> i64 {
-        let (shape, scaling) = shape_of(agreement);
+        let window = Interval::new(agreement.ready.max(self.second()), agreement.deadline);
+        let need = Need {
+            // As it would be booked again.
+            of: None,
+            ..Need::of_agreement(agreement, window)
+        };
         let resources = (0..).map_while(|index| Some((index, self.plan.resources.get(index)?)));
         let prices = resources.filter_map(|(index, of)| {
-            let Shape { nodes, duration } = scaling.shape(shape, of.resource.rate);
-            let window = Interval::new(agreement.ready.max(self.second()), agreement.deadline);
+            let Shape { nodes, duration } = self.plan.resources.shortest(index, &need, need.shapes[0])?;
             if nodes > of.resource.capacity || window.duration() < duration {
                 return None;
             }

@@ -115,10 +115,8 @@ mod tests {
             leeway: PlacementConstraints::default(),
             job: Some(Job {
                 application: "count".into(),
-                version: None,
                 arguments: Vec::new(),
-                restarts: 0,
-                missed: 0,
+                ..Job::default()
             }),
             guarantees: Vec::new(),
             state: AgreementState::Observed,

@@ -21,8 +21,10 @@ impl Decider<'_> {
         agreement.has_started(end.started);
         agreement.end_slot(end.ended);
         agreement.service = ServiceState::Idle;
+        let brought = end.staging.as_ref().and_then(|of| of.brought);
+        let mut events = self.has_brought(&mut agreement, brought);
         let detail = format!("piece {number} of {of} is over, its work saved");
-        let mut events = vec![self.event(EventKind::Checkpointed, detail)];
+        events.push(self.event(EventKind::Checkpointed, detail));
         events.extend(self.assess(&mut agreement));
         self.update(agreement, events);
     }

@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState};
+use crate::agreement::{Agreement, Brought, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
@@ -31,12 +31,28 @@ impl Unable {
 }
 
 impl Planner {
+    /// Records since when files are being brought for an agreement's job: its slot is used from then on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_staging(&self, run: Run, since: Micros) -> Result<(), Error> {
+        self.ask(move |of| of.report_staging(run, since)).await
+    }
+
     /// Records when an agreement's process really started.
     ///
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_started(&self, run: Run, at: Micros) -> Result<()> {
         self.ask(move |of| of.report_started(run, at)).await
+    }
+
+    /// Records that an agreement's process has started, the files that were brought for it, and since when they were.
+    ///
+    /// # Errors
+    /// Those of [`Planner::report_started`].
+    pub async fn report_brought(&self, run: Run, since: Micros, brought: Brought) -> Result<(), Error> {
+        self.ask(move |of| of.report_brought(run, since, brought)).await
     }
 
     /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
@@ -70,10 +86,42 @@ impl Planner {
 }
 
 impl Decider<'_> {
+    /// Records that files are being brought for a job.
+    pub(in crate::planner) fn report_staging(&mut self, run: Run, since: Micros) -> Result<(), Error> {
+        let mut agreement = self.live(self.id_of_run(run)?)?;
+        if agreement.slot_started().is_some() || !agreement.is_being_brought() {
+            return Ok(());
+        }
+        let names: Vec<&str> = match &agreement.job {
+            Some(job) => job.fetched().map(|(file, _)| file.name.as_str()).collect(),
+            None => Vec::new(),
+        };
+        let detail = format!(
+            "these files are brought before its process starts: {}",
+            names.join(", ")
+        );
+        agreement.has_started(Some(since));
+        let mut events = vec![self.event(EventKind::Staging, detail)];
+        events.extend(self.assess(&mut agreement));
+        self.update(agreement, events);
+        Ok(())
+    }
+
     /// Records the real start of a job.
     pub(in crate::planner) fn report_started(&mut self, run: Run, at: Micros) -> Result<()> {
         let id = self.id_of_run(run)?;
-        self.started(id, at)
+        self.started(id, at, None)
+    }
+
+    /// Records the real start of a job with files that were brought for it.
+    pub(in crate::planner) fn report_brought(
+        &mut self,
+        run: Run,
+        since: Micros,
+        brought: Brought,
+    ) -> Result<(), Error> {
+        let id = self.id_of_run(run)?;
+        self.started(id, since, Some(brought))
     }
 
     /// Records the end of a job and everything that follows from it.
@@ -93,13 +141,23 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Records an execution for prediction, unless no process ever ran.
+    /// Records an execution for prediction, unless no process ever ran. The time in which its files were moved belongs neither to
+    /// its wait nor to its run.
     pub(in crate::planner) fn record_execution(&mut self, agreement: &Agreement, end: &JobEnd) {
         let (Some(job), Some(started)) = (agreement.job.as_ref(), agreement.started) else {
             return;
         };
+        let fetches = job.fetched().next().is_some();
+        if fetches && job.brought.is_none() {
+            return;
+        }
         let slot = agreement.placement().start.seconds() * MICROS_PER_SECOND;
         let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let staging = end.staging.as_deref();
+        let after = staging.map_or(0, |of| of.after);
+        let sent = staging.and_then(|of| of.sent).unwrap_or_default();
+        let (before, brought) = job.brought.map(|of| (of.before, of.moved)).unwrap_or_default();
+        let waited = started - slot + before - brought.took - end.transfer_in;
         self.batch.push(Change::RecordExecution(Box::new(Execution {
             agreement: agreement.id,
             application: job.application.clone(),
@@ -111,10 +169,13 @@ impl Decider<'_> {
             nodes: agreement.mean_nodes(),
             planned: agreement.placement(),
             estimate: agreement.duration,
-            queue_time: (started - slot).max(0),
-            run_time: agreement.run_time().unwrap_or(0),
-            transfer_in: end.transfer_in,
-            transfer_out: end.transfer_out,
+            queue_time: waited.max(0),
+            run_time: (agreement.run_time().unwrap_or(0) - before - after).max(0),
+            transfer_in: end.transfer_in + brought.took,
+            transfer_out: end.transfer_out + sent.took,
+            // On a cluster they are moved twice: from their addresses, and to its disk.
+            moved_in: bytes(end.moved_in.max(brought.bytes)),
+            moved_out: bytes(end.moved_out.max(sent.bytes)),
             outcome: end.outcome,
             ended: end.ended,
         })));
@@ -163,7 +224,7 @@ pub(in crate::planner) fn in_its_time(
     JobEnd {
         started,
         ended: end.ended.clamp(started.unwrap_or(least), now),
-        ..*end
+        ..end.clone()
     }
 }
 
@@ -180,6 +241,13 @@ pub(in crate::planner) fn describe(end: &JobEnd) -> String {
         ),
         RunOutcome::Exceeded { limit } => {
             format!("stopped because it took more {} than it may", limit.words())
+        }
+        RunOutcome::Unstaged => {
+            let why = end.staging.as_ref().and_then(|of| of.failure.as_deref());
+            format!(
+                "its files could not be moved: {}",
+                why.unwrap_or("for a reason of their own")
+            )
         }
         RunOutcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
         RunOutcome::Lost => "gone without a trace of its end".to_owned(),
@@ -204,16 +272,11 @@ mod tests {
     use crate::planner::{Proposal, Resource};
 
     fn end(outcome: RunOutcome, at: i64) -> JobEnd {
-        JobEnd {
+        JobEnd::new(
             outcome,
-            started: Some((at - 1) * MICROS_PER_SECOND),
-            ended: at * MICROS_PER_SECOND,
-            input_bytes: 0,
-            output_bytes: 0,
-            truncated: false,
-            transfer_in: 0,
-            transfer_out: 0,
-        }
+            Some((at - 1) * MICROS_PER_SECOND),
+            at * MICROS_PER_SECOND,
+        )
     }
 
     impl Domain {
@@ -227,10 +290,8 @@ mod tests {
                 preemption: Some(preemption.rounded(Rounding::Cuts)),
                 job: Some(Job {
                     application: "count".into(),
-                    version: None,
                     arguments: Vec::new(),
-                    restarts: 0,
-                    missed: 0,
+                    ..Job::default()
                 }),
                 ..proposal(4, 30, (0, 400))
             };

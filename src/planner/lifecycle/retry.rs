@@ -122,6 +122,9 @@ impl Decider<'_> {
         if let Some(job) = &mut waits.job {
             job.restarts += 1;
             job.missed += u32::from(why == Why::NeverStarted);
+            if agreement.slots_over() == 0 {
+                job.brought = None;
+            }
         }
         let mut given_way = BTreeSet::new();
         let index = waits.slots_over();

@@ -73,6 +73,7 @@ impl Decider<'_> {
         }
         let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
+        self.settle_room(&mut agreement);
         if self.waits_to_accept(&offer, &agreement, &admitted, replaced.as_ref())? {
             return Ok(Step::Wait(acceptance));
         }

@@ -5,7 +5,7 @@
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 
-use crate::agreement::{Agreement, Shape, Slots};
+use crate::agreement::{Agreement, Shape, Slots, Stretch};
 use crate::planner::admission::budget::within;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
@@ -30,7 +30,11 @@ impl Decider<'_> {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
                 let found = match self.settings.objective {
-                    Objective::LatestStart if !self.is_budgeted(need) => {
+                    // At another time it would be shorter or longer.
+                    objective
+                        if (objective == Objective::LatestStart || need.is_sized())
+                            && !self.is_budgeted(need) =>
+                    {
                         self.put((at, load), need, Slots::one((slot, shape.nodes)))
                     }
                     _ => self.let_in((at, load), need, shape),
@@ -106,10 +110,12 @@ impl Decider<'_> {
                 Ok((at, _)) if need.of.is_some_and(|of| !self.may_go_to(at, of)) => {}
                 Ok((at, found)) => {
                     let rank = (found.rank.objective, found.rank.completion);
-                    if completes || best.as_ref().is_none_or(|(before, ..)| rank < *before) {
+                    // Where nothing is foreseen, it completes with its slot.
+                    let by_end = completes && !self.plan.resources.foresees(need, *shape);
+                    if by_end || best.as_ref().is_none_or(|(before, ..)| rank < *before) {
                         best = Some((rank, at, *shape, found.slot));
                     }
-                    if completes {
+                    if by_end {
                         // A smaller size has to complete earlier.
                         window.end = window.end.min(found.slot.end - 1);
                     }
@@ -139,7 +145,7 @@ impl Decider<'_> {
 
     /// One size of a need as a resource would get it.
     pub(in crate::planner) fn request_on(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Request> {
-        Some(need.request(shape, self.plan.resources.get(at)?.resource.rate))
+        Some(need.request(self.plan.resources.longest(at, need, shape)?))
     }
 
     /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources.
@@ -180,6 +186,22 @@ impl Decider<'_> {
         })
     }
 
+    /// Notes in which part of its window an agreement may move: where its slot is long enough.
+    pub(in crate::planner) fn settle_room(&self, agreement: &mut Agreement) {
+        let window = agreement.window();
+        let room = self.plan.resources.place(&agreement.resource);
+        let room = room.map(|at| self.room_on(at, agreement, agreement.slots[0].stretch()));
+        let part = room.filter(|room| *room != window && !agreement.slots.is_split());
+        agreement.leeway.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
+    }
+
+    /// The part of its window in which a slot of an agreement may move on a resource.
+    pub(super) fn room_on(&self, at: usize, agreement: &Agreement, stretch: Stretch) -> Interval {
+        let window = agreement.window();
+        let need = Need::of_agreement(agreement, window);
+        self.plan.resources.room(at, &need, stretch).unwrap_or(window)
+    }
+
     /// Puts slots where they were found to fit, all or none; none also where the payer cannot pay for them.
     pub(super) fn put(
         &mut self,
@@ -192,10 +214,12 @@ impl Decider<'_> {
             let budget = need.payer.budget;
             price.filter(|price| budget.is_none_or(|budget| within(*price, budget)))?;
         }
+        let first = slots.first()?.stretch();
+        let room = self.plan.resources.room(at, need, first).unwrap_or(need.window);
         let requests = slots.iter().zip(need.number..).map(|(slot, number)| {
             let (slot, nodes) = slot.stretch();
-            // One alone may move in all of the window; several get their windows with the agreement.
-            let window = if slots.is_split() { slot } else { need.window };
+            // One alone may move where it is long enough; several get their windows with the agreement.
+            let window = if slots.is_split() { slot } else { room };
             let request = Request {
                 id: number,
                 submitted: need.submitted,

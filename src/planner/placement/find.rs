@@ -175,7 +175,8 @@ impl Decider<'_> {
         let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
         let mut request = request_of_stretch(agreement, number, stretch);
         if !agreement.slots.is_split() {
-            (request.ready, request.deadline) = (agreement.ready, agreement.deadline);
+            let room = self.room_on(at, agreement, stretch);
+            (request.ready, request.deadline) = (room.start, room.end);
         }
         self.plan
             .resources
@@ -264,9 +265,12 @@ impl Decider<'_> {
     fn put_best(&mut self, agreement: &Agreement, need: &Need<'_>, now: Time) -> Option<Agreement> {
         let (to, shape, slot) = self.best(need).ok()?;
         let (_, number) = self.plan.planned_slot(agreement, 0)?;
+        let room = self.room_on(to, agreement, (slot, shape.nodes));
         let request = Request {
             nodes: shape.nodes,
             duration: slot.duration(),
+            ready: room.start,
+            deadline: room.end,
             ..request_of(agreement, number)
         };
         let put = self.plan.resources.put(to, now, &request, slot.start);
@@ -331,6 +335,7 @@ impl Decider<'_> {
         let mut placed = agreement.clone();
         placed.place_slot(index, stretch);
         placed.resource = self.plan.resources.name(at);
+        self.settle_room(&mut placed);
         placed
     }
 

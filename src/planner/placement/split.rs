@@ -14,8 +14,8 @@ use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::agreement::{Shape, Slot, Slots, Stretch};
 use crate::planner::decider::Decider;
+use crate::planner::resources::Resources;
 use crate::planner::resources::need::{Need, Placement, evenly, may_take};
-use crate::planner::resources::resource::Resource;
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -175,7 +175,7 @@ impl Decider<'_> {
         if window.duration() <= 0 {
             return None;
         }
-        let shapes = shapes_on(&of.resource, need, preemption)?;
+        let shapes = shapes_on(&self.plan.resources, at, need, preemption)?;
         let found = preemption.place(of.schedule.tree(), &shapes, &[], window)?;
         joined(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
@@ -198,14 +198,17 @@ impl Decider<'_> {
 
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
 /// have none.
-fn shapes_on(resource: &Resource, need: &Need<'_>, preemption: &Preemption) -> Option<Shapes> {
+fn shapes_on(resources: &Resources, at: usize, need: &Need<'_>, preemption: &Preemption) -> Option<Shapes> {
+    let resource = &resources.get(at)?.resource;
     let fits = |shape: &&Shape| {
         shape.nodes <= resource.capacity && may_take(resource, **shape, need.filters, need.barred)
     };
     let able: Vec<Shape> = need.shapes.iter().filter(fits).copied().collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
     let some = evenly(&able, usize::try_from(most).unwrap_or(usize::MAX));
-    let there = some.iter().map(|shape| need.scaling.shape(*shape, resource.rate));
+    let there = some
+        .iter()
+        .filter_map(|shape| resources.longest(at, need, *shape));
     let table: BTreeMap<u32, _> = there.map(|shape| (shape.nodes, shape.duration)).collect();
     let listed = Sizes::List(table.keys().copied().collect());
     Shapes::new(&Law::Table(table), 1..=resource.capacity, &listed).ok()

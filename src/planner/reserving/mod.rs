@@ -116,7 +116,8 @@ impl Decider<'_> {
     ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         if let Some(reserved) = self.plan.reserving.take(proposal.id) {
             let number = self.plan.next_number();
-            let agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
+            let mut agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
+            self.settle_room(&mut agreement);
             self.put_reserved(&agreement, number, reserved.admitted.resource);
             return Ok(Some((agreement, reserved.admitted, number)));
         }

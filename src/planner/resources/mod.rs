@@ -4,6 +4,7 @@
 //! at few of ten thousand resources.
 
 pub(super) mod failures;
+pub(super) mod foresight;
 pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
@@ -18,6 +19,7 @@ pub(super) mod undo;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use scheduler::admission::{Improved, TRIES};
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
@@ -25,6 +27,7 @@ use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Sche
 
 use crate::agreement::{Filter, Shape};
 use crate::planner::impossible::Impossible;
+use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::looks::ToLookAt;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{Nodes, ReportedState, Reporter};
@@ -33,6 +36,7 @@ use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
+use crate::prediction::Ids;
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(super) const IN_THE_WAY_MAX: usize = 16;
@@ -51,6 +55,9 @@ pub(super) struct Resources {
     looks: Timetable<usize>,
     /// The closed resources.
     closed: BTreeSet<usize>,
+    /// What is foreseen of work on them, and the ids of the domain by name.
+    foresight: Foresight,
+    ids: Arc<Ids>,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -66,7 +73,7 @@ pub(super) struct Resources {
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is the place in the configuration.
-fn id(index: usize) -> u64 {
+pub(super) fn id(index: usize) -> u64 {
     index as u64
 }
 
@@ -108,6 +115,7 @@ impl Resources {
         let rate_max = plans.iter().map(|of| of.resource.rate).max().unwrap_or_default();
         let closed = plans.iter().enumerate().filter(|(_, of)| of.resource.closed);
         let closed = closed.map(|(index, _)| index).collect();
+        let ids = foresight::ids(plans.iter().map(|of| of.resource.name.as_str()));
         let mut impossible = Impossible::default();
         for of in &plans {
             impossible.look_at(of);
@@ -129,6 +137,8 @@ impl Resources {
             idle: settings.improving.idle,
             looks,
             closed,
+            foresight: Foresight::of(settings),
+            ids,
             capacity_max,
             rate_max,
             work: settings.decision_work,
@@ -183,6 +193,7 @@ impl Resources {
             window,
             requires: requires.collect(),
             except: need.except.into_iter().map(id).collect(),
+            forecasts: self.forecasts(need, shape),
         };
         let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
         task.except
@@ -202,11 +213,29 @@ impl Resources {
         objective: Objective,
     ) -> Result<(usize, Candidate), Reason> {
         let task = self.task(need, shape, window);
-        let found = match need.scaling {
-            Scaling::Contract => self.domain.decide_contract(&task, objective),
-            Scaling::ReferenceRate => self.domain.decide(&task, objective),
-        };
+        let found = self.decided(need, &task, objective);
         found.map(|candidate| (index(candidate.resource), candidate))
+    }
+
+    /// The same on one resource; none where there is none.
+    pub(super) fn best_on(
+        &self,
+        at: usize,
+        need: &Need<'_>,
+        shape: Shape,
+        objective: Objective,
+    ) -> Option<Candidate> {
+        let mut task = self.task(need, shape, need.window);
+        let others = self.places.values().filter(|other| **other != at);
+        task.except.extend(others.map(|other| id(*other)));
+        self.decided(need, &task, objective).ok()
+    }
+
+    fn decided(&self, need: &Need<'_>, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
+        match need.work.scaling {
+            Scaling::Contract => self.domain.decide_contract(task, objective),
+            Scaling::ReferenceRate | Scaling::Predicted(_) => self.domain.decide(task, objective),
+        }
     }
 
     /// The largest and the fastest resource of the ones that meet all filters; `None` where none does.
@@ -222,6 +251,7 @@ impl Resources {
             window: Interval::new(Time::MIN, Time::MAX),
             requires: each.iter().map(|filter| filter.requirement(1)).collect(),
             except: Vec::new(),
+            forecasts: None,
         };
         let able = self.domain.able(&task).into_iter();
         let able = able.filter_map(|id| self.domain.get(id));

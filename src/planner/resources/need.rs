@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 
-use scheduler::{Fraction, Interval, Move, Rate, Request, Time};
+use scheduler::{Fraction, Interval, Move, Request, Time};
 
 use crate::agreement::{Agreement, Barred, Filter, Money, Shape, Slots};
 use crate::clock::second_of;
 use crate::planner::admission::payer::Payer;
 use crate::planner::request::Proposal;
+use crate::planner::resources::foresight::Foreseeable;
 use crate::planner::resources::resource::{Resource, Scaling};
 
 /// Sizes of one need that are tried where others are to move.
@@ -23,7 +24,8 @@ pub(in crate::planner) struct Need<'a> {
     pub(in crate::planner) window: Interval,
     /// From most nodes to fewest.
     pub(in crate::planner) shapes: Cow<'a, [Shape]>,
-    pub(in crate::planner) scaling: Scaling,
+    /// What something can be foreseen of.
+    pub(in crate::planner) work: Foreseeable<'a>,
     pub(in crate::planner) filters: &'a [Filter],
     /// The resources where the cluster would refuse it.
     pub(in crate::planner) barred: &'a [Barred],
@@ -46,7 +48,7 @@ impl<'a> Need<'a> {
             submitted: now,
             window,
             shapes: Cow::Borrowed(&proposal.shapes),
-            scaling: proposal.scaling,
+            work: Foreseeable::of(proposal),
             filters: &proposal.filters,
             barred: &proposal.barred,
             deviation_max: proposal.deviation_max,
@@ -65,7 +67,13 @@ impl<'a> Need<'a> {
             submitted: second_of(agreement.created),
             window,
             shapes: Cow::Owned(vec![shape]),
-            scaling,
+            work: Foreseeable {
+                party: &agreement.party,
+                job: agreement.job.as_ref(),
+                guarantees: &agreement.guarantees,
+                scaling,
+                sizes: 1,
+            },
             filters: &agreement.leeway.filters,
             barred: &agreement.leeway.barred,
             deviation_max: None,
@@ -80,9 +88,13 @@ impl<'a> Need<'a> {
         evenly(&self.shapes, SHAPES_MAX)
     }
 
-    /// The request of one size on a resource of that rate.
-    pub(in crate::planner) fn request(&self, shape: Shape, rate: Rate) -> Request {
-        let shape = self.scaling.shape(shape, rate);
+    /// Whether its slots are as long as its work is predicted to take.
+    pub(in crate::planner) fn is_sized(&self) -> bool {
+        matches!(self.work.scaling, Scaling::Predicted(_))
+    }
+
+    /// The request of a size as it is on a resource.
+    pub(in crate::planner) fn request(&self, shape: Shape) -> Request {
         Request {
             id: self.number,
             submitted: self.submitted,
@@ -134,7 +146,10 @@ pub(in crate::planner) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
     let in_one = !agreement.slots.is_split();
     let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes();
     match agreement.leeway.shapes.iter().find(granted) {
-        Some(shape) => (*shape, Scaling::ReferenceRate),
+        Some(shape) => {
+            let predicted = agreement.leeway.predicted_ppm.map(Scaling::Predicted);
+            (*shape, predicted.unwrap_or(Scaling::ReferenceRate))
+        }
         None => (
             Shape {
                 nodes: agreement.nodes(),

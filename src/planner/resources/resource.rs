@@ -65,6 +65,9 @@ pub enum Scaling {
     Contract,
     /// At the reference rate: a resource divides them by its own.
     ReferenceRate,
+    /// As predicted: on each resource and at each time as long as the work takes there with this probability, in millionths. Where
+    /// nothing is foreseen of a resource, they are at the reference rate.
+    Predicted(u32),
 }
 
 impl Scaling {
@@ -72,7 +75,7 @@ impl Scaling {
     pub fn shape(self, shape: Shape, rate: Rate) -> Shape {
         match self {
             Self::Contract => shape,
-            Self::ReferenceRate => shape.at(rate),
+            Self::ReferenceRate | Self::Predicted(_) => shape.at(rate),
         }
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::super::batches::Remembered;
 use super::super::decider::{Decider, Step};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Filter, JobEnd, RunOutcome, ServiceState, Shape};
+use crate::agreement::{Agreement, Execution, Filter, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::store::Change;
@@ -22,6 +22,8 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) plan: Plan,
     pub(in crate::planner) known: BTreeMap<Uuid, Agreement>,
     pub(in crate::planner) told: Vec<(Uuid, String)>,
+    /// The executions that were recorded.
+    pub(in crate::planner) executions: Vec<Execution>,
     pub(in crate::planner) now: i64,
     /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
     pub(in crate::planner) moves_up: bool,
@@ -42,6 +44,7 @@ impl Domain {
             plan,
             known: BTreeMap::new(),
             told: Vec::new(),
+            executions: Vec::new(),
             now: 0,
         }
     }
@@ -70,6 +73,10 @@ impl Domain {
         }
         assert_eq!(self.plan.impossible(), None);
         for change in batch {
+            if let Change::RecordExecution(execution) = change {
+                self.executions.push(*execution);
+                continue;
+            }
             let (Change::CreateAgreement {
                 agreement, events, ..
             }
@@ -245,7 +252,7 @@ impl Domain {
                 .filter(|of| of.service == ServiceState::Processing && of.slot_started().is_none());
             for id in begun.map(|of| of.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| decider.started(id, at)).unwrap();
+                self.decide(|decider| decider.started(id, at, None)).unwrap();
             }
         }
     }
@@ -281,16 +288,11 @@ impl Domain {
 
 /// The end of a job; one that is lost had begun.
 fn ended_at(outcome: RunOutcome, at: i64) -> JobEnd {
-    JobEnd {
+    JobEnd::new(
         outcome,
-        started: (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
-        ended: at * MICROS_PER_SECOND,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    }
+        (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
+        at * MICROS_PER_SECOND,
+    )
 }
 
 pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {

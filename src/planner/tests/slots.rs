@@ -12,10 +12,8 @@ fn cut(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Proposal 
         preemption: Some(preemption.rounded(Rounding::Cuts)),
         job: Some(Job {
             application: "count".into(),
-            version: None,
             arguments: Vec::new(),
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         ..proposal(nodes, duration, window)
     }

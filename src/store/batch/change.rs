@@ -74,7 +74,7 @@ pub enum Change {
     DecideAgreement(Uuid),
     /// Stores a call that is to be made.
     QueueCallBack(CallBack),
-    /// Stores a finished piece of work.
+    /// Stores a finished piece of work, and with it the rates of its transfers as a sample of its resource.
     RecordExecution(Box<Execution>),
     /// Stores the answer to a request with a key; a conflict where the key is taken.
     RememberRequest(Idempotent),

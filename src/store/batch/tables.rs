@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::trail::Trail;
-use crate::agreement::{Agreement, Event, NegotiationOffer, Note};
+use crate::agreement::{Agreement, Event, NegotiationOffer, Note, rate};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
 use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};
@@ -203,6 +203,15 @@ impl<'a> Tables<'a> {
             Change::QueueCallBack(call) => self.push(&bulk::INSERT_CALL_BACKS, call.values()),
             Change::RecordExecution(execution) => {
                 self.push(&bulk::INSERT_EXECUTIONS, execution.values());
+                let rates = [
+                    rate(execution.moved_in, execution.transfer_in),
+                    rate(execution.moved_out, execution.transfer_out),
+                ];
+                if rates != [None, None] {
+                    let [into, out] = rates.map(Value::from);
+                    let at = [(&execution.resource).into(), execution.ended.into()];
+                    self.push(&bulk::INSERT_TRANSFERS, at.into_iter().chain([into, out]));
+                }
             }
             Change::RememberRequest(done) => {
                 if !self.keys.insert((&done.party, &done.key)) {

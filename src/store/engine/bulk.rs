@@ -210,7 +210,12 @@ bulk! {
     INSERT_EXECUTIONS (agreement Id, ended_us Integer, application Text, version Text, arguments Text,
         input_bytes Integer, output_bytes Integer, resource Text, nodes Integer, planned_start_s Integer,
         planned_end_s Integer, estimate_s Integer, queue_time_us Integer, run_time_us Integer, transfer_in_us Integer,
-        transfer_out_us Integer, outcome Text, exit_status Integer) = [executions];
+        transfer_out_us Integer, moved_in_bytes Integer, moved_out_bytes Integer, outcome Text, exit_status Integer)
+        = [executions];
+    // One of the same resource and instant stays as it is.
+    INSERT_TRANSFERS (resource Text, at_us Integer, transfer_in Integer, transfer_out Integer)
+        = "INSERT INTO resource_samples (resource, at_us, transfer_in, transfer_out) \
+        SELECT resource, at_us, transfer_in, transfer_out FROM r WHERE TRUE ON CONFLICT (resource, at_us) DO NOTHING";
     INSERT_SUCCESSIONS (old Id, new Id) = [successions];
 
     // The ledger: a row for each side of a posting.

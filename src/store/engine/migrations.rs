@@ -44,6 +44,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "checkpoint" in "0021_checkpoint",
     "archive" in "0022_archive",
     "requests" in "0023_requests",
+    "transfers" in "0024_transfers",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");

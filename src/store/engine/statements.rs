@@ -68,7 +68,9 @@ macro_rules! hourly_means {
              CAST(SUM(free_cpu_millionths) AS BIGINT) / NULLIF(COUNT(free_cpu_millionths), 0) AS free_cpu_millionths, \
              CAST(SUM(bandwidth_in) AS BIGINT) / NULLIF(COUNT(bandwidth_in), 0) AS bandwidth_in, \
              CAST(SUM(bandwidth_out) AS BIGINT) / NULLIF(COUNT(bandwidth_out), 0) AS bandwidth_out, \
-             CAST(SUM(nodes_up) AS BIGINT) / NULLIF(COUNT(nodes_up), 0) AS nodes_up \
+             CAST(SUM(nodes_up) AS BIGINT) / NULLIF(COUNT(nodes_up), 0) AS nodes_up, \
+             CAST(SUM(transfer_in) AS BIGINT) / NULLIF(COUNT(transfer_in), 0) AS transfer_in, \
+             CAST(SUM(transfer_out) AS BIGINT) / NULLIF(COUNT(transfer_out), 0) AS transfer_out \
              FROM resource_samples WHERE ",
             $which,
             " GROUP BY resource, at_us / 3600000000 * 3600"
@@ -204,7 +206,7 @@ statements! {
     // Executions.
     EXECUTIONS = "SELECT agreement, ended_us, application, version, arguments, input_bytes, output_bytes, resource, \
         nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
-        transfer_out_us, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
+        transfer_out_us, moved_in_bytes, moved_out_bytes, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
 
     // History, for prediction. The newest of all, and of each application on each resource: since $1, or since the one that has
     // $2 newer ones there. One step in the index finds each application and resource, so that no other rows are looked at.
@@ -220,14 +222,14 @@ statements! {
         LIMIT 1 OFFSET $2), 0) FROM places p WHERE p.resource IS NOT NULL) \
         SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
-        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
+        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.moved_in_bytes, e.moved_out_bytes, e.outcome, e.exit_status, a.party, a.created_us \
         FROM firsts f JOIN executions e ON e.application = f.application AND e.resource = f.resource \
         AND e.ended_us >= CASE WHEN f.ended_us < $1 THEN f.ended_us ELSE $1 END \
         JOIN agreements a ON a.id = e.agreement ORDER BY e.ended_us DESC LIMIT $3";
     NTH_LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1 OFFSET $1";
     PRUNABLE_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
-        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.outcome, e.exit_status, a.party, a.created_us \
+        e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.moved_in_bytes, e.moved_out_bytes, e.outcome, e.exit_status, a.party, a.created_us \
         FROM (SELECT *, RANK() OVER (PARTITION BY application, resource ORDER BY ended_us DESC) \
         AS place FROM executions) AS e JOIN agreements a ON a.id = e.agreement WHERE e.ended_us < $1 AND e.place > $2 \
         AND a.state IN ('Rejected', 'Complete', 'Terminated') ORDER BY e.ended_us LIMIT $3";
@@ -249,12 +251,12 @@ statements! {
         resource, outcome, ended_us / 3600000000 * 3600 ORDER BY 1, 2, 3, 4, 5";
     LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1";
     INSERT_SAMPLE = "INSERT INTO resource_samples (resource, at_us, free_cpu_millionths, bandwidth_in, bandwidth_out, \
-        nodes_up) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (resource, at_us) DO NOTHING";
+        nodes_up, transfer_in, transfer_out) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (resource, at_us) DO NOTHING";
     RESOURCE_HOURS = concat!("SELECT resource, hour_s, samples, free_cpu_millionths, bandwidth_in, bandwidth_out, \
-        nodes_up FROM resource_hours WHERE hour_s >= $1 UNION ALL ", hourly_means!("at_us >= $2"),
+        nodes_up, transfer_in, transfer_out FROM resource_hours WHERE hour_s >= $1 UNION ALL ", hourly_means!("at_us >= $2"),
         " ORDER BY resource, hour_s");
     FOLD_SAMPLES = concat!("INSERT INTO resource_hours (resource, hour_s, samples, free_cpu_millionths, bandwidth_in, \
-        bandwidth_out, nodes_up) ", hourly_means!("at_us < $1"), " ON CONFLICT (resource, hour_s) DO NOTHING");
+        bandwidth_out, nodes_up, transfer_in, transfer_out) ", hourly_means!("at_us < $1"), " ON CONFLICT (resource, hour_s) DO NOTHING");
     FORGET_SAMPLES = "DELETE FROM resource_samples WHERE at_us < $1";
     FORGET_HOURS = "DELETE FROM resource_hours WHERE hour_s < $1";
 

@@ -164,6 +164,7 @@ impl Stored for RunOutcome {
             Self::Killed,
             Self::Checkpointed,
             Self::Terminated,
+            Self::Unstaged,
             Self::Lost,
         ];
         exit.map(|exit| Self::Failed { exit })

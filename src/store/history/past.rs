@@ -56,6 +56,10 @@ pub struct Condition {
     pub bandwidth_out: Option<i64>,
     /// Nodes that were up.
     pub nodes_up: Option<i64>,
+    /// Bytes a second that files of jobs have had on their way there.
+    pub transfer_in: Option<i64>,
+    /// Bytes a second that they have had on their way from there.
+    pub transfer_out: Option<i64>,
 }
 
 /// The condition of a resource at an instant.
@@ -162,7 +166,9 @@ pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution> {
     })
 }
 
-record! { Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up }
+record! {
+    Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up, transfer_in, transfer_out
+}
 
 fn hour(row: &Columns<'_>) -> Result<ResourceHour> {
     Ok(ResourceHour {

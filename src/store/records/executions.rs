@@ -20,5 +20,6 @@ impl Store {
 record! {
     Execution: agreement, ended "ended_us", application, version, arguments, input_bytes, output_bytes, resource, nodes,
     planned "planned_start_s" "planned_end_s", estimate "estimate_s", queue_time "queue_time_us", run_time "run_time_us",
-    transfer_in "transfer_in_us", transfer_out "transfer_out_us", outcome
+    transfer_in "transfer_in_us", transfer_out "transfer_out_us", moved_in "moved_in_bytes", moved_out "moved_out_bytes",
+    outcome
 }

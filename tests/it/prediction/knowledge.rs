@@ -2,8 +2,9 @@
 
 use bespeak::agreement::{Agreement, RunOutcome, Slots};
 use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::prediction::{Given, Knowledge, Work};
+use bespeak::prediction::{Given, Knowledge, Machine, Work};
 use bespeak::store::PastExecution;
+use scheduler::prediction::Ladder;
 use scheduler::{Interval, Time};
 
 use super::execution;
@@ -18,19 +19,34 @@ fn past(run: i64, agreed: i64, ended: i64, outcome: RunOutcome) -> PastExecution
 }
 
 const SOLVE: Work<'_> = Work {
-    application: "solve",
-    version: None,
-    arguments: None,
-    party: None,
     resource: Some(RESOURCE),
-    nodes: None,
+    ..Work::of("solve")
 };
+
+/// The knowledge from executions, where past run times alone decide.
+fn learned(past: &[PastExecution]) -> Knowledge {
+    Knowledge::of(past, &[], Default::default(), Time(0))
+}
+
+/// A machine of one node of a rate.
+fn machine(millionths: u32) -> Machine {
+    Machine {
+        rate: scheduler::Rate::from_millionths(millionths).expect("a rate"),
+        nodes: 1,
+        ..Machine::default()
+    }
+}
+
+/// A slot of so many seconds.
+fn slot(seconds: i64) -> Interval {
+    Interval::of(Time(0), seconds)
+}
 
 #[test]
 fn slots_are_sized_as_if_stopped_work_needed_twice_as_long_and_what_was_ended_from_outside_tells_nothing() {
     let of = |outcome| {
         let past: Vec<_> = (0..20).map(|at| past(100, at, 1_000 + at, outcome)).collect();
-        Knowledge::of(&past, &[], [].into()).slot(&SOLVE, 0.5)
+        learned(&past).slot(&SOLVE, 0.5)
     };
     assert_eq!(of(RunOutcome::Completed), Some(100));
     assert_eq!(of(RunOutcome::Failed { exit: 1 }), Some(100));
@@ -42,9 +58,12 @@ fn slots_are_sized_as_if_stopped_work_needed_twice_as_long_and_what_was_ended_fr
 #[test]
 fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
     let told = |past: &[PastExecution]| -> Vec<String> {
-        let known = Knowledge::of(past, &[], [].into());
+        let known = learned(past);
         let gap = Interval::new(Time(0), Time(10_000));
-        let steps = known.explain(&SOLVE, gap, Given::default(), 0.5).estimate.steps;
+        let steps = known
+            .explain(&SOLVE, gap, 100, Given::default(), 500_000)
+            .estimate
+            .steps;
         steps.iter().map(ToString::to_string).collect()
     };
     let mut runs: Vec<_> = [100, 200, 300]
@@ -77,10 +96,10 @@ fn the_probability_of_a_slot_is_that_which_it_was_sized_for() {
     let past: Vec<_> = (0..60)
         .map(|at| past(100 + at * 7 % 60, at, 1_000 + at, RunOutcome::Completed))
         .collect();
-    let known = Knowledge::of(&past, &[], [].into());
+    let known = learned(&past);
     for p in [0.5, 0.8, 0.95] {
-        let slot = known.slot(&SOLVE, p).expect("it is known");
-        let probability = known.probability(&SOLVE, slot).expect("it is known");
+        let seconds = known.slot(&SOLVE, p).expect("it is known");
+        let probability = known.probability(&SOLVE, slot(seconds)).expect("it is known");
         assert!((p..p + 0.05).contains(&probability), "{probability} for {p}");
     }
 }
@@ -91,22 +110,29 @@ fn what_is_stated_is_held_against_what_came_only_where_it_was_known_before() {
     let at_once: Vec<_> = (0..20)
         .map(|at| past(100, 0, 1_000 + at, RunOutcome::Completed))
         .collect();
-    let known = Knowledge::of(&at_once, &[], [].into());
+    let known = learned(&at_once);
     assert_eq!(known.reliability().outcomes(), 0);
     let one_by_one: Vec<_> = (0..20)
         .map(|at| past(100, 1_000 * at, 1_000 * at + 500, RunOutcome::Completed))
         .collect();
-    let known = Knowledge::of(&one_by_one, &[], [].into());
+    let known = learned(&one_by_one);
     assert_eq!(known.reliability().outcomes(), 19);
 }
 
 #[test]
 fn what_a_fast_resource_did_is_work_for_a_slow_one() {
-    let fast = scheduler::Rate::from_millionths(2_000_000).expect("a rate");
     let past: Vec<_> = (0..20)
         .map(|at| past(100, at, 1_000 + at, RunOutcome::Completed))
         .collect();
-    let known = Knowledge::of(&past, &[], [(RESOURCE.to_owned(), fast)].into());
+    let known = Knowledge::of(
+        &past,
+        &[],
+        (
+            [(RESOURCE.to_owned(), machine(2_000_000))].into(),
+            Some(Ladder::All),
+        ),
+        Time(0),
+    );
     let seconds = known.slot(&SOLVE, 0.5).expect("it is known");
     // Between neighbouring observations lies the rounding of a logarithm.
     assert!((200..=201).contains(&seconds), "{seconds} at the reference rate");
@@ -124,7 +150,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
             )
         })
         .collect();
-    let known = Knowledge::of(&past, &[], [].into());
+    let known = learned(&past);
     let mut running = agreement("b");
     running.job = running.job.map(|job| bespeak::agreement::Job {
         application: "solve".into(),

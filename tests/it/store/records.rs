@@ -73,6 +73,7 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         RunOutcome::Terminated,
         RunOutcome::Exceeded { limit: Limit::Memory },
         RunOutcome::Exceeded { limit: Limit::Files },
+        RunOutcome::Unstaged,
         RunOutcome::Lost,
     ];
     let mut kept = vec![];
@@ -99,6 +100,8 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
             run_time: 2,
             transfer_in: 3,
             transfer_out: 4,
+            moved_in: 5,
+            moved_out: 6,
             outcome,
             ended: at,
         };

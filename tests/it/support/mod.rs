@@ -1,6 +1,7 @@
 //! The base of the tests: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
 pub(crate) mod client;
+pub(crate) mod data_server;
 pub(crate) mod fixture;
 pub(crate) mod negotiation;
 pub(crate) mod offers;

@@ -4,8 +4,10 @@
 //! (default 1,000,000), on RESOURCES resources (10,000) and on ten, each booked to 70 %; DECISIONS decisions of each sort
 //! (2,000). Resources have 128 nodes, one of four rates and one of four prices. It prints the mean, median and 99th percentile of
 //! a decision in microseconds, of a plain scan of all resources for the same tasks (fewer of them), and of a reservation and a
-//! release.
+//! release. Then it does the same for 1,000 resources and tasks that have a forecast for each of them, beside the same tasks by
+//! the rates of the resources.
 
+mod foreseen;
 #[path = "../shared/mod.rs"]
 mod shared;
 
@@ -15,6 +17,12 @@ use scheduler::{Interval, Rate, Seconds, SlotError, SlotTree, Time};
 use shared::{Mix, cpu_ns};
 
 const NODES: u32 = 128;
+const OBJECTIVES: [Objective; 4] = [
+    Objective::EarliestCompletion,
+    Objective::Cheapest,
+    Objective::LatestStart,
+    Objective::LeastWorkLost,
+];
 /// Mean node-seconds of a reservation: 1 to 64 nodes for 60 to 64,800 s.
 const AREA: i64 = 1_053_975;
 
@@ -23,11 +31,11 @@ fn nodes(mix: &mut Mix, least: u32, most: u32) -> u32 {
     least + u32::try_from(mix.below(i64::from(most - least + 1))).unwrap_or(0)
 }
 
-/// Resources with `live` reservations in all, spread evenly, and the horizon at which that books 70 %.
-fn booked(live: i64, resources: i64) -> (Domain<SlotTree>, Seconds) {
+/// Resources with `live` reservations in all, spread evenly, and the horizon at which that books so much of them.
+fn booked(live: i64, resources: i64, percent: i64) -> (Domain<SlotTree>, Seconds) {
     let mut mix = Mix(1);
     let each = live / resources;
-    let horizon = each * AREA * 10 / (7 * i64::from(NODES));
+    let horizon = each * AREA * 100 / (percent * i64::from(NODES));
     let mut plans = Vec::new();
     for id in 0..resources {
         let rate = [500_000, 800_000, 1_000_000, 1_250_000][usize::try_from(id % 4).unwrap_or(0)];
@@ -76,6 +84,7 @@ fn tasks(sort: &str, count: usize, horizon: Seconds) -> Vec<Task> {
             window: Interval::of(Time(ready), work + work * factor / 2),
             requires: vec![],
             except: vec![],
+            forecasts: None,
         }
     };
     (0..count).map(one).collect()
@@ -140,18 +149,13 @@ fn main() {
     let number = |k: usize, default| numbers.get(k).copied().unwrap_or(default);
     let (live, many) = (number(0, 1_000_000), number(1, 10_000));
     let count = usize::try_from(number(2, 2_000)).unwrap_or(0);
-    let objectives = [
-        Objective::EarliestCompletion,
-        Objective::Cheapest,
-        Objective::LatestStart,
-    ];
     let mut means = Vec::new();
     for resources in [10, many] {
-        let (mut domain, horizon) = booked(live, resources);
+        let (mut domain, horizon) = booked(live, resources, 70);
         let mut of_size = Vec::new();
         for sort in ["usual", "now", "rigid", "large", "scarce"] {
             let tasks = tasks(sort, count, horizon);
-            for objective in objectives {
+            for objective in OBJECTIVES {
                 let label = format!("{sort} {objective:?}");
                 of_size.push((
                     label.clone(),
@@ -191,4 +195,5 @@ fn main() {
     let (growth, label) = worst;
     let what = format!("domain: {label} on {many} resources, × ten resources");
     println!("{}", verdict(&what, Bar::AtMost(20.0), growth));
+    foreseen::run(live / many, count);
 }

@@ -40,3 +40,15 @@ pub(super) fn all(range: Range<usize>, word: impl Fn(usize) -> u64) -> impl Iter
         Some(found)
     })
 }
+
+/// The bits of a set in `range`, and none outside.
+pub(super) fn within(range: Range<usize>, bits: &[u64]) -> Vec<u64> {
+    let below = |number: usize, word: usize| match number.saturating_sub(word * 64) {
+        64.. => u64::MAX,
+        some => (1 << some) - 1,
+    };
+    let words = bits.iter().enumerate();
+    words
+        .map(|(word, bits)| bits & below(range.end, word) & !below(range.start, word))
+        .collect()
+}

@@ -17,13 +17,13 @@ use std::ops::Range;
 /// Stretches of the planned time: at a horizon of three months each is a few hours, about as long as a job.
 const STRETCHES: usize = 256;
 /// The durations of the classes, in seconds, least first. The first is the shortest there is, so that each request has a class.
-const DURATIONS: [Seconds; 4] = [1, 3_600, 4 * 3_600, 12 * 3_600];
+pub(super) const DURATIONS: [Seconds; 4] = [1, 3_600, 4 * 3_600, 12 * 3_600];
 
 /// From this many new stretches on, a walk of the whole plan is cheaper than a search for each.
 const SWEEP_FROM: usize = 8;
 
 /// The class of a duration of at least 1 s: the longest that is not longer.
-fn duration_class(duration: Seconds) -> usize {
+pub(super) fn duration_class(duration: Seconds) -> usize {
     DURATIONS.partition_point(|d| *d <= duration).saturating_sub(1)
 }
 

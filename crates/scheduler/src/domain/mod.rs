@@ -8,16 +8,24 @@
 //! * an *index* over time (`index`) knows in which stretches of time a resource could start a request of about that size and
 //!   duration, so that the others are passed over 64 at a time.
 //!
-//! The answer is the one that a scan of all resources would give; ties go to the lower id.
+//! A task may have a forecast for each resource: a slot and a completion that differ from one resource to the next and with the
+//! start. Resources with forecasts are asked in the order of the best that each could offer (`by_forecast`).
+//!
+//! The answer is the one that a scan of all resources and starts would give; ties go to the earlier end, then to the lower id, then to
+//! the later start (a shorter slot).
 
 mod attributes;
 mod bits;
+mod by_forecast;
+mod forecast;
 mod index;
+mod least_lost;
 mod search;
 #[cfg(test)]
 mod tests;
 
 pub use attributes::{Attribute, Requirement};
+pub use forecast::{Forecast, Forecasts, Foreseen};
 
 use crate::rate::Rate;
 use crate::slot_tree::SlotTree;
@@ -65,26 +73,33 @@ pub struct Task {
     pub requires: Vec<Requirement>,
     /// Resources that are out of the question, such as the one that it was displaced from.
     pub except: Vec<u64>,
+    /// What is foreseen of it on resources, in place of their rate: the length of its slot there, its completion and its loss.
+    pub forecasts: Option<Forecasts>,
 }
 
 /// The order of placements from better to worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Objective {
-    /// The earliest completion.
+    /// The earliest completion: that which is foreseen, else the end of the slot.
     #[default]
     EarliestCompletion,
-    /// The lowest cost: price · nodes · seconds.
+    /// The lowest cost: price · nodes · seconds, and the loss that is foreseen.
     Cheapest,
     /// The latest start.
     LatestStart,
+    /// The least work lost, for resources that differ in speed: of the slowest rate that is in time, and there with the fewest
+    /// node-seconds of leads and of waiting. A lead is idle time before the slot on its nodes, whose nominal capacity, c = μ · (et − st)
+    /// in section II of paper 003, later tasks may not be able to use; counted up to the length of the slot. It generalises
+    /// [`SingleTree`](crate::heterogeneous::SingleTree) to resources of many nodes.
+    LeastWorkLost,
 }
 
 /// The order of candidates under one objective: the least is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Completion in seconds, cost, or start in seconds negated, by the objective.
+    /// Completion in seconds, cost, start in seconds negated, or the rate and then the node-seconds lost, by the objective.
     pub objective: i128,
-    /// Then the earlier completion.
+    /// Then the earlier end of the slot.
     pub completion: Time,
     /// Then the lower id of the resource.
     pub resource: u64,
@@ -95,8 +110,10 @@ pub struct Rank {
 pub struct Candidate {
     /// The resource's id.
     pub resource: u64,
-    /// When it would work.
+    /// When it would hold its nodes.
     pub slot: Interval,
+    /// What is foreseen of it; by the rate where nothing is.
+    pub foreseen: Foreseen,
     /// Price · nodes · seconds.
     pub cost: u128,
     /// How good it is.
@@ -123,7 +140,7 @@ struct Kind {
 ///     planned,
 ///     vec![(resource(1, Rate::REFERENCE, 1), SlotTree::new(8)), (resource(2, fast, 5), SlotTree::new(8))],
 /// );
-/// let task = Task { nodes: 4, work: 600, window: planned, requires: vec![], except: vec![] };
+/// let task = Task { nodes: 4, work: 600, window: planned, requires: vec![], except: vec![], forecasts: None };
 /// let best = domain.decide(&task, Objective::EarliestCompletion).map_err(|reason| reason.word())?;
 /// assert_eq!((best.resource, best.slot.end, best.cost), (2, Time(300), 6_000));
 /// let best = domain.decide(&task, Objective::Cheapest).map_err(|reason| reason.word())?;

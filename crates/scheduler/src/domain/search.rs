@@ -1,10 +1,12 @@
 //! A decision: the best candidate of all matching resources, with as few searches of plans as bounds and index allow.
 
-use super::{Candidate, Domain, Kind, Objective, Planned, Rank, Resource, Task, bits};
+use super::forecast::OfResource;
+use super::{Candidate, Domain, Foreseen, Kind, Objective, Planned, Rank, Resource, Task, bits};
 use crate::rate::Rate;
 use crate::refusal::Reason;
-use crate::time::{Interval, Seconds};
-use std::ops::RangeInclusive;
+use crate::time::{Interval, Seconds, Time};
+use std::cmp::Ordering;
+use std::ops::{Range, RangeInclusive};
 
 /// The meaning of the seconds of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,23 +18,32 @@ enum Meaning {
 }
 
 /// A decision on its way.
-struct Decision<'a> {
-    task: &'a Task,
+pub(super) struct Decision<'a> {
+    pub(super) task: &'a Task,
     meaning: Meaning,
-    objective: Objective,
+    pub(super) objective: Objective,
     /// Where it may lie: the task's window, not before now.
-    window: Interval,
+    pub(super) window: Interval,
+    /// By the number of a resource, its forecast; empty where the task has none.
+    pub(super) forecasts: Vec<Option<&'a OfResource>>,
     /// Resources that match and were not asked yet.
-    open: Vec<u64>,
-    best: Option<Candidate>,
+    pub(super) open: Vec<u64>,
+    /// The kinds that the open ones are of.
+    pub(super) kinds: Range<usize>,
+    /// How many placements on different resources are wanted, the best ones.
+    pub(super) kept_max: usize,
+    /// The best ones by rank, where more than one is wanted.
+    pub(super) kept: Vec<Candidate>,
+    /// A placement has to beat this one: the best so far, or the last one wanted.
+    pub(super) best: Option<Candidate>,
 }
 
 impl<P: Planned> Domain<P> {
-    /// The best placement of all that are free, by the rate of each resource. The answer is that of a scan of all resources; ties
-    /// go to the lower id.
+    /// The best placement of all that are free, by the rate of each resource, or by its forecast where the task has one for it. The
+    /// answer is that of a scan of all resources and all starts; ties go to the earlier end of the slot, then to the lower id, then to the later start.
     ///
     /// O((v + s) log n) for v plans searched, plus a pass over the bits of the s stretches of the index that the window meets up
-    /// to the answer. v is little more than one where much is free.
+    /// to the answer. v is little more than one where much is free. Forecasts cost a look at each matching resource that has one.
     ///
     /// # Errors
     /// Why there is none: `ResourceNotOffered`, `SizeExceedsCapacity`, `WindowInThePast`, `WindowContradictory` if the window is
@@ -42,7 +53,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The best placement of all that are free, for a task with `work` as the time that it holds its nodes on every resource, at
-    /// any rate. Otherwise as [`Domain::decide`].
+    /// any rate; a forecast says this itself. Otherwise as [`Domain::decide`].
     ///
     /// # Errors
     /// As [`Domain::decide`].
@@ -78,20 +89,40 @@ impl<P: Planned> Domain<P> {
             meaning,
             objective,
             window: Interval::new(task.window.start.max(self.index.now()), task.window.end),
+            forecasts: task
+                .forecasts
+                .as_ref()
+                .map_or_else(Vec::new, |of| self.by_number(of)),
             open,
+            kinds: 0..self.kinds.len(),
+            kept_max: 1,
+            kept: Vec::new(),
             best: None,
         };
         if let Some(reason) = self.impossible(&decision) {
             return Err(reason);
         }
+        if objective == Objective::LeastWorkLost {
+            return self
+                .by_least_lost(&mut decision)
+                .ok_or(Reason::NoCapacityInWindow);
+        }
+        self.ask_all(&mut decision);
+        decision.best.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// Asks the open resources, or as many of them as it takes.
+    pub(super) fn ask_all(&self, decision: &mut Decision<'_>) {
         let first = self.index.stretch(decision.window.start);
         let last = self.index.stretch(decision.window.end - 1);
-        match objective {
-            Objective::EarliestCompletion => _ = (first..=last).all(|at| self.pass(&mut decision, at)),
-            Objective::LatestStart => _ = (first..=last).rev().all(|at| self.pass(&mut decision, at)),
-            Objective::Cheapest => self.by_cost(&mut decision, first..=last),
+        let hopes = self.hopes(decision, first..=last);
+        match decision.objective {
+            _ if decision.all_asked() => {}
+            Objective::Cheapest => self.by_cost(decision, first..=last),
+            Objective::LatestStart => _ = (first..=last).rev().all(|at| self.pass(decision, at)),
+            _ => _ = (first..=last).all(|at| self.pass(decision, at)),
         }
-        decision.best.ok_or(Reason::NoCapacityInWindow)
+        self.by_forecast(decision, hopes);
     }
 
     /// The reason why the task is impossible in every plan. A look at each matching resource until one could take it.
@@ -108,9 +139,9 @@ impl<P: Planned> Domain<P> {
                     if reason == Reason::ResourceNotOffered {
                         reason = Reason::SizeExceedsCapacity;
                     }
-                } else if decision.window.duration() >= duration {
+                } else if decision.fits(number, duration, decision.window) {
                     return None;
-                } else if task.window.duration() >= duration {
+                } else if decision.fits(number, duration, task.window) {
                     reason = Reason::WindowInThePast;
                 } else if reason != Reason::WindowInThePast {
                     reason = Reason::WindowContradictory;
@@ -123,8 +154,11 @@ impl<P: Planned> Domain<P> {
     /// Asks the resources that may start in a stretch, fastest first, which is the order of the best that they could offer there.
     /// Answers whether a stretch further on may still offer something better.
     fn pass(&self, decision: &mut Decision<'_>, stretch: usize) -> bool {
+        if decision.kept_max > 1 && decision.all_asked() {
+            return false;
+        }
         let mut hopeful = decision.best.is_none();
-        for kind in &self.kinds {
+        for kind in &self.kinds[decision.kinds.clone()] {
             let Some(bound) = decision.bound(kind, self.index.seconds(stretch)) else {
                 continue;
             };
@@ -184,56 +218,120 @@ impl<P: Planned> Domain<P> {
     /// Searches one plan for something better than the best so far. By the index nothing starts there on the near side of the
     /// stretch where it is asked.
     fn search(&self, decision: &mut Decision<'_>, number: usize, duration: Seconds, stretch: usize) {
+        let starts = self.beyond(decision, stretch);
+        let foreseen = Foreseen::exact(duration);
+        if let Some(start) = self.fit(decision, number, foreseen, starts) {
+            self.take(decision, number, foreseen, start);
+        }
+    }
+
+    /// The starts from the near side of a stretch on, in the direction of the objective.
+    pub(super) fn beyond(&self, decision: &Decision<'_>, stretch: usize) -> Interval {
+        let Interval { start, end } = decision.window;
+        let seconds = self.index.seconds(stretch);
+        match decision.objective {
+            Objective::LatestStart => Interval::new(start, end.min(seconds.end)),
+            _ => Interval::new(start.max(seconds.start), end),
+        }
+    }
+
+    /// The best of these starts on a plan that beats the best so far.
+    pub(super) fn fit(
+        &self,
+        decision: &Decision<'_>,
+        number: usize,
+        foreseen: Foreseen,
+        starts: Interval,
+    ) -> Option<Time> {
         let (resource, plan) = (&self.resources[number], self.plans[number].plan());
-        let starts = self.index.seconds(stretch);
-        let Interval { start, end } = decision.better(resource, duration);
-        let nodes = decision.task.nodes;
-        let fit = || match decision.objective {
-            Objective::LatestStart => {
-                let last = starts.end + (duration - 1);
-                plan.latest_fit(nodes, duration, Interval::new(start, end.min(last)))
-            }
-            _ => plan.earliest_fit(nodes, duration, Interval::new(start.max(starts.start), end)),
-        };
-        let Some(start) = fit() else { return };
-        let slot = Interval::of(start, duration);
-        let candidate = candidate(decision.objective, decision.task, resource, slot);
-        if decision.best.is_none_or(|best| candidate.rank < best.rank) {
-            decision.best = Some(candidate);
+        let Interval { start, end } = decision.better(resource, foreseen, starts);
+        if start >= end {
+            return None;
+        }
+        let within = Interval::new(start, end + (foreseen.hold - 1));
+        match decision.objective {
+            Objective::LatestStart => plan.latest_fit(decision.task.nodes, foreseen.hold, within),
+            _ => plan.earliest_fit(decision.task.nodes, foreseen.hold, within),
+        }
+    }
+
+    /// Takes note of a start that beats the best so far.
+    pub(super) fn take(&self, decision: &mut Decision<'_>, number: usize, foreseen: Foreseen, start: Time) {
+        let resource = &self.resources[number];
+        let found = candidate(decision.objective, decision.task, resource, start, foreseen);
+        match decision.kept_max {
+            1 => decision.best = Some(found),
+            _ => decision.keep(found),
         }
     }
 }
 
 /// A placement with its rank.
-pub(super) fn candidate(objective: Objective, task: &Task, resource: &Resource, slot: Interval) -> Candidate {
-    let cost = cost(resource.price, task.nodes, slot.duration());
+pub(super) fn candidate(
+    objective: Objective,
+    task: &Task,
+    resource: &Resource,
+    start: Time,
+    foreseen: Foreseen,
+) -> Candidate {
+    let cost = cost(resource.price, task.nodes, foreseen.hold);
     Candidate {
         resource: resource.id,
-        slot,
+        slot: Interval::of(start, foreseen.hold),
+        foreseen,
         cost: cost.unsigned_abs(),
-        rank: rank(objective, slot, cost, resource.id),
+        rank: rank(objective, start, foreseen, cost, resource.id),
     }
 }
 
-fn rank(objective: Objective, slot: Interval, cost: i128, resource: u64) -> Rank {
+/// The rank of a start, given the cost of its slot.
+pub(super) fn rank(objective: Objective, start: Time, foreseen: Foreseen, cost: i128, resource: u64) -> Rank {
     let objective = match objective {
-        Objective::EarliestCompletion => i128::from(slot.end.seconds()),
-        Objective::Cheapest => cost,
-        Objective::LatestStart => -i128::from(slot.start.seconds()),
+        Objective::Cheapest => with_loss(cost, foreseen),
+        Objective::LatestStart => -i128::from(start.seconds()),
+        // The least work lost is found among the earliest completions.
+        Objective::EarliestCompletion | Objective::LeastWorkLost => {
+            i128::from(start.seconds()) + i128::from(foreseen.completion)
+        }
     };
     Rank {
         objective,
-        completion: slot.end,
+        completion: start + foreseen.hold,
         resource,
     }
 }
 
 /// 32 + 32 + 63 bits at most.
-fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
+pub(super) fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
     i128::from(price) * i128::from(nodes) * i128::from(duration)
 }
 
+/// A cost with the loss that is foreseen.
+fn with_loss(cost: i128, foreseen: Foreseen) -> i128 {
+    cost.saturating_add(i128::try_from(foreseen.loss).unwrap_or(i128::MAX))
+}
+
 impl Decision<'_> {
+    /// Whether no open resource is left.
+    fn all_asked(&self) -> bool {
+        self.open.iter().all(|word| *word == 0)
+    }
+
+    /// Keeps a placement if it is one of the best.
+    fn keep(&mut self, found: Candidate) {
+        let of_resource = |of: &Candidate| of.resource == found.resource;
+        if let Some(before) = self.kept.iter().position(of_resource) {
+            if self.kept[before].rank < found.rank {
+                return;
+            }
+            self.kept.remove(before);
+        }
+        let place = self.kept.partition_point(|of| of.rank < found.rank);
+        self.kept.insert(place, found);
+        self.kept.truncate(self.kept_max);
+        self.best = self.kept.get(self.kept_max - 1).copied();
+    }
+
     /// How long the task takes on a kind at least.
     fn duration(&self, kind: &Kind) -> Seconds {
         match self.meaning {
@@ -255,7 +353,7 @@ impl Decision<'_> {
             _ => earliest,
         };
         let cost = cost(kind.price, self.task.nodes, duration);
-        Some(rank(self.objective, Interval::of(start, duration), cost, 0))
+        Some(rank(self.objective, start, Foreseen::exact(duration), cost, 0))
     }
 
     /// Whether nothing within `bound` can beat the best so far, even with the lowest id.
@@ -277,18 +375,49 @@ impl Decision<'_> {
         whole.saturating_add(work % rate * reference / rate)
     }
 
-    /// The part of the window in which a placement on `resource` could beat the best so far.
-    fn better(&self, resource: &Resource, duration: Seconds) -> Interval {
-        let Interval { start, end } = self.window;
-        let Some(best) = self.best else {
-            return self.window;
-        };
-        let sooner = end.min(best.slot.end - i64::from(resource.id > best.resource));
-        let cheaper = cost(resource.price, self.task.nodes, duration) < best.rank.objective;
-        match self.objective {
-            Objective::LatestStart => Interval::new(start.max(best.slot.start), end),
-            Objective::Cheapest if cheaper => self.window,
-            Objective::Cheapest | Objective::EarliestCompletion => Interval::new(start, sooner),
+    /// Whether a slot on a resource lies in a window where everything is free; `duration` is that by the rate.
+    fn fits(&self, number: usize, duration: Seconds, window: Interval) -> bool {
+        match self.forecasts.get(number) {
+            Some(Some(of)) => window.duration() >= of.least.hold && of.forecast.fits(window),
+            _ => window.duration() >= duration,
         }
     }
+
+    /// Those of `starts` on `resource` that beat the best so far if they are free.
+    fn better(&self, resource: &Resource, foreseen: Foreseen, starts: Interval) -> Interval {
+        let Foreseen { hold, completion, .. } = foreseen;
+        let start = starts.start.max(self.window.start);
+        let end = starts.end.min(self.window.end - (hold - 1));
+        let Some(best) = self.best else {
+            return Interval::new(start, end);
+        };
+        // Starts of the same objective go by the end of the slot, then by id.
+        let ends_by = best.rank.completion - i64::from(resource.id > best.resource);
+        match self.objective {
+            Objective::EarliestCompletion | Objective::LeastWorkLost => {
+                let equal = instant(best.rank.objective - i128::from(completion));
+                let wins = equal + hold <= ends_by;
+                Interval::new(start, end.min(equal + i64::from(wins)))
+            }
+            Objective::LatestStart => {
+                let equal = best.slot.start;
+                let wins = equal + hold <= ends_by;
+                Interval::new(start.max(equal + i64::from(!wins)), end)
+            }
+            Objective::Cheapest => {
+                let cost = with_loss(cost(resource.price, self.task.nodes, hold), foreseen);
+                match cost.cmp(&best.rank.objective) {
+                    Ordering::Less => Interval::new(start, end),
+                    Ordering::Equal => Interval::new(start, end.min(ends_by - (hold - 1))),
+                    Ordering::Greater => Interval::new(start, start),
+                }
+            }
+        }
+    }
+}
+
+/// An instant, or the nearest that there is.
+fn instant(seconds: i128) -> Time {
+    let nearest = if seconds < 0 { i64::MIN } else { i64::MAX };
+    Time(i64::try_from(seconds).unwrap_or(nearest))
 }

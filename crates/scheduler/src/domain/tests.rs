@@ -1,13 +1,17 @@
 //! Facts about decisions, against a scan of all resources.
 
+use super::least_lost::COMPARED_MAX;
 use super::search::candidate;
-use super::{Attribute, Candidate, Domain, Objective, Planned, Requirement, Resource, Task};
+use super::{Attribute, Candidate, Domain, Forecast, Forecasts, Foreseen, Objective, Planned};
+use super::{Rank, Requirement, Resource, Task};
 use crate::rate::Rate;
 use crate::refusal::Reason;
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 const OBJECTIVES: [Objective; 3] = [
     Objective::EarliestCompletion,
@@ -15,34 +19,130 @@ const OBJECTIVES: [Objective; 3] = [
     Objective::LatestStart,
 ];
 
+/// Candidates from best to worst; of equal ones on a resource the shorter slot.
+fn order(of: &Candidate) -> (Rank, Reverse<Time>) {
+    (of.rank, Reverse(of.slot.start))
+}
+
 impl<P: Planned> Domain<P> {
-    /// The plain scan: each matching resource is searched over the whole window.
+    /// The plain scan: each matching resource is searched over the whole window, step by step of its forecast.
     fn scan(
         &self,
         task: &Task,
         objective: Objective,
         now: Time,
-        duration: impl Fn(&Resource) -> Option<Seconds>,
+        duration: impl Fn(&Resource) -> Seconds,
     ) -> Option<Candidate> {
         let window = Interval::new(task.window.start.max(now), task.window.end);
-        let of = |(resource, plan): (&Resource, &P)| {
+        let mut best: Option<Candidate> = None;
+        for (resource, plan) in self.iter() {
             let matching = task.requires.iter().all(|r| r.holds(&resource.attributes));
             if !matching || task.except.contains(&resource.id) {
-                return None;
+                continue;
             }
-            let duration = duration(resource)?;
-            let start = match objective {
-                Objective::LatestStart => plan.plan().latest_fit(task.nodes, duration, window)?,
-                _ => plan.plan().earliest_fit(task.nodes, duration, window)?,
+            let by_rate = || Forecast::constant(Foreseen::exact(duration(resource)));
+            let given = task.forecasts.as_ref().and_then(|of| of.of(resource.id));
+            let forecast = given.cloned().unwrap_or_else(by_rate);
+            for (starts, foreseen) in forecast.steps() {
+                let start = starts.start.max(window.start);
+                let end = window.end.min(starts.end + (foreseen.hold - 1));
+                let within = Interval::new(start, end);
+                let (nodes, hold) = (task.nodes, foreseen.hold);
+                let start = match objective {
+                    Objective::LatestStart => plan.plan().latest_fit(nodes, hold, within),
+                    _ => plan.plan().earliest_fit(nodes, hold, within),
+                };
+                let found = start.map(|start| candidate(objective, task, resource, start, foreseen));
+                best = best.into_iter().chain(found).min_by_key(order);
+            }
+        }
+        best
+    }
+
+    /// The plainest scan: of a task with a forecast for every resource it looks at each second.
+    fn scan_seconds(&self, task: &Task, objective: Objective, now: Time) -> Option<Candidate> {
+        let window = Interval::new(task.window.start.max(now), task.window.end);
+        let mut all = Vec::new();
+        for (resource, plan) in self.iter() {
+            let matching = task.requires.iter().all(|r| r.holds(&resource.attributes));
+            let forecast = task.forecasts.as_ref().and_then(|of| of.of(resource.id));
+            let Some(forecast) = forecast.filter(|_| matching && !task.except.contains(&resource.id)) else {
+                continue;
             };
-            Some(candidate(
-                objective,
-                task,
-                resource,
-                Interval::of(start, duration),
-            ))
+            for start in (window.start.0..window.end.0).map(Time) {
+                let foreseen = forecast.at(start);
+                let slot = Interval::of(start, foreseen.hold);
+                let free = plan.plan().earliest_fit(task.nodes, foreseen.hold, slot);
+                if window.contains(slot) && free == Some(start) {
+                    all.push(candidate(objective, task, resource, start, foreseen));
+                }
+            }
+        }
+        all.into_iter().min_by_key(order)
+    }
+
+    /// The least work lost, second by second: of the slowest rate, the resources that complete first, and their starts from that
+    /// of the earliest completion on for which the same is foreseen.
+    fn scan_lost(
+        &self,
+        task: &Task,
+        now: Time,
+        duration: impl Fn(&Resource) -> Seconds,
+    ) -> Option<(Time, u64, i64)> {
+        let window = Interval::new(task.window.start.max(now), task.window.end);
+        let rates: BTreeSet<_> = self.iter().map(|(resource, _)| resource.rate).collect();
+        let of_rate = |rate| {
+            let mut firsts = Vec::new();
+            for (resource, plan) in self.iter().filter(|(resource, _)| resource.rate == rate) {
+                let only = Task {
+                    except: self
+                        .numbers
+                        .keys()
+                        .copied()
+                        .filter(|id| *id != resource.id)
+                        .collect(),
+                    ..task.clone()
+                };
+                let first = self.scan(&only, Objective::EarliestCompletion, now, &duration);
+                let excepted = task.except.contains(&resource.id);
+                firsts.extend(first.filter(|_| !excepted).map(|first| (first, plan.plan())));
+            }
+            firsts.sort_by_key(|(first, _)| order(first));
+            firsts.truncate(COMPARED_MAX);
+            let each = firsts.into_iter().flat_map(|(first, plan)| {
+                let hold = first.foreseen.hold;
+                let seconds: Vec<u32> = (0..window.end.0)
+                    .map(|t| plan.min_free(Interval::of(Time(t), 1)))
+                    .collect();
+                let same = move |start: Time| {
+                    let forecast = task.forecasts.as_ref().and_then(|of| of.of(first.resource));
+                    forecast.is_none_or(|of| of.at(start) == first.foreseen)
+                };
+                let starts = (first.slot.start.0..=window.end.0 - hold).map(Time);
+                let starts = starts.take_while(move |start| same(*start));
+                let at = |t: i64| usize::try_from(t).unwrap_or(0);
+                let fits = |start: &Time| {
+                    let held = &seconds[at(start.0)..at(start.0 + hold)];
+                    held.iter().all(|free| *free >= task.nodes)
+                };
+                let starts: Vec<Time> = starts.filter(fits).collect();
+                starts.into_iter().map(move |start| {
+                    let here = seconds[at(start.0)];
+                    // Of each level of the free nodes, from the uppermost down, the seconds that it was idle before.
+                    let lead = |level: u32| {
+                        let before = (now.0.max(start.0 - hold)..start.0).rev();
+                        before.take_while(|t| seconds[at(*t)] >= level).count()
+                    };
+                    let leads: usize = (here - task.nodes + 1..=here).map(lead).sum();
+                    let wait = i64::from(task.nodes) * (start - window.start);
+                    let lost = wait + i64::try_from(leads).unwrap_or(i64::MAX);
+                    (lost, start + hold, first.resource, start)
+                })
+            });
+            let (lost, _, resource, start) = each.min()?;
+            Some((start, resource, lost))
         };
-        self.iter().filter_map(of).min_by_key(|c| c.rank)
+        rates.into_iter().find_map(of_rate)
     }
 
     fn check(&self) {
@@ -91,7 +191,35 @@ fn interval(horizon: i64, longest: i64) -> impl Strategy<Value = Interval> {
     (0..horizon, 1..longest).prop_map(|(start, duration)| Interval::of(Time(start), duration))
 }
 
-fn task(horizon: i64) -> impl Strategy<Value = Task> {
+/// What is foreseen of a start; seldom more than fits.
+fn foreseen(horizon: i64) -> impl Strategy<Value = Foreseen> {
+    let seconds = || prop_oneof![4 => 1..horizon / 20, 1 => 1..horizon / 4];
+    let loss = prop_oneof![3 => Just(0), 3 => 0..200_u128, 1 => Just(u128::MAX)];
+    let late = prop_oneof![3 => Just(0), 1 => -horizon / 20..horizon / 10, 1 => Just(i64::MAX)];
+    (seconds(), late, loss).prop_map(|(hold, late, loss)| Foreseen {
+        hold,
+        completion: hold.saturating_add(late).max(1),
+        loss,
+    })
+}
+
+/// Forecasts for resources that there are, and for others.
+fn forecasts(horizon: i64, resources: u64) -> impl Strategy<Value = Forecasts> {
+    let steps = proptest::collection::vec((-5..horizon, foreseen(horizon)), 1..7);
+    let forecast = steps.prop_map(|steps| {
+        let steps = steps.into_iter().map(|(from, foreseen)| (Time(from), foreseen));
+        Arc::new(Forecast::new(steps.collect()).expect("steps from 1 s up"))
+    });
+    let all = proptest::collection::vec(forecast, usize::try_from(resources + 2).unwrap_or(0));
+    // Each of them, or some.
+    let some = prop_oneof![1 => Just(u64::MAX), 1 => any::<u64>()];
+    (all, some).prop_map(|(all, some)| {
+        let numbered = (999..).zip(all);
+        Forecasts::new(numbered.filter(|(id, _)| some >> (id % 64) & 1 == 1))
+    })
+}
+
+fn task(horizon: i64, resources: u64) -> impl Strategy<Value = Task> {
     let requires = prop_oneof![
         2 => Just(vec![]),
         1 => Just(vec![Requirement::Is("gpu".into(), Attribute::Word("big".into()))]),
@@ -100,20 +228,23 @@ fn task(horizon: i64) -> impl Strategy<Value = Task> {
     ];
     let work = prop_oneof![3 => 1..horizon / 20, 1 => 1..horizon / 4];
     let except = proptest::collection::vec(1_000..1_100_u64, 0..3);
-    (1..20_u32, work, interval(horizon, horizon / 2), requires, except).prop_map(
-        |(nodes, work, window, requires, except)| Task {
+    let forecasts = proptest::option::of(forecasts(horizon, resources));
+    let window = interval(horizon, horizon / 2);
+    (1..20_u32, work, window, requires, except, forecasts).prop_map(
+        |(nodes, work, window, requires, except, forecasts)| Task {
             nodes,
             work,
             window,
             requires,
             except,
+            forecasts,
         },
     )
 }
 
 fn steps(resources: u64, horizon: i64, most: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        4 => (task(horizon), 0..3_usize).prop_map(|(task, objective)| Step::Place(task, objective)),
+        4 => (task(horizon, resources), 0..3_usize).prop_map(|(task, objective)| Step::Place(task, objective)),
         2 => any::<usize>().prop_map(Step::Release),
         3 => (1_000..1_000 + resources, interval(horizon, horizon / 5), 1..20_u32)
             .prop_map(|(id, slot, nodes)| Step::Reserve(id, slot, nodes)),
@@ -144,18 +275,48 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
     for step in steps {
         match step {
             Step::Place(task, chosen) => {
+                let work_lost = |found: Result<Candidate, Reason>| {
+                    let found = found.ok()?;
+                    let lost = found.rank.objective & ((1 << 95) - 1);
+                    Some((
+                        found.slot.start,
+                        found.resource,
+                        i64::try_from(lost).unwrap_or(-1),
+                    ))
+                };
+                if horizon < 1_000 {
+                    let found = work_lost(domain.decide(&task, Objective::LeastWorkLost));
+                    let expected = domain.scan_lost(&task, now, |of| of.rate.duration(task.work));
+                    assert_eq!(found, expected, "{task:?} for the least work lost at {now}");
+                    let found = work_lost(domain.decide_contract(&task, Objective::LeastWorkLost));
+                    let expected = domain.scan_lost(&task, now, |_| task.work);
+                    assert_eq!(
+                        found, expected,
+                        "{task:?} for the least work lost at {now} by contract"
+                    );
+                }
+                let given = |of: &Forecasts| domain.numbers.keys().all(|id| of.of(*id).is_some());
+                // Over days it would take days.
+                let foreseen = horizon < 1_000 && task.forecasts.as_ref().is_some_and(given);
                 for objective in OBJECTIVES {
                     let found = domain.decide(&task, objective);
-                    let by_rate = |of: &Resource| Some(of.rate.duration(task.work));
+                    let by_rate = |of: &Resource| of.rate.duration(task.work);
                     let expected = domain.scan(&task, objective, now, by_rate);
                     assert_eq!(found.ok(), expected, "{task:?} for {objective:?} at {now}");
                     let found = domain.decide_contract(&task, objective);
-                    let expected = domain.scan(&task, objective, now, |_| Some(task.work));
+                    let expected = domain.scan(&task, objective, now, |_| task.work);
                     assert_eq!(
                         found.ok(),
                         expected,
                         "{task:?} for {objective:?} at {now} by contract"
                     );
+                    if foreseen {
+                        let plainest = domain.scan_seconds(&task, objective, now);
+                        assert_eq!(
+                            plainest, expected,
+                            "{task:?} for {objective:?} at {now} by the second"
+                        );
+                    }
                 }
                 if let Ok(best) = domain.decide(&task, OBJECTIVES[chosen]) {
                     assert_eq!(domain.reserve(best.resource, best.slot, task.nodes), Some(true));
@@ -192,6 +353,15 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    #[test]
+    fn and_where_two_resources_are_crowded((resources, steps) in case(2, 100, 80)) {
+        play(resources, steps, 100);
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
@@ -221,11 +391,16 @@ fn a_refusal_says_why() {
         window: Interval::new(Time(200), Time(260)),
         requires: vec![],
         except: vec![],
+        forecasts: None,
     };
     let decide = |domain: &Domain<SlotTree>, task: &Task| {
         domain.decide(task, Objective::default()).map(|c| c.resource)
     };
     assert_eq!(decide(&domain, &task), Ok(2));
+    let on_both = |steps: Vec<(Time, Foreseen)>| {
+        let forecast = Arc::new(Forecast::new(steps).unwrap());
+        Some(Forecasts::new([(2, forecast.clone()), (3, forecast)]))
+    };
     let other = Requirement::Is("arch".into(), Attribute::Word("arm".into()));
     let cases = [
         (
@@ -263,6 +438,25 @@ fn a_refusal_says_why() {
             },
             Reason::WindowInThePast,
         ),
+        (
+            Task {
+                forecasts: on_both(vec![(Time(0), Foreseen::exact(61))]),
+                ..task.clone()
+            },
+            Reason::WindowContradictory,
+        ),
+        (
+            // Before now it was short enough.
+            Task {
+                window: Interval::new(Time(60), Time(149)),
+                forecasts: on_both(vec![
+                    (Time(60), Foreseen::exact(50)),
+                    (Time(90), Foreseen::exact(60)),
+                ]),
+                ..task.clone()
+            },
+            Reason::WindowInThePast,
+        ),
     ];
     for (task, reason) in cases {
         assert_eq!(decide(&domain, &task), Err(reason), "{task:?}");
@@ -285,6 +479,7 @@ fn a_tie_goes_to_the_lower_id() {
         window: planned,
         requires: vec![],
         except: vec![],
+        forecasts: None,
     };
     for objective in OBJECTIVES {
         assert_eq!(

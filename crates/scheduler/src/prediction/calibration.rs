@@ -1,6 +1,6 @@
 //! Statements compared with outcomes: the correction that makes "with probability p" true.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::count;
 
@@ -10,6 +10,40 @@ pub const OUTCOMES_MAX: usize = 1_000;
 
 /// Outcomes below which nothing is corrected: a 90 % interval needs at least 19.
 pub const OUTCOMES_MIN: usize = 50;
+
+/// Outcomes of a group from which its own calibration is used: a stated 95 % is then known to about three points.
+pub const GROUP_OUTCOMES_MIN: usize = 200;
+
+/// The calibrations of groups of statements, and that of all together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibrations<K> {
+    groups: BTreeMap<K, Calibration>,
+    all: Calibration,
+}
+
+impl<K> Default for Calibrations<K> {
+    fn default() -> Self {
+        Self {
+            groups: BTreeMap::new(),
+            all: Calibration::default(),
+        }
+    }
+}
+
+impl<K: Ord + Clone> Calibrations<K> {
+    /// Remembers the level of an outcome of a group.
+    pub fn observe(&mut self, group: &K, level: f64) {
+        self.all.observe(level);
+        self.groups.entry(group.clone()).or_default().observe(level);
+    }
+
+    /// That of a group with [`GROUP_OUTCOMES_MIN`] outcomes, else that of all.
+    pub fn of(&self, group: &K) -> &Calibration {
+        let own = self.groups.get(group);
+        own.filter(|own| own.outcomes() >= GROUP_OUTCOMES_MIN)
+            .unwrap_or(&self.all)
+    }
+}
 
 /// Where recent outcomes fell in the distributions that had been predicted for them.
 ///

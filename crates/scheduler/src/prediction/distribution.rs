@@ -29,6 +29,13 @@ impl Distribution {
         (!weighted.is_empty() && total.is_finite()).then_some(Self { points: weighted })
     }
 
+    /// Of one value.
+    pub(super) fn point(value: f64) -> Self {
+        Self {
+            points: vec![(value, 1.0)],
+        }
+    }
+
     /// The probability of less than the observation at `at`, half its own weight included.
     fn middle(&self, at: usize) -> f64 {
         f64::midpoint(self.before(at), self.points[at].1)

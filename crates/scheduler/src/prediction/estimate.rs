@@ -1,4 +1,5 @@
-//! The completion estimate of paper 004 (algorithms 1 and 2), as a chain of steps that can be explained.
+//! The completion estimate of paper 004 (algorithms 1 and 2), as a chain of steps that can be explained. Its functions have the
+//! paper's names.
 
 use std::fmt;
 
@@ -21,10 +22,40 @@ pub struct Outcome {
 
 /// RT(R), equation 1: the mean of estimated − real, in seconds, over the last [`TRUST_RUNS`] of the executions on a
 /// resource, given oldest first. `None` without any. Negative where work takes longer there than estimated.
-pub fn trust(outcomes: &[Outcome]) -> Option<f64> {
+pub fn rt(outcomes: &[Outcome]) -> Option<f64> {
     let last = &outcomes[outcomes.len().saturating_sub(TRUST_RUNS)..];
     let sum: f64 = last.iter().map(|o| real(o.estimated) - real(o.real)).sum();
     (!last.is_empty()).then(|| sum / count(last.len()))
+}
+
+/// Algorithm 1, line 9: `CPU_free`, the share of the processors that the exponential smoothing `ES_cpu` foresees free from the start
+/// to the deadline, from 0 to 1. `None` without samples.
+pub fn cpu_free(es_cpu: &Smoothing, gap: Interval) -> Option<f64> {
+    Some(es_cpu.mean_over(gap)?.clamp(0.0, 1.0))
+}
+
+/// Algorithm 1, line 10: 2 − `CPU_free`, the factor by which the load makes an execution longer.
+pub fn load_factor(cpu_free: f64) -> f64 {
+    2.0 - cpu_free.clamp(0.0, 1.0)
+}
+
+/// Algorithm 1: `ExecT_Estimation`, the mean of past executions, queueing included, under the load that is foreseen.
+pub fn exec_t_estimation(mean: f64, cpu_free: f64) -> f64 {
+    mean * load_factor(cpu_free)
+}
+
+/// `TransT_Estimation` of algorithm 2, lines 8 and 9: the seconds for bytes at a bandwidth in bytes a second.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵"
+)]
+pub fn trans_t_estimation(bytes: u64, bandwidth: f64) -> f64 {
+    bytes as f64 / bandwidth
+}
+
+/// Algorithm 2, lines 10 to 14: `JT`, the seconds to the completion of the job. The trust is added where it is negative.
+pub fn jt(prolog: f64, exec_t: f64, rt: f64, epilog: f64) -> f64 {
+    prolog + exec_t + (-rt).max(0.0) + epilog
 }
 
 /// The evidence for an estimate.
@@ -144,21 +175,18 @@ impl Estimate {
         let mut steps = Vec::with_capacity(6);
         let (first, mean) = evidence.base();
         steps.push(first);
-        let foreseen = evidence.free_cpu.and_then(|series| {
-            let share = series.mean_over(gap)?;
-            Some((share.clamp(0.0, 1.0), series.method().name()))
-        });
+        let foreseen = evidence
+            .free_cpu
+            .and_then(|series| Some((cpu_free(series, gap)?, series.method().name())));
         let share = foreseen.map_or(1.0, |(share, _)| share);
-        let mut execution = mean * (2.0 - share);
+        let mut execution = exec_t_estimation(mean, share);
         steps.push(Step::FreeCpu {
             share,
             method: foreseen.map(|(_, method)| method),
             seconds: execution,
         });
-        if let Some(trust) = trust(evidence.outcomes) {
-            if trust < 0.0 {
-                execution -= trust;
-            }
+        if let Some(trust) = rt(evidence.outcomes) {
+            execution = jt(0.0, execution, trust, 0.0);
             steps.push(Step::Trust {
                 trust,
                 runs: evidence.outcomes.len().min(TRUST_RUNS),
@@ -169,7 +197,8 @@ impl Estimate {
         let epilog = Transfer::over(gap, evidence.output_bytes, evidence.bandwidth_out);
         steps.extend((prolog.bytes > 0).then_some(Step::Prolog(prolog)));
         steps.extend((epilog.bytes > 0).then_some(Step::Epilog(epilog)));
-        let completion = whole_seconds(prolog.seconds + execution + epilog.seconds);
+        // The trust is in the execution already.
+        let completion = whole_seconds(jt(prolog.seconds, execution, 0.0, epilog.seconds));
         steps.push(Step::Completion { seconds: completion });
         Self {
             steps,
@@ -218,10 +247,6 @@ impl Evidence<'_> {
 impl Transfer {
     /// Bytes by the bandwidth foreseen over the gap, which is never less than the least that was seen: a forecast of
     /// nothing would make a transfer endless.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "bytes beyond 2⁵³ are known to a part in 10¹⁵"
-    )]
     fn over(gap: Interval, bytes: u64, bandwidth: Option<&Smoothing>) -> Self {
         let bandwidth = bandwidth.filter(|_| bytes > 0).and_then(|series| {
             let (least, most) = series.positive_range()?;
@@ -230,7 +255,7 @@ impl Transfer {
         Self {
             bytes,
             bandwidth,
-            seconds: bandwidth.map_or(0.0, |bandwidth| bytes as f64 / bandwidth),
+            seconds: bandwidth.map_or(0.0, |bandwidth| trans_t_estimation(bytes, bandwidth)),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! How long work will take, learned from past work.
 //!
 //! Two answers stand side by side. [`estimate`] is the completion estimate of paper 004 (algorithms 1 and 2): a mean of past
-//! executions. It is corrected by the free share of the processors as [`smoothing`] foresees it and by the [`estimate::trust`] in
-//! the resource, and the transfers before and after are added. Each step of it is kept, so that it can be explained. [`runs`]
+//! executions. It is corrected by the free share of the processors as [`smoothing`] foresees it and by the trust in the resource
+//! ([`estimate::rt`]), and the transfers before and after are added. Each step of it is kept, so that it can be explained. [`runs`]
 //! goes beyond the paper: a *distribution* of the run time, so that a slot can be sized at a stated probability and an offer can
-//! say how sure its completion is. A [`Calibration`] compares statements with outcomes and corrects the next statement;
+//! say how sure its completion is. [`parts`] adds the paper's corrections to it, each as far as it has proved true ([`weights`]),
+//! in the combinations of [`ladder`]. A [`Calibration`] compares statements with outcomes and corrects the next statement;
 //! [`Reliability`] compares them and reports.
 //!
 //! Durations in plans stay whole seconds: an estimate is rounded up once, when it becomes one.
@@ -12,17 +13,23 @@
 pub mod calibration;
 pub mod distribution;
 pub mod estimate;
+pub mod ladder;
+pub mod parts;
 pub mod reliability;
 pub mod runs;
 pub mod smoothing;
 mod stopped;
+pub mod weights;
 
 pub use calibration::Calibration;
 pub use distribution::Distribution;
 pub use estimate::{Estimate, Evidence, Step};
+pub use ladder::{Came, Judged, Ladder, Learner};
+pub use parts::{Amounts, Part, Parts, Shares};
 pub use reliability::Reliability;
-pub use runs::{Prediction, Runs, Subject};
-pub use smoothing::{Series, Smoothing};
+pub use runs::{Base, Prediction, Runs, Subject};
+pub use smoothing::{Outlook, Series, Smoothing};
+pub use weights::{Losses, Weight};
 
 use crate::time::Seconds;
 
@@ -52,7 +59,7 @@ pub(crate) fn count(elements: usize) -> f64 {
     clippy::cast_possible_truncation,
     reason = "clamped to the longest time of a plan, which fits in i64"
 )]
-pub(crate) fn whole_seconds(seconds: f64) -> Seconds {
+pub fn whole_seconds(seconds: f64) -> Seconds {
     // A value that is not a number is no length; the least slot is a second.
     let most = real(crate::time::Time::MAX.seconds());
     if seconds.is_nan() {

@@ -10,11 +10,15 @@
 //! trace gives one. Then a past run that reached its limit gives its limit and not its work: it counts as one that reaches the
 //! new limit.
 //!
-//! The statements of the blend are corrected by a [`Calibration`]: that of the subject's group if it has [`GROUP_OUTCOMES_MIN`]
-//! outcomes, else that of all.
+//! The statements of the blend are corrected by a [`Calibration`]: that of the subject's group if it has enough outcomes, else
+//! that of all.
+//!
+//! A run may be learned with the load under which it took its time. [`Runs::base`] also blends the times that the runs would have
+//! taken on free processors.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::calibration::Calibrations;
 use super::{Calibration, Distribution, real, whole_seconds};
 use crate::time::{Interval, Seconds, Time};
 
@@ -26,9 +30,6 @@ pub const PRIOR_RUNS: f64 = 6.0;
 
 /// The weight of a run relative to the next, at all but the most general level.
 pub const DECAY: f64 = 0.88;
-
-/// Outcomes of a group from which its own calibration is used: a stated 95 % is then known to about three points.
-pub const GROUP_OUTCOMES_MIN: usize = 200;
 
 /// A run within this part of its limit has reached it: batch systems look at the clock once in a while.
 const LIMIT_REACHED: f64 = 0.01;
@@ -52,6 +53,8 @@ pub struct Subject<K> {
 struct Run {
     length: f64,
     limit: Option<f64>,
+    /// The part of the length that is due to the load.
+    load: f64,
 }
 
 impl Run {
@@ -60,6 +63,7 @@ impl Run {
         Self {
             length: log(seconds),
             limit: limit.filter(|limit| *limit > 0).map(log),
+            load: 0.0,
         }
     }
 
@@ -80,16 +84,40 @@ impl Run {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs<K> {
     histories: BTreeMap<K, VecDeque<Run>>,
-    groups: BTreeMap<K, Calibration>,
-    all: Calibration,
+    calibrations: Calibrations<K>,
+    /// Whether any run was learned with its load.
+    loaded: bool,
+}
+
+/// The blended histories of work, as logarithms of seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Base {
+    /// The times that the runs took.
+    pub plain: Distribution,
+    /// The times that they would have taken on free processors; `None` where the load of none is known.
+    pub unloaded: Option<Distribution>,
+    /// Runs at the most particular level that has any.
+    pub runs: usize,
+}
+
+impl Base {
+    /// That of work that is known to take so many seconds.
+    pub fn exactly(seconds: Seconds) -> Self {
+        let length = Run::new(seconds, None).length;
+        Self {
+            plain: Distribution::point(length),
+            unloaded: None,
+            runs: 0,
+        }
+    }
 }
 
 impl<K> Default for Runs<K> {
     fn default() -> Self {
         Self {
             histories: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            all: Calibration::default(),
+            calibrations: Calibrations::default(),
+            loaded: false,
         }
     }
 }
@@ -109,8 +137,36 @@ impl<K: Ord + Clone> Runs<K> {
     /// it blends, and their sorting.
     pub fn predict(&self, subject: &Subject<K>) -> Option<Prediction<'_>> {
         let limit = Run::new(1, subject.limit).limit;
-        let histories: Vec<&VecDeque<Run>> = subject
-            .levels
+        let (distribution, runs) = self.blend(&subject.levels, |run| run.under(limit))?;
+        Some(Prediction {
+            distribution,
+            calibration: self.calibrations.of(&subject.group),
+            runs,
+        })
+    }
+
+    /// The histories of these levels, blended, before any correction. Otherwise as [`Runs::predict`].
+    pub fn base(&self, levels: &[K]) -> Option<Base> {
+        let (plain, runs) = self.blend(levels, |run| run.length)?;
+        let unloaded = self
+            .loaded
+            .then(|| self.blend(levels, |run| run.length - run.load));
+        Some(Base {
+            plain,
+            unloaded: unloaded.flatten().map(|(distribution, _)| distribution),
+            runs,
+        })
+    }
+
+    /// The runs that are known of a level.
+    pub fn count(&self, level: &K) -> usize {
+        self.histories.get(level).map_or(0, VecDeque::len)
+    }
+
+    /// The blend of what `length` says of the runs of these levels, and the number of runs at the most particular one that has
+    /// any.
+    fn blend(&self, levels: &[K], length: impl Fn(&Run) -> f64) -> Option<(Distribution, usize)> {
+        let histories: Vec<&VecDeque<Run>> = levels
             .iter()
             .filter_map(|level| self.histories.get(level))
             .collect();
@@ -126,42 +182,39 @@ impl<K: Ord + Clone> Runs<K> {
             } else {
                 rest * effective / (effective + PRIOR_RUNS)
             };
-            let newest_first = history.iter().rev().map(|run| run.under(limit));
+            let newest_first = history.iter().rev().map(&length);
             weighted.extend(newest_first.zip(weights.iter().map(|weight| share * weight / effective)));
             rest -= share;
         }
-        Some(Prediction {
-            distribution: Distribution::of(weighted)?,
-            calibration: self.calibration(&subject.group),
-            runs: histories.last().map_or(0, |history| history.len()),
-        })
+        let runs = histories.last().map_or(0, |history| history.len());
+        Some((Distribution::of(weighted)?, runs))
     }
 
     /// Learns a run that is over, and how the prediction that was made for it, before it was known, came out: its
     /// [`Prediction::level`].
     pub fn learn(&mut self, subject: &Subject<K>, run: Seconds, level: Option<f64>) {
-        let over = Run::new(run, subject.limit);
-        for key in &subject.levels {
+        self.add(&subject.levels, Run::new(run, subject.limit));
+        if let Some(level) = level {
+            self.calibrations.observe(&subject.group, level);
+        }
+    }
+
+    /// Learns a run that is over for these levels, and the factor by which the load made it longer, where that is known.
+    pub fn learn_loaded(&mut self, levels: &[K], run: Seconds, factor: Option<f64>) {
+        self.loaded |= factor.is_some();
+        let load = factor.map_or(0.0, f64::ln);
+        let run = Run::new(run, None);
+        self.add(levels, Run { load, ..run });
+    }
+
+    fn add(&mut self, levels: &[K], run: Run) {
+        for key in levels {
             let history = self.histories.entry(key.clone()).or_default();
-            history.push_back(over);
+            history.push_back(run);
             if history.len() > RUNS_MAX {
                 history.pop_front();
             }
         }
-        if let Some(level) = level {
-            self.all.observe(level);
-            self.groups
-                .entry(subject.group.clone())
-                .or_default()
-                .observe(level);
-        }
-    }
-
-    fn calibration(&self, group: &K) -> &Calibration {
-        self.groups
-            .get(group)
-            .filter(|own| own.outcomes() >= GROUP_OUTCOMES_MIN)
-            .unwrap_or(&self.all)
     }
 }
 

@@ -224,10 +224,19 @@ impl SlotTree {
     /// The slots in order of time: each second at which the number of free nodes changes, with the number from there on.
     /// The first is [`Time::MIN`]. O(n) for all.
     pub fn steps(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
-        self.in_order().flat_map(|at| {
+        self.steps_from(Time::MIN)
+    }
+
+    /// The same from the slot on that holds second `t`. O(log n + k) for k of them.
+    pub fn steps_from(&self, t: Time) -> impl Iterator<Item = (Time, u32)> + '_ {
+        let t = t.0.max(Time::MIN.0);
+        let first = self.find(t);
+        let mut skipped = self.slot_at(first.node, t);
+        self.in_order_from(first).flat_map(move |at| {
             let (block, base) = (&self.blocks[at.node as usize], self.base(at));
             let slots = block.starts.iter().zip(&block.free);
             let slots = slots.take(self.nodes[at.node as usize].len);
+            let slots = slots.skip(std::mem::take(&mut skipped));
             slots.map(move |(start, free)| (Time(*start), (free + base).cast_unsigned()))
         })
     }

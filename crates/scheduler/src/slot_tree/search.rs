@@ -273,8 +273,12 @@ impl SlotTree {
 
     /// All blocks in order of time.
     pub(super) fn in_order(&self) -> impl Iterator<Item = Cursor> {
-        let first = Some(self.find(Time::MIN.0));
-        std::iter::successors(first, |at| self.seek(*at, RIGHT, |_, _| true))
+        self.in_order_from(self.find(Time::MIN.0))
+    }
+
+    /// A block and all after it.
+    pub(super) fn in_order_from(&self, first: Cursor) -> impl Iterator<Item = Cursor> {
+        std::iter::successors(Some(first), |at| self.seek(*at, RIGHT, |_, _| true))
     }
 
     /// The edge of a block that travel meets first, in travel coordinates.

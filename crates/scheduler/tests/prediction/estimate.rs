@@ -1,7 +1,7 @@
 //! The estimate of paper 004, step by step.
 
 use proptest::prelude::*;
-use scheduler::prediction::estimate::{Outcome, TRUST_RUNS, trust};
+use scheduler::prediction::estimate::{Outcome, TRUST_RUNS, rt};
 use scheduler::prediction::smoothing::Method;
 use scheduler::prediction::{Estimate, Evidence, Series, Smoothing, Step};
 use scheduler::{Interval, Rate, Time};
@@ -157,7 +157,7 @@ proptest! {
         let outcomes: Vec<Outcome> = outcomes.into_iter().map(|(e, r)| outcome(e, r)).collect();
         let last: Vec<i64> = outcomes.iter().rev().take(TRUST_RUNS).map(|o| o.estimated - o.real).collect();
         let expected = (!last.is_empty()).then(|| last.iter().sum::<i64>() as f64 / last.len() as f64);
-        match (trust(&outcomes), expected) {
+        match (rt(&outcomes), expected) {
             (Some(seen), Some(expected)) => prop_assert!((seen - expected).abs() < 1e-9),
             (seen, expected) => prop_assert_eq!(seen, expected),
         }
@@ -182,7 +182,7 @@ proptest! {
             ..Evidence::default()
         };
         let mean = here.iter().sum::<i64>() as f64 / here.len() as f64;
-        let short = trust(&outcomes).map_or(0.0, |trust| (-trust).max(0.0));
+        let short = rt(&outcomes).map_or(0.0, |trust| (-trust).max(0.0));
         let exact = f64::from(bytes) / bandwidth + mean * (2.0 - free) + short;
         let seen = Estimate::over(GAP, &evidence).completion as f64;
         prop_assert!(seen >= exact - 1e-3 && seen < exact + 1.001, "{} for {}", seen, exact);

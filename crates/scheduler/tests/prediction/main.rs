@@ -8,6 +8,8 @@
 )]
 
 mod estimate;
+mod outlook;
+mod parts;
 mod runs;
 mod smoothing;
 mod statements;

@@ -203,6 +203,7 @@ impl Make {
                 delete_on_termination: make.maybe(Make::flag),
                 source: make.maybe(Make::name),
                 target: make.maybe(Make::name),
+                bytes: make.maybe(|make| u64::from(make.count()) << 20),
             }),
         }
     }

@@ -16,6 +16,7 @@ fn create(folders: &JobFolders, agreement: Uuid, number: u32) -> Folder {
         program: "/bin/true".into(),
         arguments: Vec::new(),
         inputs: Vec::new(),
+        staged: Vec::new(),
         nodes: 1,
         slot_end: SLOT_END,
         output_limit: 1,
@@ -31,16 +32,7 @@ fn create(folders: &JobFolders, agreement: Uuid, number: u32) -> Folder {
 }
 
 fn end(folder: &Folder) {
-    let end = JobEnd {
-        outcome: RunOutcome::Completed,
-        started: Some(1),
-        ended: 2,
-        input_bytes: 0,
-        output_bytes: 0,
-        truncated: false,
-        transfer_in: 0,
-        transfer_out: 0,
-    };
+    let end = JobEnd::new(RunOutcome::Completed, Some(1), 2);
     folder.write_end(&end).unwrap();
 }
 

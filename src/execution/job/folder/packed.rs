@@ -14,7 +14,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{COPIED, END, Folder, INPUTS, LOCK, LOG, PUT_OFF, SAVE, SHARED, SPEC, STOP, UNTIL};
+use super::{
+    COPIED, END, Folder, INCOMPLETE, INPUTS, LOCK, LOG, PARTS, PUT_OFF, SAVE, SHARED, SPEC, STAGING, STOP,
+    UNTIL,
+};
 use crate::clock::Micros;
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::{if_there, tree};
@@ -23,9 +26,11 @@ use crate::execution::{ExecutionError, JobSpec};
 /// Where the record of the end has the others, each under the name of its file.
 const PACKED: &str = "packed";
 /// The records that are read after the end.
-const READ_AFTERWARDS: [&str; 5] = [SPEC, INPUTS, UNTIL, SAVE, SHARED];
+const READ_AFTERWARDS: [&str; 6] = [SPEC, INPUTS, UNTIL, SAVE, SHARED, STAGING];
 /// The removed parts, in this order.
-const REMOVED: [&str; 9] = [LOCK, STOP, COPIED, PUT_OFF, INPUTS, UNTIL, SAVE, SHARED, SPEC];
+const REMOVED: [&str; 11] = [
+    LOCK, STOP, COPIED, PUT_OFF, INCOMPLETE, INPUTS, UNTIL, SAVE, SHARED, STAGING, SPEC,
+];
 
 /// The record of an end, as far as other records are in it.
 #[derive(Deserialize)]
@@ -97,14 +102,16 @@ impl Folder {
     /// Removes files that have another name among the job's inputs, and its empty outputs and working folder.
     fn remove_unused(&self) -> io::Result<()> {
         tree::remove(&self.temporary())?;
+        tree::remove(&self.path.join(PARTS))?;
         let work = self.work();
-        let inputs = self.read::<JobSpec>(SPEC).ok().flatten().map(|spec| spec.inputs);
-        for input in inputs.unwrap_or_default() {
-            let link = work.join(input.file_name().unwrap_or_default());
+        let spec = self.read::<JobSpec>(SPEC).ok().flatten();
+        let uploads = spec.iter().flat_map(JobSpec::uploads);
+        for (name, input) in uploads {
+            let link = work.join(name);
             // A job may have put its own in place of one, which may then have the same number.
             let is_elsewhere = fs::symlink_metadata(&link)
                 .is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
-                || fs::read_link(&link).is_ok_and(|to| to == input);
+                || fs::read_link(&link).is_ok_and(|to| to == *input);
             if is_elsewhere {
                 fs::remove_file(link)?;
             }

@@ -194,8 +194,7 @@ impl SharedFolder {
     ) -> Result<bool, ExecutionError> {
         let mut inputs = Vec::new();
         if self.path == self.common && !self.exists(Part::Folder).map_err(self.failed("look for"))? {
-            for input in &job.inputs {
-                let name = input.file_name().unwrap_or_default();
+            for name in job.given() {
                 let from = kept.join(name);
                 let file = File::open(&from).map_err(ExecutionError::system("copy", from))?;
                 inputs.push((name.to_string_lossy().into_owned(), file));
@@ -316,16 +315,17 @@ impl SharedFolder {
         Ok((io::copy(&mut file.take(limit), to)?, more))
     }
 
-    /// Copies the files that the job has left in its working folder, but not its inputs, to another folder: the first
-    /// [`FILES_MAX`] that fit into [`FILES_BYTES_MAX`]. One that cannot be had keeps no other from being copied.
-    ///
-    /// # Errors
-    /// The error of the last of the files that could not be copied.
-    pub(crate) fn fetch_files(&self, inputs: &[PathBuf], to: &Path) -> io::Result<()> {
-        let is_input = |name: &OsStr| inputs.iter().any(|input| input.file_name() == Some(name));
+    /// Copies the files that the job has left in its working folder, but not those that it was given, to another folder: the first
+    /// [`FILES_MAX`] that fit into [`FILES_BYTES_MAX`]. One that cannot be had keeps no other from being copied. Returns the copied
+    /// bytes, and the error of the last of the files that could not be copied.
+    pub(crate) fn fetch_files(&self, given: &[OsString], to: &Path) -> (u64, io::Result<()>) {
         let (mut left, mut fetched) = (FILES_BYTES_MAX, Ok(()));
-        for name in self.names()? {
-            if is_input(&name) {
+        let names = self.names().unwrap_or_else(|error| {
+            fetched = Err(error);
+            Vec::new()
+        });
+        for name in names {
+            if given.contains(&name) {
                 continue;
             }
             match self.fetch(&name, to, left) {
@@ -333,7 +333,7 @@ impl SharedFolder {
                 Err(error) => fetched = Err(error),
             }
         }
-        fetched
+        (FILES_BYTES_MAX - left, fetched)
     }
 
     /// The files among the first [`FILES_MAX`] entries of the working folder; none where that is not there. Through the
@@ -457,8 +457,9 @@ mod tests {
         for name in ["input", "result"] {
             fs::hard_link(&upload, kept.join(name)).unwrap();
         }
-        let fetched = work.fetch_files(&[disk.path().join("input")], &kept);
+        let (bytes, fetched) = work.fetch_files(&["input".into()], &kept);
         assert!(fetched.is_err(), "a folder is in the way of one");
+        assert_eq!(bytes, 10, "of the two others");
         let read = |name: &str| fs::read_to_string(kept.join(name)).unwrap();
         assert_eq!(
             [read("input"), read("result"), read("more")],

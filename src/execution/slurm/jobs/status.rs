@@ -210,23 +210,26 @@ impl ClusterRun<'_> {
             }
         }
         // Its party may have removed the inputs of the first slot; a later slot does not know them any more.
-        let given = common
-            .spec()?
-            .map_or_else(|| job.inputs.clone(), |first| first.inputs);
+        let given = common.spec()?.as_ref().unwrap_or(job).given_for_good();
         let (from, to, agreement) = (work.clone(), folder.work(), job.agreement);
         let fetching = Arc::clone(&executor.seen.fetching);
         let fetch = move || {
             let _one = lock(&fetching);
-            if let Err(error) = from.fetch_files(&given, &to) {
+            let (bytes, fetched) = from.fetch_files(&given, &to);
+            if let Err(error) = &fetched {
                 warn!(%agreement, %error, "files not fetched");
             }
+            (bytes, fetched.is_ok())
         };
         // The next slot waits for the end of this one.
-        let later = if outcome == RunOutcome::Checkpointed {
-            Some(fetch)
+        let (later, fetched_bytes) = if outcome == RunOutcome::Checkpointed {
+            (Some(fetch), 0)
         } else {
-            fetch();
-            None
+            let (bytes, all) = fetch();
+            if !all {
+                common.note_incomplete()?;
+            }
+            (None, bytes)
         };
         let outcome = match folder.why_stopped()? {
             Some(excess) if outcome == RunOutcome::Terminated => RunOutcome::Exceeded { limit: excess.limit },
@@ -235,6 +238,7 @@ impl ClusterRun<'_> {
         let given_at = row
             .and_then(|row| row.start)
             .map(|at| at.seconds() * MICROS_PER_SECOND);
+        let copied = folder.copied()?;
         let end = JobEnd {
             outcome,
             // One that never had its nodes has not begun, and one that has its claim has.
@@ -245,14 +249,17 @@ impl ClusterRun<'_> {
             input_bytes: job.input_bytes(),
             output_bytes,
             truncated,
-            transfer_in: folder.copied()?.unwrap_or(0),
+            transfer_in: copied.unwrap_or(0),
             transfer_out: micros(began.elapsed()),
+            moved_in: copied.map_or(0, |_| job.input_bytes()),
+            moved_out: output_bytes + fetched_bytes,
+            staging: None,
         };
         folder.write_end(&end)?;
         if let Some(fetch) = later {
             let at_once = fetch.clone();
             if std::thread::Builder::new().spawn(fetch).is_err() {
-                at_once();
+                let _ = at_once();
             }
         }
         Ok(end)

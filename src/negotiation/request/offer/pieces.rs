@@ -145,10 +145,8 @@ mod tests {
         let catalogue = Catalogue::new(vec![application("count", Some(5)), application("sleep", None)]);
         let job = name.map(|name| Job {
             application: name.into(),
-            version: None,
             arguments: Vec::new(),
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         });
         let shapes = [(1, 2 * duration), (2, duration)].map(|(nodes, duration)| Shape { nodes, duration });
         let found = of(scheduling, job.as_ref(), &shapes, &catalogue.unwrap());

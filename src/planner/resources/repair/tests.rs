@@ -150,10 +150,8 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
     let mut domain = domain(vec![local(4)]);
     let job = Job {
         application: "sleep".into(),
-        version: None,
         arguments: Vec::new(),
-        restarts: 0,
-        missed: 0,
+        ..Job::default()
     };
     let with_job = |nodes, window| Proposal {
         job: Some(job.clone()),
@@ -261,10 +259,8 @@ fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
     Proposal {
         job: Some(Job {
             application: "sleep".into(),
-            version: None,
             arguments: Vec::new(),
-            restarts: 0,
-            missed: 0,
+            ..Job::default()
         }),
         ..proposal(nodes, duration, window)
     }
@@ -276,7 +272,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
     domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
     domain
-        .decide(|decider| decider.started(one.id, 1_000_000))
+        .decide(|decider| decider.started(one.id, 1_000_000, None))
         .unwrap();
     domain.now = 10;
     let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
@@ -326,16 +322,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     let lost = |decider: &mut Decider<'_>| {
         decider.ended(
             other.id,
-            &crate::agreement::JobEnd {
-                outcome: RunOutcome::Completed,
-                started: Some(10_000_000),
-                ended: 110_000_000,
-                input_bytes: 0,
-                output_bytes: 0,
-                truncated: false,
-                transfer_in: 0,
-                transfer_out: 0,
-            },
+            &crate::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
         )
     };
     domain.decide(lost).unwrap();
@@ -372,7 +359,7 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
         times += 1;
         domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
         let end = domain.decide(|decider| {
-            decider.started(one.id, decider.now).unwrap();
+            decider.started(one.id, decider.now, None).unwrap();
             let agreement = decider.live(one.id).unwrap();
             decider.lost_now(&agreement)
         });

@@ -120,7 +120,7 @@ impl State {
     }
 
     /// One step on; learns from the value, if there is one. Returns the error of the forecast for it.
-    fn step(&mut self, value: Option<f64>, parameters: Parameters) -> Option<f64> {
+    pub(super) fn step(&mut self, value: Option<f64>, parameters: Parameters) -> Option<f64> {
         let trend = parameters.damping * self.trend;
         let foreseen = self.level + trend;
         let season = self.phases.get(self.phase).copied().unwrap_or(0.0);

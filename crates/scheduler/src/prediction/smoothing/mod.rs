@@ -10,9 +10,11 @@
 //! deadline.
 
 mod method;
+mod outlook;
 mod series;
 
 pub use method::{Method, Parameters};
+pub use outlook::{Outlook, Replay};
 pub use series::{STEPS_MAX, Series};
 
 use super::count;

@@ -21,6 +21,9 @@ const END_OF_JOB: JobEnd = JobEnd {
     output_bytes: 0,
     truncated: false,
     transfer_in: 3,
+    moved_in: 0,
+    moved_out: 0,
+    staging: None,
     transfer_out: 4,
 };
 const SAVES: SaveWork = SaveWork {

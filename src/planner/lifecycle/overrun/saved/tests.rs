@@ -32,10 +32,8 @@ fn domain() -> Domain {
 fn job(application: &str) -> Job {
     Job {
         application: application.into(),
-        version: None,
         arguments: Vec::new(),
-        restarts: 0,
-        missed: 0,
+        ..Job::default()
     }
 }
 

@@ -1,24 +1,125 @@
-//! The addresses that may be called. Clients name them, so without care the service would call addresses behind its own firewall.
+//! The addresses outside that the service may reach. Clients name them, so without care the service would reach addresses behind its
+//! own firewall.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
-use reqwest::Url;
+use reqwest::{Client, ClientBuilder, Url};
 
 /// The longest address that is taken.
 const LENGTH_MAX: usize = 2_048;
 
-/// The rule for addresses.
+/// The rule for all addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Policy {
     /// Whether addresses may be called that are not public: of this machine, of private networks.
     pub private_addresses: bool,
 }
 
-/// An address that may be called, and where its host is.
-pub(super) struct Target {
-    pub(super) url: Url,
-    pub(super) host: String,
-    pub(super) addresses: Vec<SocketAddr>,
+/// An address that may be reached, and where its host is.
+pub(crate) struct Target {
+    pub(crate) url: Url,
+    host: String,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Target {
+    /// A client that reaches only the host that was checked, follows no redirect, and uses no proxy, with what `more` sets besides.
+    ///
+    /// # Errors
+    /// Why the system has none.
+    pub(crate) fn client(&self, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
+        // One provider for the process; a second call finds it installed.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .resolve_to_addrs(&self.host, &self.addresses);
+        more(client).build().map_err(|why| why.to_string())
+    }
+}
+
+/// Addresses by what they begin with. None are allowed where there is no prefix.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allowed {
+    prefixes: Arc<[Url]>,
+    policy: Policy,
+}
+
+impl Allowed {
+    /// Those that begin with one of these prefixes and that the policy allows, too.
+    ///
+    /// # Errors
+    /// The prefix that is none, and what is expected.
+    pub fn new(prefixes: &[String], policy: Policy) -> Result<Self, String> {
+        let read = |prefix: &String| {
+            let (url, _) = policy.read(prefix).map_err(|why| format!("{prefix:?}: {why}"))?;
+            if url.query().is_some() || url.fragment().is_some() {
+                return Err(format!("{prefix:?}: an address without ? and # is expected"));
+            }
+            Ok(url)
+        };
+        let prefixes: Result<Arc<[Url]>, String> = prefixes.iter().map(read).collect();
+        Ok(Self {
+            prefixes: prefixes?,
+            policy,
+        })
+    }
+
+    /// Whether no address is allowed.
+    pub fn is_empty(&self) -> bool {
+        self.prefixes.is_empty()
+    }
+
+    /// Whether an address may be reached, as far as the address itself shows.
+    ///
+    /// # Errors
+    /// What is expected, where it may not.
+    pub fn check(&self, address: &str) -> Result<(), String> {
+        let (url, _) = self.policy.read(address)?;
+        let path = url.path().to_ascii_lowercase();
+        if path.contains("%2f") || path.contains("%5c") {
+            // A server may take it for a separator, and leave the allowed path by it.
+            return Err("a path without %2F and %5C is expected".to_owned());
+        }
+        if self.prefixes.iter().any(|prefix| begins_with(&url, prefix)) {
+            return Ok(());
+        }
+        Err(if self.is_empty() {
+            "this provider allows no address".to_owned()
+        } else {
+            format!("an address that begins with {self} is expected")
+        })
+    }
+
+    /// Finds out where the host of an address is that may be reached.
+    ///
+    /// # Errors
+    /// Why it may not be reached, or is not found.
+    pub(crate) async fn resolved(&self, address: &str) -> Result<Target, String> {
+        self.check(address)?;
+        self.policy.resolved(address).await
+    }
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, prefix) in self.prefixes.iter().enumerate() {
+            write!(f, "{}{prefix}", if index > 0 { " or " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.
+fn begins_with(url: &Url, prefix: &Url) -> bool {
+    fn origin(of: &Url) -> (&str, Option<&str>, Option<u16>) {
+        (of.scheme(), of.host_str(), of.port_or_known_default())
+    }
+    let wanted = prefix.path().trim_end_matches('/').split('/');
+    let mut given = url.path().split('/');
+    origin(url) == origin(prefix) && wanted.into_iter().all(|segment| given.next() == Some(segment))
 }
 
 impl Policy {
@@ -60,7 +161,7 @@ impl Policy {
     }
 
     /// Finds out where the host of an address is. Every address that its name has must be one that may be called.
-    pub(super) async fn resolved(self, address: &str) -> Result<Target, String> {
+    pub(crate) async fn resolved(self, address: &str) -> Result<Target, String> {
         let (url, host) = self.read(address)?;
         let port = url.port_or_known_default().unwrap_or(443);
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -187,6 +288,55 @@ mod tests {
             open.check(&format!("http://h/{}", "x".repeat(LENGTH_MAX)))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn an_address_is_allowed_by_whole_segments_and_never_by_its_text_alone() {
+        let open = Policy {
+            private_addresses: true,
+        };
+        let prefixes = ["https://data.example.org/a/b", "http://10.0.0.1:8080"].map(str::to_owned);
+        let allowed = Allowed::new(&prefixes, open).unwrap();
+        for good in [
+            "https://data.example.org/a/b",
+            "https://data.example.org/a/b/",
+            "https://DATA.example.org:443/a/b/c.dat?key=1",
+            "https://data.example.org/x/../a/b/c",
+            "http://10.0.0.1:8080/anything",
+        ] {
+            assert_eq!(allowed.check(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "http://data.example.org/a/b/c",
+            "https://data.example.org/a/bc",
+            "https://data.example.org/a",
+            "https://data.example.org:8443/a/b",
+            "https://data.example.org.evil.org/a/b",
+            "https://data.example.org@evil.org/a/b",
+            "https://data.example.org/a/b/../../etc",
+            "https://data.example.org/a/b/%2e%2e/%2e%2e/etc",
+            "https://data.example.org/a/b/..%2f..%2fetc",
+            "https://data.example.org/a/b/..%5Cetc",
+            "http://10.0.0.1/anything",
+            "http://10.0.0.1:80801/",
+            "file:///a/b",
+        ] {
+            assert!(allowed.check(bad).is_err(), "{bad}");
+        }
+        assert!(Allowed::default().check("https://data.example.org/").is_err());
+        let strict = Allowed::new(&["https://data.example.org".to_owned()], Policy::default()).unwrap();
+        assert!(strict.check("https://data.example.org/x").is_ok());
+        for wrong in [
+            "data.example.org",
+            "https://data.example.org/?a",
+            "ftp://x/",
+            "http://10.0.0.1/",
+        ] {
+            assert!(
+                Allowed::new(&[wrong.to_owned()], Policy::default()).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

@@ -1,0 +1,214 @@
+//! The part of a decision that asks resources with forecasts: each once, in the order of the best that it could offer.
+//!
+//! Their slots differ from one resource to the next, so there are no kinds. One pass over the index finds the nearest stretch in
+//! which each resource could start its shortest slot; with the least that is ever foreseen there this bounds its rank. The
+//! resource with the best bound is next. Its bound is first made as good as its steps allow, and then its plan is searched; the
+//! decision ends when no bound beats the best placement found.
+
+use super::forecast::{Forecast, Forecasts, Foreseen, OfResource};
+use super::index::{DURATIONS, duration_class};
+use super::search::{Decision, cost, rank};
+use super::{Domain, Objective, Planned, Rank, bits};
+use crate::time::{Interval, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::RangeInclusive;
+
+/// A resource that was not asked yet. The best comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hope {
+    /// The best rank that it could have.
+    bound: Reverse<Rank>,
+    number: usize,
+    /// It may start here, and nowhere nearer.
+    stretch: usize,
+    /// Whether the bound is by the steps.
+    by_steps: bool,
+}
+
+impl<P: Planned> Domain<P> {
+    /// The forecasts by the number of the resource.
+    pub(super) fn by_number<'a>(&self, forecasts: &'a Forecasts) -> Vec<Option<&'a OfResource>> {
+        let mut by_number = vec![None; self.resources.len()];
+        // Both are in the order of ids.
+        let mut known = self.numbers.iter().peekable();
+        for (id, forecast) in forecasts.each() {
+            while known.next_if(|(known, _)| **known < id).is_some() {}
+            if let Some((_, number)) = known.next_if(|(known, _)| **known == id) {
+                by_number[*number] = Some(forecast);
+            }
+        }
+        by_number
+    }
+
+    /// Asks the resources that have a forecast.
+    pub(super) fn by_forecast(&self, decision: &mut Decision<'_>, mut hopes: BinaryHeap<Hope>) {
+        while let Some(hope) = hopes.pop() {
+            let (number, stretch) = (hope.number, hope.stretch);
+            if decision.best.is_some_and(|best| hope.bound.0 >= best.rank) {
+                return;
+            }
+            if !hope.by_steps {
+                if let Some(bound) = self.bound_by_steps(decision, number, stretch) {
+                    hopes.push(Hope {
+                        bound: Reverse(bound),
+                        by_steps: true,
+                        ..hope
+                    });
+                }
+            } else if let Some(of) = decision.forecasts[number] {
+                let starts = self.beyond(decision, stretch);
+                match decision.objective {
+                    Objective::LatestStart => self.search_backwards(decision, number, &of.forecast, starts),
+                    _ => self.search_forwards(decision, number, &of.forecast, starts),
+                }
+            }
+        }
+    }
+
+    /// Takes the resources with a forecast out of the open ones, and finds the nearest stretch for each, 64 at a time, with the
+    /// bound that follows.
+    pub(super) fn hopes(
+        &self,
+        decision: &mut Decision<'_>,
+        stretches: RangeInclusive<usize>,
+    ) -> BinaryHeap<Hope> {
+        if decision.forecasts.is_empty() {
+            return BinaryHeap::new();
+        }
+        // By the class of the shortest slot.
+        let mut open = DURATIONS.map(|_| vec![0; decision.open.len()]);
+        let mut left = 0;
+        let matching = std::mem::take(&mut decision.open);
+        let mut rest = matching.clone();
+        for number in bits::all(0..self.resources.len(), |word| matching[word]) {
+            if let Some(of) = decision.forecasts[number] {
+                let class = duration_class(of.least.hold);
+                bits::put(&mut open[class], number, true);
+                bits::put(&mut rest, number, false);
+                left += 1;
+            }
+        }
+        decision.open = rest;
+        let mut hopes = Vec::with_capacity(left);
+        let mut meet = |stretch: usize| {
+            for (open, duration) in open.iter_mut().zip(DURATIONS) {
+                let set = self.index.set(stretch, decision.task.nodes, duration);
+                for (word, open) in open.iter_mut().enumerate() {
+                    let met = *open & set.map_or(u64::MAX, |set| set[word]);
+                    if met == 0 {
+                        continue;
+                    }
+                    *open &= !met;
+                    for bit in bits::all(0..64, |_| met) {
+                        left -= 1;
+                        let number = word * 64 + bit;
+                        hopes.extend(self.hope(decision, number, stretch));
+                    }
+                }
+            }
+            left > 0
+        };
+        match decision.objective {
+            Objective::LatestStart => _ = stretches.rev().all(&mut meet),
+            _ => _ = { stretches }.all(&mut meet),
+        }
+        hopes.into()
+    }
+
+    /// The best that a resource could offer by the least of its forecast if nothing starts on the near side of a stretch; `None`
+    /// if it cannot offer anything.
+    fn hope(&self, decision: &Decision<'_>, number: usize, stretch: usize) -> Option<Hope> {
+        let foreseen = decision.forecasts[number]?.least;
+        let starts = self.beyond(decision, stretch);
+        let latest = decision.window.end - foreseen.hold;
+        let start = match decision.objective {
+            Objective::LatestStart => latest.min(starts.end - 1),
+            _ => starts.start,
+        };
+        (starts.start <= start && start <= latest).then(|| Hope {
+            bound: Reverse(self.rank(decision, number, start, foreseen)),
+            number,
+            stretch,
+            by_steps: false,
+        })
+    }
+
+    /// The same bound by the steps of the forecast.
+    fn bound_by_steps(&self, decision: &Decision<'_>, number: usize, stretch: usize) -> Option<Rank> {
+        let forecast = &decision.forecasts[number]?.forecast;
+        let starts = self.beyond(decision, stretch);
+        let end = decision.window.end;
+        let (start, foreseen) = if decision.objective == Objective::LatestStart {
+            forecast.latest_start(starts, end)?
+        } else {
+            let step = forecast.step(starts.start);
+            let completion = step.earliest_completion(starts.start) - starts.start;
+            let foreseen = Foreseen {
+                completion,
+                ..step.least
+            };
+            (starts.start, foreseen)
+        };
+        let is_short = start + foreseen.hold <= end;
+        is_short.then(|| self.rank(decision, number, start, foreseen))
+    }
+
+    fn rank(&self, decision: &Decision<'_>, number: usize, start: Time, foreseen: Foreseen) -> Rank {
+        let resource = &self.resources[number];
+        let cost = cost(resource.price, decision.task.nodes, foreseen.hold);
+        rank(decision.objective, start, foreseen, cost, resource.id)
+    }
+
+    /// Searches the steps of a forecast in order for something better than the best so far.
+    fn search_forwards(
+        &self,
+        decision: &mut Decision<'_>,
+        number: usize,
+        forecast: &Forecast,
+        starts: Interval,
+    ) {
+        let mut from = starts.start;
+        while from < starts.end {
+            // Up to where the least of all that follows fits, nothing does.
+            let least = forecast.step(from).least;
+            let Some(start) = self.fit(decision, number, least, Interval::new(from, starts.end)) else {
+                return;
+            };
+            let step = forecast.step(start);
+            let fit = if step.foreseen == least {
+                Some(start)
+            } else {
+                let within = Interval::new(start, step.starts.end.min(starts.end));
+                self.fit(decision, number, step.foreseen, within)
+            };
+            if let Some(start) = fit {
+                self.take(decision, number, step.foreseen, start);
+            }
+            from = step.starts.end;
+        }
+    }
+
+    /// Searches the steps of a forecast from the last to the first for the latest start that is better than the best so far.
+    fn search_backwards(
+        &self,
+        decision: &mut Decision<'_>,
+        number: usize,
+        forecast: &Forecast,
+        starts: Interval,
+    ) {
+        let least = forecast.step(starts.start).least;
+        let mut until = starts.end;
+        while starts.start < until {
+            let Some(start) = self.fit(decision, number, least, Interval::new(starts.start, until)) else {
+                return;
+            };
+            let step = forecast.step(start);
+            let within = Interval::new(step.starts.start.max(starts.start), start + 1);
+            if let Some(start) = self.fit(decision, number, step.foreseen, within) {
+                return self.take(decision, number, step.foreseen, start);
+            }
+            until = step.starts.start;
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! The times and losses that are foreseen of a task on each resource, by the instant at which it would start there.
+
+use crate::time::{Interval, Seconds, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The times and the loss that are foreseen of a placement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Foreseen {
+    /// Seconds for which the nodes are held: the length of the slot.
+    pub hold: Seconds,
+    /// Seconds from the start to the expected completion. More than `hold` where lost work is run again, less where the
+    /// slot has a reserve.
+    pub completion: Seconds,
+    /// The expected cost of a violation, in the unit of [`Candidate::cost`](super::Candidate::cost).
+    pub loss: u128,
+}
+
+impl Foreseen {
+    /// A slot that is held for as long as the work takes.
+    pub const fn exact(hold: Seconds) -> Self {
+        Self {
+            hold,
+            completion: hold,
+            loss: 0,
+        }
+    }
+
+    /// The less of each.
+    fn least(self, other: Self) -> Self {
+        Self {
+            hold: self.hold.min(other.hold),
+            completion: self.completion.min(other.completion),
+            loss: self.loss.min(other.loss),
+        }
+    }
+}
+
+/// Starts for which the same is foreseen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The first one reaches back to the beginning of time, the last one to its end.
+    pub(super) starts: Interval,
+    pub(super) foreseen: Foreseen,
+    /// No start in this step or a later one has less of any of the three.
+    pub(super) least: Foreseen,
+    /// The earliest completion of all starts in later steps.
+    later: Time,
+}
+
+impl Step {
+    /// The earliest expected completion of a start at or after `t`, which is in this step, where everything is free.
+    pub(super) fn earliest_completion(&self, t: Time) -> Time {
+        (t + self.foreseen.completion).min(self.later)
+    }
+}
+
+/// What is foreseen of a task on one resource, by the instant at which it starts: constant in steps.
+///
+/// ```
+/// use scheduler::Time;
+/// use scheduler::domain::{Forecast, Foreseen};
+/// let (day, night) = (Foreseen::exact(4_000), Foreseen::exact(3_000));
+/// let forecast = Forecast::new(vec![(Time(0), day), (Time(50_000), night)]).ok_or("faulty")?;
+/// assert_eq!(forecast.at(Time(49_999)), day);
+/// assert_eq!(forecast.at(Time(50_000)), night);
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forecast {
+    /// By time, at least one.
+    steps: Box<[Step]>,
+}
+
+impl Forecast {
+    /// The same for every start. A hold and a completion are 1 s at least.
+    pub fn constant(foreseen: Foreseen) -> Self {
+        let foreseen = Foreseen {
+            hold: foreseen.hold.max(1),
+            completion: foreseen.completion.max(1),
+            ..foreseen
+        };
+        Self::of(vec![(Time::MIN, foreseen)])
+    }
+
+    /// A forecast of steps, each from an instant on to the next one; the first one also holds for every earlier start. They are
+    /// sorted here; of several from the same instant on the last one counts. `None` where there is no step, or a hold or
+    /// completion below 1. O(k log k) for k steps.
+    pub fn new(mut steps: Vec<(Time, Foreseen)>) -> Option<Self> {
+        let sound = |of: &Foreseen| of.hold >= 1 && of.completion >= 1;
+        if steps.is_empty() || !steps.iter().all(|(_, of)| sound(of)) {
+            return None;
+        }
+        steps.sort_by_key(|(from, _)| *from);
+        steps.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 = next.1;
+            }
+            same
+        });
+        steps.dedup_by_key(|(_, foreseen)| *foreseen);
+        Some(Self::of(steps))
+    }
+
+    /// Of steps in order, at least one.
+    fn of(steps: Vec<(Time, Foreseen)>) -> Self {
+        let (mut end, mut least, mut later) = (Time(i64::MAX), None::<Foreseen>, Time(i64::MAX));
+        let count = steps.len();
+        let backwards = steps
+            .into_iter()
+            .enumerate()
+            .rev()
+            .map(|(number, (from, foreseen))| {
+                let start = if number == 0 { Time(i64::MIN) } else { from };
+                let of_rest = least.map_or(foreseen, |least| least.least(foreseen));
+                let step = Step {
+                    starts: Interval::new(start, end),
+                    foreseen,
+                    least: of_rest,
+                    later,
+                };
+                (end, least, later) = (start, Some(of_rest), later.min(from + foreseen.completion));
+                step
+            });
+        let mut steps = Vec::with_capacity(count);
+        steps.extend(backwards);
+        steps.reverse();
+        Self {
+            steps: steps.into_boxed_slice(),
+        }
+    }
+
+    /// What is foreseen of a start. O(log k).
+    pub fn at(&self, start: Time) -> Foreseen {
+        self.step(start).foreseen
+    }
+
+    /// The longest hold of the starts in an interval; of its first second where it is empty. O(k).
+    pub fn longest_hold(&self, starts: Interval) -> Seconds {
+        let last = starts.end.max(starts.start + 1);
+        let rest = &self.steps[self.number(starts.start)..];
+        let met = rest.iter().take_while(|step| step.starts.start < last);
+        met.map(|step| step.foreseen.hold).max().unwrap_or(1)
+    }
+
+    /// Its steps in order: the starts for which each holds, and what is foreseen of them. The first begins with time and the
+    /// last ends with it.
+    pub fn steps(&self) -> impl Iterator<Item = (Interval, Foreseen)> {
+        self.steps.iter().map(|step| (step.starts, step.foreseen))
+    }
+
+    /// The number of the step that holds a start.
+    fn number(&self, start: Time) -> usize {
+        match self.steps.len() {
+            1 => 0,
+            _ => self
+                .steps
+                .partition_point(|step| step.starts.start <= start)
+                .saturating_sub(1),
+        }
+    }
+
+    /// The step that holds a start.
+    pub(super) fn step(&self, start: Time) -> &Step {
+        &self.steps[self.number(start)]
+    }
+
+    /// Whether a slot lies in a window where everything is free.
+    pub(super) fn fits(&self, window: Interval) -> bool {
+        let mut start = window.start;
+        while start < window.end {
+            let step = self.step(start);
+            if start + step.foreseen.hold <= window.end {
+                return true;
+            }
+            if start + step.least.hold > window.end {
+                return false;
+            }
+            start = step.starts.end;
+        }
+        false
+    }
+
+    /// The latest start of `starts` with a slot that ends by `end` where everything is free, and what is foreseen of it.
+    pub(super) fn latest_start(&self, starts: Interval, end: Time) -> Option<(Time, Foreseen)> {
+        let mut last = starts.end - 1;
+        while last >= starts.start {
+            let Step {
+                starts: within,
+                foreseen,
+                ..
+            } = self.step(last);
+            let start = last.min(end - foreseen.hold);
+            if start >= within.start.max(starts.start) {
+                return Some((start, *foreseen));
+            }
+            last = within.start - 1;
+        }
+        None
+    }
+}
+
+/// The forecasts of all resources for which something is foreseen; the others go by their rate. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forecasts {
+    /// By id.
+    by_resource: Arc<[OfResource]>,
+}
+
+/// The forecast for a resource. Its least lies here, so that a decision reads the steps of few forecasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OfResource {
+    resource: u64,
+    /// Less is never foreseen.
+    pub(super) least: Foreseen,
+    pub(super) forecast: Arc<Forecast>,
+}
+
+impl Forecasts {
+    /// Forecasts by the id of the resource; of several for one the last one counts. O(r log r).
+    pub fn new(forecasts: impl IntoIterator<Item = (u64, Arc<Forecast>)>) -> Self {
+        let sorted: BTreeMap<_, _> = forecasts.into_iter().collect();
+        let each = sorted.into_iter().map(|(resource, forecast)| OfResource {
+            resource,
+            least: forecast.steps[0].least,
+            forecast,
+        });
+        Self {
+            by_resource: each.collect(),
+        }
+    }
+
+    /// The forecast for a resource. O(log r).
+    pub fn of(&self, resource: u64) -> Option<&Forecast> {
+        let by_resource = &self.by_resource;
+        let number = by_resource.binary_search_by_key(&resource, |of| of.resource);
+        Some(&by_resource[number.ok()?].forecast)
+    }
+
+    /// All of them by id.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Forecast)> {
+        self.each().map(|(id, of)| (id, &*of.forecast))
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = (u64, &OfResource)> {
+        self.by_resource.iter().map(|of| (of.resource, of))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Forecast, Foreseen};
+    use crate::time::{Interval, Time};
+
+    const SLOW: Foreseen = Foreseen {
+        hold: 40,
+        completion: 50,
+        loss: 7,
+    };
+    const FAST: Foreseen = Foreseen {
+        hold: 10,
+        completion: 12,
+        loss: 9,
+    };
+
+    #[test]
+    fn a_forecast_is_constant_in_steps() {
+        let steps = vec![
+            (Time(300), SLOW),
+            (Time(100), SLOW),
+            (Time(200), SLOW),
+            (Time(200), FAST),
+        ];
+        let forecast = Forecast::new(steps).unwrap();
+        let at: Vec<_> = [-5, 100, 199, 200, 299, 300, 9_999]
+            .map(|t| forecast.at(Time(t)).hold)
+            .into();
+        assert_eq!(at, [40, 40, 40, 10, 10, 40, 40]);
+        assert_eq!(forecast.steps().count(), 3);
+        let longest = |from, to| forecast.longest_hold(Interval::new(Time(from), Time(to)));
+        assert_eq!(
+            [
+                longest(200, 300),
+                longest(200, 301),
+                longest(199, 201),
+                longest(250, 250)
+            ],
+            [10, 40, 40, 10]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_no_forecast() {
+        let never = Foreseen { hold: 0, ..SLOW };
+        let before = Foreseen {
+            completion: 0,
+            ..SLOW
+        };
+        assert_eq!(Forecast::new(vec![]), None);
+        assert_eq!(Forecast::new(vec![(Time(0), SLOW), (Time(1), never)]), None);
+        assert_eq!(Forecast::new(vec![(Time(0), before)]), None);
+        assert_eq!(Forecast::constant(never).at(Time(3)).hold, 1);
+        assert_eq!(
+            Forecast::new(vec![(Time(5), SLOW)]),
+            Some(Forecast::constant(SLOW))
+        );
+    }
+
+    #[test]
+    fn its_bounds_are_those_of_a_free_plan() {
+        let forecast = Forecast::new(vec![(Time(0), SLOW), (Time(30), FAST), (Time(60), SLOW)]).unwrap();
+        // At once it would be complete at 70, in the next step at 42.
+        assert_eq!(forecast.step(Time(20)).earliest_completion(Time(20)), Time(42));
+        assert_eq!(forecast.step(Time(31)).earliest_completion(Time(31)), Time(43));
+        let latest = |from, to, end| {
+            let starts = Interval::new(Time(from), Time(to));
+            forecast
+                .latest_start(starts, Time(end))
+                .map(|(t, of)| (t.0, of.hold))
+        };
+        assert_eq!(latest(0, 100, 120), Some((80, 40)));
+        // From 60 on it would be too long.
+        assert_eq!(latest(0, 100, 99), Some((59, 10)));
+        assert_eq!(latest(0, 100, 45), Some((35, 10)));
+        assert_eq!(latest(60, 100, 99), None);
+        assert_eq!(latest(0, 20, 99), Some((19, 40)));
+        let fits = |from, to| forecast.fits(Interval::new(Time(from), Time(to)));
+        assert_eq!(
+            [
+                fits(0, 40),
+                fits(0, 39),
+                fits(1, 40),
+                fits(60, 99),
+                fits(0, 29),
+                fits(5, 5)
+            ],
+            [true, false, true, false, false, false]
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! The files of a flat request that are to be moved, read into the elements of JSDL that say them.
+
+use wsag::Named;
+use wsag::job::{CreationFlag, DataStaging};
+
+use super::json::{At, Check, Json};
+
+/// Reads the list of files.
+pub(super) fn read(check: &mut Check, at: &At<'_>) -> Vec<DataStaging> {
+    let files = check.list(at);
+    files.iter().filter_map(|at| read_file(check, at)).collect()
+}
+
+fn read_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {
+    let known = [
+        "file",
+        "source",
+        "target",
+        "bytes",
+        "deleteOnTermination",
+        "creationFlag",
+    ];
+    let object = check.object(at, &known)?;
+    let file_name = object.read_required(check, "file", Check::text);
+    let flag = object.read(check, "creationFlag", |check, at| {
+        let word = check.text(at)?;
+        let expected = || {
+            let words: Vec<_> = CreationFlag::NAMES.iter().map(|(_, word)| *word).collect();
+            format!("one of {} is expected", words.join(", "))
+        };
+        CreationFlag::parse(&word).or_else(|| check.wrong(at, expected()))
+    });
+    Some(DataStaging {
+        source: object.read(check, "source", Check::token_of_any_length),
+        target: object.read(check, "target", Check::token_of_any_length),
+        bytes: object.read(check, "bytes", bytes),
+        delete_on_termination: object.read(check, "deleteOnTermination", Check::boolean),
+        creation_flag: flag.unwrap_or(CreationFlag::Overwrite),
+        file_name: file_name?,
+    })
+}
+
+fn bytes(check: &mut Check, at: &At<'_>) -> Option<u64> {
+    let number = match at.value {
+        Json::Number(number) => number.as_u64(),
+        _ => None,
+    };
+    number.or_else(|| check.wrong(at, "a whole number from 0 on is expected"))
+}

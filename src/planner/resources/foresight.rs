@@ -1,0 +1,238 @@
+//! What is foreseen of a need on each resource, and the lengths of slots that follow.
+//!
+//! There is one way from a need to its forecasts: new requests, quotes, repairs and predictions all take it. The edge takes it first,
+//! on the thread that reads the offer, so that the planner finds it made.
+
+use std::sync::Arc;
+
+use scheduler::domain::{Forecast, Forecasts, Foreseen, Objective};
+use scheduler::{Fraction, Interval, Seconds};
+
+use crate::agreement::{Guarantee, Job, Money, Obligated, Shape};
+use crate::planner::admission::price_list::Pricing;
+use crate::planner::request::Proposal;
+use crate::planner::resources::Resources;
+use crate::planner::resources::need::Need;
+use crate::planner::resources::resource::Scaling;
+use crate::planner::settings::Settings;
+use crate::prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
+
+/// Sizes by a law of scaling for which something is foreseen: each takes a look at every resource.
+const SIZES_MAX: usize = 64;
+
+/// By how much longer work may be foreseen to take elsewhere in a window for its slot to be as good there.
+const SUITS: Fraction = Fraction {
+    numerator: 5,
+    denominator: 100,
+};
+
+/// What foresees: the predictions, and what a violation costs.
+#[derive(Debug, Clone, Default)]
+pub(in crate::planner) struct Foresight {
+    predictions: Option<Predictions>,
+    /// Where costs decide.
+    pricing: Option<Pricing>,
+}
+
+/// The work that something is foreseen of.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::planner) struct Foreseeable<'a> {
+    pub(in crate::planner) party: &'a str,
+    pub(in crate::planner) job: Option<&'a Job>,
+    pub(in crate::planner) guarantees: &'a [Guarantee],
+    pub(in crate::planner) scaling: Scaling,
+    /// How many sizes it may have.
+    pub(in crate::planner) sizes: usize,
+}
+
+impl<'a> Foreseeable<'a> {
+    /// That of a proposal.
+    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
+        Self {
+            party: &proposal.party,
+            job: proposal.job.as_ref(),
+            guarantees: &proposal.guarantees,
+            scaling: proposal.scaling,
+            sizes: proposal.shapes.len(),
+        }
+    }
+}
+
+impl Foresight {
+    pub(in crate::planner) fn of(settings: &Settings) -> Self {
+        let by_cost = settings.objective == Objective::Cheapest;
+        Self {
+            predictions: settings.predictions.clone(),
+            pricing: settings.pricing.clone().filter(|_| by_cost),
+        }
+    }
+
+    /// What is foreseen of one size of some work; none of nodes without a job, or where nothing is known.
+    pub(in crate::planner) fn foreseen(
+        &self,
+        of: Foreseeable<'_>,
+        shape: Shape,
+    ) -> Option<Arc<ForeseenWork>> {
+        let known = self.predictions.as_ref()?.now();
+        let work = Work::of_job(of.party, of.job?, shape.nodes);
+        let hold = match of.scaling {
+            Scaling::Contract => Hold::Stated(shape.duration),
+            Scaling::ReferenceRate if of.sizes > SIZES_MAX => return None,
+            Scaling::ReferenceRate => Hold::ByLaw(shape.duration),
+            Scaling::Predicted(ppm) => Hold::Sized(ppm),
+        };
+        known.foreseen(&work, hold, self.penalty(of.guarantees, shape))
+    }
+
+    /// The cost of a violation of guarantees that the provider owes, in the unit in which places are compared: millionths of the
+    /// currency for a node and an hour, times nodes and seconds. A part of the price is taken of the listed price.
+    fn penalty(&self, guarantees: &[Guarantee], shape: Shape) -> u128 {
+        const SECONDS_OF_HOUR: u128 = 3_600;
+        let Some(pricing) = &self.pricing else { return 0 };
+        let listed = u128::from(pricing.node_hour_micros)
+            * u128::from(shape.nodes)
+            * u128::from(shape.duration.max(0).unsigned_abs())
+            / SECONDS_OF_HOUR;
+        let price = Money::new(i64::try_from(listed).unwrap_or(i64::MAX), pricing.currency);
+        let owed = guarantees
+            .iter()
+            .filter(|of| of.values.obligated == Obligated::Provider);
+        let penalties = owed.flat_map(|of| &of.values.penalties);
+        let once = penalties.filter_map(|of| of.amount(1, Some(price)));
+        let micros = once.map(|of| u128::from(of.micros.max(0).unsigned_abs()));
+        micros.sum::<u128>().saturating_mul(SECONDS_OF_HOUR)
+    }
+}
+
+impl Resources {
+    /// The forecasts of one size of a need, by the ids of the domain. An agreement keeps its length on its own resource.
+    pub(in crate::planner) fn forecasts(&self, need: &Need<'_>, shape: Shape) -> Option<Forecasts> {
+        let foreseen = self.foresight.foreseen(need.work, shape)?;
+        let forecasts = foreseen.forecasts(&self.ids);
+        let Some((own, hold)) = self.own_length(need, shape) else {
+            return Some(forecasts);
+        };
+        let kept = |of: &Forecast| {
+            let steps = of.steps().map(|(starts, foreseen)| {
+                let completion = (foreseen.completion + hold - foreseen.hold).max(1);
+                let foreseen = Foreseen {
+                    hold,
+                    completion,
+                    ..foreseen
+                };
+                (starts.start, foreseen)
+            });
+            Forecast::new(steps.collect())
+        };
+        let with_own = foreseen.iter().filter_map(|(name, of)| {
+            let id = *self.ids.get(name)?;
+            let forecast = if id == own { kept(of)? } else { of.clone() };
+            Some((id, Arc::new(forecast)))
+        });
+        Some(Forecasts::new(with_own))
+    }
+
+    /// Whether something is foreseen of one size of a need.
+    pub(in crate::planner) fn foresees(&self, need: &Need<'_>, shape: Shape) -> bool {
+        self.foresight.foreseen(need.work, shape).is_some()
+    }
+
+    /// The resource where the need of an agreement that was sized by prediction has its length already, and that length.
+    fn own_length(&self, need: &Need<'_>, shape: Shape) -> Option<(u64, Seconds)> {
+        let agreement = need.of?;
+        let own = need.is_sized() && shape.nodes == agreement.nodes();
+        let id = *self.ids.get(&agreement.resource).filter(|_| own)?;
+        Some((id, agreement.duration.max(1)))
+    }
+
+    /// The longest that one size of a need takes on a resource wherever it starts in its window.
+    pub(in crate::planner) fn longest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
+        let longest = |of: &Forecast| of.longest_hold(need.window);
+        self.shape_on(at, need, shape, longest)
+    }
+
+    /// The least that it takes.
+    pub(in crate::planner) fn shortest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
+        let least = |of: &Forecast| {
+            let met = of.steps().filter(|(starts, _)| starts.meets(need.window));
+            met.map(|(_, foreseen)| foreseen.hold).min().unwrap_or(1)
+        };
+        self.shape_on(at, need, shape, least)
+    }
+
+    fn shape_on(
+        &self,
+        at: usize,
+        need: &Need<'_>,
+        shape: Shape,
+        hold: impl Fn(&Forecast) -> Seconds,
+    ) -> Option<Shape> {
+        let of = self.get(at)?;
+        let by_rate = need.work.scaling.shape(shape, of.resource.rate);
+        if !need.is_sized() {
+            return Some(by_rate);
+        }
+        let id = *self.ids.get(&of.resource.name)?;
+        if let Some((_, duration)) = self.own_length(need, shape).filter(|(own, _)| *own == id) {
+            return Some(Shape { duration, ..shape });
+        }
+        let foreseen = self.foresight.foreseen(need.work, shape);
+        let forecasts = foreseen.map(|foreseen| foreseen.forecasts(&self.ids));
+        let hold = forecasts.as_ref().and_then(|of| Some(hold(of.of(id)?)));
+        Some(Shape {
+            duration: hold.unwrap_or(by_rate.duration),
+            ..shape
+        })
+    }
+
+    /// The shortest slot that holds one size of a proposal on any resource, where prediction sizes it.
+    pub(in crate::planner) fn least_hold(&self, proposal: &Proposal, shape: Shape) -> Option<Seconds> {
+        let is_sized = matches!(proposal.scaling, Scaling::Predicted(_));
+        let foreseen = self.foresight.foreseen(Foreseeable::of(proposal), shape);
+        foreseen.filter(|_| is_sized)?.least_hold()
+    }
+
+    /// The part of a need's window around a slot in which this is foreseen to be as long as its work takes, or only a little longer:
+    /// where its agreement may move. None where that is all of the window.
+    pub(in crate::planner) fn room(
+        &self,
+        at: usize,
+        need: &Need<'_>,
+        (slot, nodes): (Interval, u32),
+    ) -> Option<Interval> {
+        let shape = *need.shapes.iter().find(|shape| shape.nodes == nodes)?;
+        if !need.is_sized() {
+            return None;
+        }
+        let id = *self.ids.get(&self.get(at)?.resource.name)?;
+        let foreseen = self.foresight.foreseen(need.work, shape)?;
+        let forecasts = foreseen.forecasts(&self.ids);
+        let forecast = forecasts.of(id)?;
+        let length = slot.duration();
+        let most = forecast
+            .at(slot.start)
+            .hold
+            .max(length + SUITS.rounded_down(length));
+        let mut starts = Interval::new(slot.start, slot.start + 1);
+        let steps: Vec<(Interval, Foreseen)> = forecast.steps().collect();
+        let own = steps
+            .iter()
+            .position(|(of, _)| of.start <= slot.start && slot.start < of.end)?;
+        let suits = |step: &&(Interval, Foreseen)| step.1.hold <= most;
+        for (step, _) in steps[own..].iter().take_while(suits) {
+            starts.end = step.end;
+        }
+        for (step, _) in steps[..=own].iter().rev().take_while(suits) {
+            starts.start = step.start;
+        }
+        let window = need.window;
+        let last = window.end.min((starts.end - 1).min(window.end) + length);
+        let room = Interval::new(starts.start.max(window.start).min(slot.start), last.max(slot.end));
+        (room != window).then_some(room)
+    }
+}
+
+/// The names of resources with their places.
+pub(in crate::planner) fn ids<'a>(names: impl Iterator<Item = &'a str>) -> Arc<Ids> {
+    Arc::new(names.zip(0..).map(|(name, id)| (name.to_owned(), id)).collect())
+}

@@ -1,0 +1,414 @@
+//! What the choice among resources is worth: the same work on a domain of three resources, under each choice, in virtual time. One
+//! resource is fast and loses work, one is slow and free, one is loaded by others in office hours. `docs/prediction.md` has the table.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use advisor::random::Random;
+use advisor::statistics::Summary;
+use scheduler::prediction::Ladder;
+use scheduler::{Rate, Seconds, Time};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::domain::{Domain, proposal};
+use crate::agreement::{Agreement, Job, JobEnd, RunOutcome};
+use crate::clock::MICROS_PER_SECOND;
+use crate::planner::{Proposal, Resource, Scaling, Settings};
+use crate::prediction::{Knowledge, Predictions};
+use crate::store::{Condition, PastExecution, ResourceHour};
+
+const HOUR: Seconds = 3_600;
+const DAY: Seconds = 24 * HOUR;
+
+/// The probability with which a slot without a stated duration is to hold its work, in millionths.
+const SLOT: u32 = 950_000;
+
+/// How often what has ended is learned from.
+const LEARNED_EVERY: Seconds = 6 * HOUR;
+
+/// The mean time between two offers, in seconds.
+const BETWEEN_OFFERS: f64 = 900.0;
+
+/// The mean time to the loss of a run on the fast resource: of runs of an hour a fifth is lost.
+const LOST_AFTER: f64 = 16_000.0;
+
+/// The programs: name, and seconds at the reference rate that a run takes in the median.
+const PROGRAMS: [(&str, f64); 3] = [("short", 1_200.0), ("middle", 3_600.0), ("long", 9_000.0)];
+
+/// The deviation of the logarithm of a run's length.
+const SPREAD: f64 = 0.15;
+
+/// The choices in the order of the table.
+const CHOICES: [(&str, Option<Ladder>); 4] = [
+    ("today's", None),
+    ("with load", Some(Ladder::Load)),
+    ("with trust", Some(Ladder::Trust)),
+    ("with all", Some(Ladder::All)),
+];
+
+/// How long the past is that all choices have in common, and how long each is watched, in days.
+#[derive(Clone, Copy)]
+struct Days {
+    past: i64,
+    watched: i64,
+}
+
+/// One job that is offered: the same under each choice.
+#[derive(Clone)]
+struct Offered {
+    at: i64,
+    program: usize,
+    nodes: u32,
+    /// Seconds of work at the reference rate.
+    work: f64,
+    /// Seconds of running until a loss, on a resource that loses work.
+    lost_after: f64,
+    window: (i64, i64),
+    /// Where its party states one.
+    duration: Option<Seconds>,
+}
+
+fn resources() -> Vec<Resource> {
+    let rated = |name: &str, millionths: u32| Resource {
+        rate: Rate::from_millionths(millionths).unwrap(),
+        // Their samples count the work of others only.
+        ..Resource::new(name, "slurm", 8)
+    };
+    vec![
+        rated("fast", 1_600_000),
+        rated("slow", 800_000),
+        rated("office", 1_200_000),
+    ]
+}
+
+/// The share of the processors that others leave free on a resource in an hour. The first day is a Monday.
+fn free_share(resource: &str, hour: i64) -> f64 {
+    let is_office = (9..18).contains(&hour.rem_euclid(24)) && hour.div_euclid(24).rem_euclid(7) < 5;
+    if resource == "office" && is_office {
+        0.1
+    } else {
+        1.0
+    }
+}
+
+/// When work that starts on a resource at an instant has run, hour by hour at the speed that the load leaves.
+fn completion(resource: &str, rate: Rate, start: i64, work: f64) -> i64 {
+    let speed = f64::from(rate.millionths()) / 1e6;
+    let (mut at, mut left) = (start as f64, work);
+    loop {
+        let hour = (at / HOUR as f64).floor();
+        let of_hour = (hour + 1.0) * HOUR as f64 - at;
+        let pace = speed / (2.0 - free_share(resource, hour as i64));
+        if left <= of_hour * pace {
+            return (at + left / pace).ceil() as i64;
+        }
+        (at, left) = (at + of_hour, left - of_hour * pace);
+    }
+}
+
+fn offers(seed: u64, days: Days) -> Vec<Offered> {
+    let mut random = Random::new(seed, &[1]);
+    let mut at = 0.0;
+    let mut offers = Vec::new();
+    let end = ((days.past + days.watched) * DAY) as f64;
+    loop {
+        at += random.exponential(BETWEEN_OFFERS);
+        if at >= end {
+            return offers;
+        }
+        let program = random.below(PROGRAMS.len());
+        let usual = PROGRAMS[program].1;
+        let ready = at as i64 + random.uniform(60.0, 6.0 * HOUR as f64) as i64;
+        // Enough for twice the usual length, which is what a party states that does state one.
+        let room = random.uniform(2.5 * usual, 2.5 * usual + 18.0 * HOUR as f64) as i64;
+        offers.push(Offered {
+            at: at as i64,
+            program,
+            nodes: [1, 2, 4][random.below(3)],
+            work: usual * (SPREAD * random.normal()).exp(),
+            lost_after: random.exponential(LOST_AFTER),
+            window: (ready, ready + room),
+            duration: random.chance(0.5).then_some((2.0 * usual) as Seconds),
+        });
+    }
+}
+
+/// How the watched offers came out.
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    offered: u32,
+    agreed: u32,
+    completed: u32,
+    lost: u32,
+    stopped: u32,
+    /// Seconds from offers to completions.
+    took: f64,
+}
+
+struct Simulation {
+    domain: Domain,
+    knowledge: watch::Sender<Arc<Knowledge>>,
+    choice: Option<Ladder>,
+    past: Vec<PastExecution>,
+    hours: Vec<ResourceHour>,
+    offered: BTreeMap<Uuid, Offered>,
+    /// Ends of jobs that run, the next one first.
+    ends: BinaryHeap<Reverse<(i64, Uuid)>>,
+    learned: i64,
+    counts: Counts,
+    watched_from: i64,
+}
+
+impl Simulation {
+    fn new(days: Days) -> Self {
+        let mut settings = Settings::new(resources(), 10 * DAY);
+        let (knowledge, predictions) =
+            Predictions::of(Knowledge::of(&[], &[], (settings.machines(), None), Time(0)));
+        settings.predictions = Some(predictions);
+        let mut domain = Domain::with(settings);
+        domain.moves_up = false;
+        Self {
+            domain,
+            knowledge,
+            choice: None,
+            past: Vec::new(),
+            hours: Vec::new(),
+            offered: BTreeMap::new(),
+            ends: BinaryHeap::new(),
+            learned: 0,
+            counts: Counts::default(),
+            watched_from: days.past * DAY,
+        }
+    }
+
+    /// Learns from everything that has ended by now, and from the hours that are over.
+    fn learn(&mut self) {
+        let now = self.domain.now;
+        let of = |resource: &Resource, hour: i64| ResourceHour {
+            resource: resource.name.clone(),
+            start: Time(hour * HOUR),
+            samples: 60,
+            condition: Condition {
+                free_cpu: Some((free_share(&resource.name, hour) * 1e6) as i64),
+                ..Condition::default()
+            },
+        };
+        let resources = &self.domain.settings.resources;
+        self.hours = resources
+            .iter()
+            .flat_map(|name| (0..now / HOUR).map(move |hour| of(name, hour)))
+            .collect();
+        let executions = self.domain.executions.drain(..);
+        let offered = &self.offered;
+        self.past.extend(executions.map(|execution| PastExecution {
+            agreed: offered[&execution.agreement].at * MICROS_PER_SECOND,
+            party: "physics".into(),
+            execution,
+        }));
+        self.past.sort_by_key(|past| past.execution.ended);
+        let setup = (self.domain.settings.machines(), self.choice);
+        let known = Knowledge::of(&self.past, &self.hours, setup, Time(now));
+        self.knowledge.send_replace(Arc::new(known));
+        self.learned = now;
+    }
+
+    fn offer(&mut self, offered: Offered) {
+        let usual = PROGRAMS[offered.program].1 as Seconds;
+        let sized = match offered.duration {
+            Some(duration) => proposal(offered.nodes, duration, offered.window),
+            None => Proposal {
+                // The template's duration, until something is known.
+                scaling: Scaling::Predicted(SLOT),
+                ..proposal(offered.nodes, 2 * usual, offered.window)
+            },
+        };
+        let sized = Proposal {
+            job: Some(Job {
+                application: PROGRAMS[offered.program].0.into(),
+                ..Job::default()
+            }),
+            ..sized
+        };
+        let is_watched = offered.at >= self.watched_from;
+        self.counts.offered += u32::from(is_watched);
+        if let Ok(accepted) = self.domain.place(sized) {
+            self.counts.agreed += u32::from(is_watched);
+            self.offered.insert(accepted.agreement.id, offered);
+        }
+    }
+
+    /// Begins what is due: each process starts at once.
+    fn begin(&mut self) {
+        let begun = self.domain.decide(|decider| {
+            decider.look_after_nodes();
+            decider.begin_due()
+        });
+        for agreement in begun.unwrap() {
+            let now = self.domain.now;
+            let at = now * MICROS_PER_SECOND;
+            self.domain
+                .decide(|decider| decider.started(agreement.id, at, None))
+                .unwrap();
+            let (end, _) = self.fate(&agreement, now);
+            self.ends.push(Reverse((end, agreement.id)));
+        }
+    }
+
+    /// When and how a run ends that starts now.
+    fn fate(&self, agreement: &Agreement, start: i64) -> (i64, RunOutcome) {
+        let offered = &self.offered[&agreement.id];
+        let resource = self
+            .domain
+            .settings
+            .resources
+            .iter()
+            .find(|of| of.name == agreement.resource)
+            .unwrap();
+        let completed = completion(&resource.name, resource.rate, start, offered.work);
+        let lost = start + offered.lost_after.ceil() as i64;
+        let slot_end = agreement.slot().end.seconds();
+        if resource.name == "fast" && lost < completed.min(slot_end) {
+            (lost, RunOutcome::Lost)
+        } else if completed <= slot_end {
+            (completed, RunOutcome::Completed)
+        } else {
+            (slot_end, RunOutcome::Killed)
+        }
+    }
+
+    fn end(&mut self, id: Uuid) {
+        let agreement = self.domain.of(id).clone();
+        let started = agreement.slot_started().unwrap();
+        let (end, outcome) = self.fate(&agreement, started / MICROS_PER_SECOND);
+        assert_eq!(end, self.domain.now);
+        let job = JobEnd::new(outcome, Some(started), end * MICROS_PER_SECOND);
+        self.domain.decide(|decider| decider.ended(id, &job)).unwrap();
+        let offered = &self.offered[&id];
+        if offered.at < self.watched_from {
+            return;
+        }
+        match outcome {
+            RunOutcome::Completed => {
+                assert!(end <= offered.window.1, "a slot ends by the deadline");
+                self.counts.completed += 1;
+                self.counts.took += (end - offered.at) as f64;
+            }
+            RunOutcome::Lost => self.counts.lost += 1,
+            _ => self.counts.stopped += 1,
+        }
+    }
+
+    fn run(mut self, offers: &[Offered], choice: Option<Ladder>) -> Counts {
+        let mut offers = offers.iter();
+        let mut next_offer = offers.next();
+        loop {
+            let next_end = self.ends.peek().map(|Reverse((at, _))| *at);
+            let due = self.domain.plan.next_due().map(Time::seconds);
+            let offer = next_offer.map(|offered| offered.at);
+            let Some(next) = [next_end, due, offer].into_iter().flatten().min() else {
+                return self.counts;
+            };
+            self.domain.now = self.domain.now.max(next);
+            let now = self.domain.now;
+            if now >= self.watched_from {
+                let is_new = self.choice != choice;
+                self.choice = choice;
+                if is_new {
+                    self.learn();
+                }
+            }
+            if now - self.learned >= LEARNED_EVERY * if now < self.watched_from { 4 } else { 1 } {
+                self.learn();
+            }
+            while let Some(Reverse((at, id))) = self.ends.peek().copied() {
+                if at > now {
+                    break;
+                }
+                self.ends.pop();
+                self.end(id);
+            }
+            if due.is_some_and(|due| due <= now) {
+                self.begin();
+            }
+            while let Some(offered) = next_offer.filter(|offered| offered.at <= now) {
+                self.offer(offered.clone());
+                next_offer = offers.next();
+            }
+        }
+    }
+}
+
+/// A size that the environment may set.
+fn size(name: &str, otherwise: i64) -> i64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(otherwise)
+}
+
+fn percent(part: u32, of: u32) -> f64 {
+    100.0 * f64::from(part) / f64::from(of.max(1))
+}
+
+#[test]
+fn estimates_choose_resources_on_which_work_completes() {
+    let days = Days {
+        past: size("BESPEAK_TEST_CHOICE_PAST", 7),
+        watched: size("BESPEAK_TEST_CHOICE_WATCHED", 2),
+    };
+    let seeds = size("BESPEAK_TEST_CHOICE_SEEDS", 1);
+    let mut results: Vec<Vec<Counts>> = vec![Vec::new(); CHOICES.len()];
+    for seed in 0..seeds.unsigned_abs() {
+        let offers = offers(seed, days);
+        for ((_, choice), results) in CHOICES.iter().zip(&mut results) {
+            results.push(Simulation::new(days).run(&offers, *choice));
+        }
+    }
+    let shares = |of: fn(&Counts) -> f64| -> Vec<Vec<f64>> {
+        results
+            .iter()
+            .map(|seeds| seeds.iter().map(of).collect())
+            .collect()
+    };
+    let kept = shares(|of| percent(of.completed, of.agreed));
+    let served = shares(|of| percent(of.completed, of.offered));
+    let agreed = shares(|of| percent(of.agreed, of.offered));
+    let lost = shares(|of| percent(of.lost, of.agreed));
+    let stopped = shares(|of| percent(of.stopped, of.agreed));
+    let hours = shares(|of| of.took / f64::from(of.completed.max(1)) / HOUR as f64);
+    println!(
+        "\n| choice | completed in slot and time, of agreements | difference | of offers | agreed | lost | stopped | hours to completion |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (at, (name, _)) in CHOICES.iter().enumerate() {
+        let cell = |of: &[Vec<f64>]| {
+            let Summary { mean, confidence, .. } = Summary::of(&of[at]);
+            format!("{mean:.1} ± {confidence:.1}")
+        };
+        let difference = Summary::of_differences(&kept[at], &kept[0]);
+        println!(
+            "| {name} | {} % | {:+.1} ± {:.1} | {} % | {} % | {} % | {} % | {} |",
+            cell(&kept),
+            difference.mean,
+            difference.confidence,
+            cell(&served),
+            cell(&agreed),
+            cell(&lost),
+            cell(&stopped),
+            cell(&hours)
+        );
+    }
+    let mean = |at: usize| Summary::of(&kept[at]).mean;
+    assert!(
+        results.iter().flatten().all(|of| of.offered > 50),
+        "too little was offered"
+    );
+    assert!(
+        mean(3) > mean(0),
+        "{} % are completed by all parts, {} % by none",
+        mean(3),
+        mean(0)
+    );
+}

@@ -1,0 +1,109 @@
+//! What a proposal would get if it were made now. The plan is read from the store, and decided on by the same code as in the service;
+//! nothing is stored.
+
+use std::collections::BTreeMap;
+
+use scheduler::{Interval, Time};
+
+use crate::agreement::Agreement;
+use crate::clock::Clock;
+use crate::planner::batches::Remembered;
+use crate::planner::decider::Decider;
+use crate::planner::error::{Refusal, StartError};
+use crate::planner::request::Proposal;
+use crate::planner::resources::id;
+use crate::planner::resources::need::Need;
+use crate::planner::settings::Settings;
+use crate::planner::writer;
+use crate::store::Store;
+
+/// What a proposal would get.
+#[derive(Debug)]
+pub struct Tried {
+    /// Its agreement, or why there would be none.
+    pub placed: Result<Agreement, Refusal>,
+    /// Its place on each resource alone, as the plans stand, in the order of the configuration.
+    pub places: Vec<TriedPlace>,
+}
+
+/// A place on a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriedPlace {
+    /// The resource.
+    pub resource: String,
+    /// The best slot that is free; none where there is none.
+    pub slot: Option<Interval>,
+    /// When the work is expected to complete in it: at the end of the slot where nothing is foreseen.
+    pub completes: Option<Time>,
+}
+
+/// Decides about a proposal on the stored plan as if it were made now. Clusters are taken to let it in.
+///
+/// # Errors
+/// Those of reading the plan.
+pub async fn try_out(
+    settings: &Settings,
+    store: &Store,
+    clock: &Clock,
+    proposal: &Proposal,
+) -> Result<Tried, StartError> {
+    let mut settings = settings.clone();
+    for resource in &mut settings.resources {
+        resource.closed = false;
+    }
+    let mut plan = writer::read_plan(&settings, store, clock).await?;
+    let (mut batch, mut later) = (Vec::new(), BTreeMap::new());
+    let mut decider = Decider {
+        settings: &settings,
+        plan: &mut plan,
+        now: clock.micros(),
+        batch: &mut batch,
+        remembered: Remembered::new(),
+        later: &mut later,
+    };
+    let now = decider.second();
+    decider.plan.resources.advance(now);
+    let places = match decider.window(proposal) {
+        Ok(window) => {
+            let need = Need::of(proposal, decider.plan.next_number(), window, now);
+            (0..settings.resources.len())
+                .filter_map(|at| decider.place_on(at, &need))
+                .collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    let admitted = decider.admitted_or(proposal, |this, need, reason| this.refused(need, reason));
+    Ok(Tried {
+        placed: admitted.map(|(agreement, _, _)| agreement),
+        places,
+    })
+}
+
+impl Decider<'_> {
+    /// The best place of a need on one resource.
+    fn place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
+        let resource = self.plan.resources.get(at)?.resource.name.clone();
+        let only = |shape| {
+            let best = self
+                .plan
+                .resources
+                .best_on(at, need, shape, self.settings.objective);
+            best.map(|candidate| (candidate.rank, shape, candidate.slot))
+        };
+        let best = need
+            .shapes
+            .iter()
+            .filter_map(|shape| only(*shape))
+            .min_by_key(|of| of.0);
+        let completes = best.map(|(_, shape, slot)| {
+            let forecasts = self.plan.resources.forecasts(need, shape);
+            let foreseen = forecasts.and_then(|of| Some(of.of(id(at))?.at(slot.start)));
+            foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
+        });
+        Some(TriedPlace {
+            resource,
+            slot: best.map(|(_, _, slot)| slot),
+            completes,
+        })
+    }
+}
