@@ -98,6 +98,11 @@ impl Agreement {
         self.origin.unwrap_or(self.id)
     }
 
+    /// Whether it has a place: one that is not decided, or was rejected, has none.
+    pub fn is_placed(&self) -> bool {
+        !self.placement().is_empty()
+    }
+
     /// The window `[T^r, D)`.
     pub fn window(&self) -> Interval {
         Interval::new(self.ready, self.deadline)

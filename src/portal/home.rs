@@ -246,10 +246,13 @@ async fn home(
 }
 
 fn row(agreement: &AgreementView) -> Row {
+    // What has no place has the window that was asked for.
+    let planned_start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
+    let planned_end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
     let (start, end) = match (&agreement.started, &agreement.ended) {
         (Some(started), Some(ended)) => (started, ended),
-        (Some(started), None) => (started, &agreement.planned_end),
-        (None, _) => (&agreement.planned_start, &agreement.planned_end),
+        (Some(started), None) => (started, planned_end),
+        (None, _) => (planned_start, planned_end),
     };
     Row {
         id: agreement.id,

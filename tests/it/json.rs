@@ -316,10 +316,18 @@ fn of_a_choice_the_first_that_can_be_had_is_taken_and_the_answer_says_which() {
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
         let why = refused.json()["refusal"]["bindingConstraint"].to_string();
         assert!(why.contains("4 nodes"), "{why}");
-        // A way that is wrong is no way.
+        // A way that is wrong is no way, and what is wrong with it is not wrong with the others.
         let half = offer.replacen(">4<", ">40<", 1).replace(">2<", ">1<");
         let made = client.post("/agreements", half).await;
-        assert_eq!(made.status, StatusCode::UNPROCESSABLE_ENTITY, "{made:?}");
+        assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+        assert_eq!(made.text("Member"), "2", "{made:?}");
+        let wrong = offer.replacen(">4<", ">40<", 1).replace(">2<", ">41<");
+        let refused = client.post("/agreements", wrong).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        assert!(
+            refused.text("Path").contains("/wsag:ServiceDescriptionTerm[1]/"),
+            "{refused:?}"
+        );
         server.assert_verified();
     });
 }

@@ -76,6 +76,13 @@ async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String)
     );
     let second = accepted(&client.post("/agreements", pending(&whole, None)).await);
     becomes(&client, &second, "Rejected").await;
+    // It has no place, and none is invented.
+    let shown = client.get(&second).await;
+    assert!(!shown.body.contains("bsp:Placement"), "{shown:?}");
+    let flat = client.get_json(&second).await;
+    for member in ["resource", "plannedStart", "plannedEnd"] {
+        assert_eq!(flat.get(member), None, "{flat}");
+    }
     let events = client.get_json(&format!("{second}/events")).await;
     let kinds: Vec<_> = events["events"]
         .as_array()

@@ -82,6 +82,24 @@ fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
             );
             assert_eq!(refused.text("Path"), path, "{refused:?}");
         }
+        // Its slot is over when it expires.
+        let expiring = |at: i64| {
+            format!(
+                "<wsag:ExpirationTime>{}</wsag:ExpirationTime><wsag:TemplateId>",
+                date_time(at)
+            )
+        };
+        let start = hours_ahead(3);
+        let offer = Offer::reserve(1, 3_600).within(start, start + 10 * 3_600).xml();
+        let until = |at: i64| client.post("/agreements", offer.replace("<wsag:TemplateId>", &expiring(at)));
+        assert_eq!(
+            until(start + 1_800).await.status,
+            StatusCode::CONFLICT,
+            "no slot ends by then"
+        );
+        let id = until(start + 5_400).await.created();
+        let shown = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(shown["deadline"], date_time(start + 5_400), "{shown}");
     });
 }
 

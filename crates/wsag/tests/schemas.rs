@@ -207,6 +207,7 @@ fn is_profile(violation: &Violation) -> bool {
         // Numbers and instants have bounds.
         "a whole number is expected",
         "a whole number from 1 to",
+        "a whole number from 0 on",
         "numbers in a duration may",
         "the year must be",
         "nine digits of a second",

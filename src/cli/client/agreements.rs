@@ -40,8 +40,8 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
             &of.state,
             &of.service_state,
             &of.nodes,
-            &of.planned_start,
-            &of.planned_end,
+            &of.planned_start.as_deref().unwrap_or_default(),
+            &of.planned_end.as_deref().unwrap_or_default(),
             &of.name.as_deref().unwrap_or_default(),
         ])
     }));

@@ -117,11 +117,14 @@ fn flexibility(view: &AgreementView, fixed: bool, now: Timestamp) -> Value {
     if fixed {
         return none("it has waited long enough: its slot moves no more");
     }
+    let (Some(start), Some(end)) = (&view.planned_start, &view.planned_end) else {
+        return none("it has no place");
+    };
     let at = |text: &str| text.parse::<Timestamp>().map_or(0, Timestamp::as_second);
     let ready = at(&view.ready).max(now.as_second());
     json!({
-        "earlierSeconds": (at(&view.planned_start) - ready).max(0),
-        "laterSeconds": (at(&view.deadline) - at(&view.planned_end)).max(0),
+        "earlierSeconds": (at(start) - ready).max(0),
+        "laterSeconds": (at(&view.deadline) - at(end)).max(0),
         "why": format!("it may be moved anywhere from {} to {}", view.ready, view.deadline),
     })
 }

@@ -306,6 +306,11 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
         .map_err(|why| Failure::Unavailable(format!("the service speaks another version: {why}")))
 }
 
+/// So many nodes, of the resource that has them.
+fn on(nodes: u32, resource: Option<&str>) -> String {
+    resource.map_or_else(|| nodes.to_string(), |resource| format!("{nodes} of {resource}"))
+}
+
 /// An agreement, a line an attribute.
 pub(super) fn print_agreement(view: &AgreementView) {
     let mut lines = vec![
@@ -313,13 +318,12 @@ pub(super) fn print_agreement(view: &AgreementView) {
         ("name", view.name.clone().unwrap_or_default()),
         ("party", view.party.clone()),
         ("state", format!("{} ({})", view.state, view.service_state)),
-        ("nodes", format!("{} of {}", view.nodes, view.resource)),
+        ("nodes", on(view.nodes, view.resource.as_deref())),
         ("window", format!("{} to {}", view.ready, view.deadline)),
-        (
-            "planned",
-            format!("{} to {}", view.planned_start, view.planned_end),
-        ),
     ];
+    if let (Some(start), Some(end)) = (&view.planned_start, &view.planned_end) {
+        lines.push(("planned", format!("{start} to {end}")));
+    }
     for (piece, number) in view.pieces.iter().zip(1..) {
         let (count, planned_start, planned_end) =
             (view.pieces.len(), &piece.planned_start, &piece.planned_end);

@@ -23,13 +23,14 @@ pub struct Page {
 impl Page {
     /// As a document, with the agreements' addresses below the service's.
     pub fn document(&self, base: &str) -> String {
+        let place = |of: &Agreement| of.is_placed().then(|| of.placement());
         let agreements = self.agreements.iter().map(|agreement| ListedAgreement {
             agreement_id: agreement.id.to_string(),
             name: agreement.name.clone(),
             address: Some(format!("{base}/agreements/{}", agreement.id)),
             state: agreement_state(agreement.state),
-            planned_start: Some(date_time(agreement.placement().start)),
-            planned_end: Some(date_time(agreement.placement().end)),
+            planned_start: place(agreement).map(|slot| date_time(slot.start)),
+            planned_end: place(agreement).map(|slot| date_time(slot.end)),
             nodes: Some(agreement.nodes()),
         });
         AgreementList {

@@ -115,7 +115,7 @@ fn properties(
         .map(|term| ServiceTermState {
             term_name: term.name.clone(),
             state: state.clone(),
-            placement: Some(Placement {
+            placement: agreement.is_placed().then(|| Placement {
                 confidence: view.confidence,
                 status: status.clone(),
                 ..placement(agreement)

@@ -4,6 +4,7 @@
 mod pieces;
 mod staging;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler::{Interval, Seconds, Time};
@@ -83,12 +84,20 @@ impl Negotiation {
             return Err(wrong(document.path_to(ns::WSAG, "Terms", 0), message).into());
         };
         let offered = self.template_of(document, offer)?;
-        // The violations of the whole document are the same for each way to read it.
         let mut found = wsag::rules::check(document);
         found.extend(offered.compiled.check(document));
         let mut drafts = Vec::new();
         let mut first_wrong = None;
+        let places = match &alternatives[..] {
+            [_] => Vec::new(),
+            _ => places(document, offer),
+        };
         for alternative in &alternatives {
+            // What is wrong with a term that is not chosen is wrong with other ways only.
+            let others = places
+                .iter()
+                .filter(|(term, _)| !alternative.terms.iter().any(|of| std::ptr::eq(*of, *term)));
+            let is_chosen = |fault: &&Violation| !others.clone().any(|(_, path)| lies_in(&fault.path, path));
             let check = Check {
                 negotiation: self,
                 document,
@@ -98,7 +107,7 @@ impl Negotiation {
                 chosen: &alternative.terms,
                 now: self.clock.now(),
                 begun: replaced.filter(|of| of.is_being_carried_out()),
-                found: found.clone(),
+                found: found.iter().filter(is_chosen).cloned().collect(),
             };
             match check.draft(alternative) {
                 Ok(draft) => drafts.push(draft),
@@ -437,7 +446,9 @@ impl<'a> Check<'a> {
         let duration = shapes.iter().map(|shape| shape.duration).min().unwrap_or(0);
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
-        let deadline = time.end.map(|end| Time(end.floor()));
+        // No slot goes on after the agreement has expired.
+        let ends = [time.end, self.offer.context.expiration_time];
+        let deadline = ends.into_iter().flatten().map(|end| Time(end.floor())).min();
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
         let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
@@ -488,6 +499,29 @@ impl<'a> Check<'a> {
         }
         Some(Money::new(budget.amount_micros, currency))
     }
+}
+
+/// The terms of an offer with their paths.
+fn places<'o>(document: &Document<'_>, offer: &'o AgreementOffer) -> Vec<(&'o Term, String)> {
+    let mut counts = BTreeMap::new();
+    let terms = offer.terms.flatten().into_iter().map(|term| {
+        let local = match term {
+            Term::ServiceDescription(_) => "ServiceDescriptionTerm",
+            Term::ServiceReference(_) => "ServiceReference",
+            Term::ServiceProperties(_) => "ServiceProperties",
+            Term::Guarantee(_) => "GuaranteeTerm",
+        };
+        let nth = counts.entry(local).or_insert(0);
+        *nth += 1;
+        (term, document.path_to(ns::WSAG, local, *nth - 1))
+    });
+    terms.collect()
+}
+
+/// Whether a path is that of an element, or of a part of it.
+fn lies_in(path: &str, element: &str) -> bool {
+    path.strip_prefix(element)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Most seconds that a job may run by its own words, or the most that a slot may have.

@@ -36,8 +36,9 @@ pub struct AgreementView {
     pub state: String,
     /// State of its service terms.
     pub service_state: String,
-    /// The resource that it is placed on.
-    pub resource: String,
+    /// The resource that it is placed on; none where it has no place, as long as it is pending or because it was rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
     /// Nodes granted.
     pub nodes: u32,
     /// Contract duration in seconds.
@@ -46,10 +47,12 @@ pub struct AgreementView {
     pub ready: String,
     /// Latest completion.
     pub deadline: String,
-    /// Planned start.
-    pub planned_start: String,
-    /// Planned end.
-    pub planned_end: String,
+    /// Planned start, where it has a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_start: Option<String>,
+    /// Planned end, where it has a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_end: Option<String>,
     /// The pieces in which its work is done, in order of time; none where it is done in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
@@ -256,6 +259,7 @@ pub struct TimelineView {
 
 impl AgreementView {
     pub(in crate::negotiation) fn of(agreement: &Agreement) -> Self {
+        let place = agreement.is_placed().then(|| agreement.placement());
         Self {
             id: agreement.id,
             name: agreement.name.clone(),
@@ -263,13 +267,13 @@ impl AgreementView {
             template: agreement.template.clone(),
             state: agreement.state.word().to_owned(),
             service_state: agreement.service.word().to_owned(),
-            resource: agreement.resource.clone(),
+            resource: place.map(|_| agreement.resource.clone()),
             nodes: agreement.nodes(),
             duration_seconds: agreement.duration,
             ready: second(agreement.ready),
             deadline: second(agreement.deadline),
-            planned_start: second(agreement.placement().start),
-            planned_end: second(agreement.placement().end),
+            planned_start: place.map(|slot| second(slot.start)),
+            planned_end: place.map(|slot| second(slot.end)),
             pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
             price: agreement.price.map(MoneyView::of),
             reservation: None,

@@ -2,7 +2,7 @@
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
 use crate::xml;
-use crate::xml::datatypes::{boolean, bytes, double, write_double};
+use crate::xml::datatypes::{boolean, bytes, double, unsigned, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
 use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, simple};
 
@@ -27,16 +27,6 @@ fn ncname(text: &str) -> Result<(), &'static str> {
     (starts && continues)
         .then_some(())
         .ok_or("a name without a colon is expected")
-}
-
-/// A whole number of seconds, from 0 on.
-pub(super) fn seconds(text: &str) -> Result<u64, &'static str> {
-    let digits = text.strip_prefix('+').unwrap_or(text);
-    let value = digits
-        .parse()
-        .ok()
-        .filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
-    value.ok_or("a whole number of seconds is expected")
 }
 
 /// The children of an element of JSDL, of which some may not be honoured here.
@@ -235,7 +225,7 @@ impl Readable for DataStaging {
                 delete_on_termination: children.optional(JSDL, "DeleteOnTermination", simple(boolean)),
                 source: children.optional(JSDL, "Source", read_uri),
                 target: children.optional(JSDL, "Target", read_uri),
-                bytes: children.optional(BSP, "Bytes", simple(bytes)),
+                bytes: children.optional(BSP, "Bytes", simple(unsigned)),
                 file_name: file_name?,
                 creation_flag: creation_flag?,
             })
@@ -311,6 +301,7 @@ fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
             {
                 "limits are set by the provider"
             }
+            None if child.is(BSP, "Bytes") && node.is(JSDL, "DataStaging") => continue,
             // Whatever it is, it would be a part of the work or a condition on its place.
             None if ![JSDL, JSDL_POSIX, ""].contains(&child.namespace()) => {
                 "elements of this namespace are not known"

@@ -45,8 +45,8 @@ pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
     value.ok_or("a whole number from 1 to 4294967295 is expected")
 }
 
-/// A number of bytes.
-pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
+/// A whole number from 0 on, as far as 64 bits carry.
+pub(crate) fn unsigned(text: &str) -> Result<u64, &'static str> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let value = text.parse().ok().filter(|_| digits);
     value.ok_or("a whole number from 0 on is expected")
