@@ -2,7 +2,7 @@
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
 use crate::xml;
-use crate::xml::datatypes::{boolean, bytes, double, unsigned, write_double};
+use crate::xml::datatypes::{boolean, double, unsigned, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
 use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, simple};
 
