@@ -237,7 +237,10 @@ impl Hanging {
     fn hang(&self) {
         let now = self.waiting.0.fetch_add(1, Ordering::SeqCst) + 1;
         self.waiting.1.fetch_max(now, Ordering::SeqCst);
+        let started = Instant::now();
         while self.hangs.load(Ordering::SeqCst) {
+            // The test waits twice at most before it ends this. One that has failed does not: it is not to hang, too.
+            assert!(started.elapsed() < PATIENCE * 3, "the call still hangs");
             std::thread::sleep(Duration::from_millis(5));
         }
         self.waiting.0.fetch_sub(1, Ordering::SeqCst);

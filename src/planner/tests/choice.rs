@@ -1,5 +1,5 @@
 //! What the choice among resources is worth: the same work on a domain of three resources, under each choice, in virtual time. One
-//! resource is fast and loses work, one is slow and free, one is loaded by others in office hours. `docs/prediction.md` has the table.
+//! resource is fast and loses work, one is slow and free, one is loaded by others in office hours.
 
 #![expect(
     clippy::cast_precision_loss,
