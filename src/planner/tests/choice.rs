@@ -14,7 +14,7 @@ use std::sync::Arc;
 use advisor::random::Random;
 use advisor::statistics::Summary;
 use scheduler::domain::Objective;
-use scheduler::prediction::Ladder;
+use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Fraction, Rate, Seconds, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -347,7 +347,7 @@ impl Simulation {
         }
     }
 
-    fn run(mut self, offers: &[Offered], choice: Option<Ladder>) -> Counts {
+    fn run(&mut self, offers: &[Offered], choice: Option<Ladder>) -> Counts {
         let mut offers = offers.iter();
         let mut next_offer = offers.next();
         loop {
@@ -387,6 +387,37 @@ impl Simulation {
     }
 }
 
+/// How good the statements about one resource were, from history alone and with load.
+struct Stated {
+    ladders: [Reliability; 2],
+    /// The weight of the load at the end.
+    load: f64,
+}
+
+impl Simulation {
+    /// Predicts each execution on a resource again, from those that had ended there when it was agreed.
+    fn stated(&mut self, resource: &str) -> Stated {
+        self.learn();
+        let there = |past: &&PastExecution| past.execution.resource == resource;
+        let there: Vec<_> = self.past.iter().filter(there).cloned().collect();
+        let setup = (machines_of(&self.domain.settings), Some(Ladder::All));
+        let known = Knowledge::of(&there, &self.hours, setup, Time(self.domain.now));
+        let of = |wanted: Ladder| {
+            let mut all = known.reliabilities();
+            let (_, found) = all.find(|(ladder, _)| *ladder == wanted).unwrap();
+            found.clone()
+        };
+        let mut weights = known.weights();
+        let load = weights
+            .find(|of| of.resource == resource)
+            .map(|of| of.weights[Part::Load as usize].value());
+        Stated {
+            ladders: [of(Ladder::History), of(Ladder::Load)],
+            load: load.unwrap_or_default(),
+        }
+    }
+}
+
 /// A size that the environment may set.
 fn size(name: &str, otherwise: i64) -> i64 {
     std::env::var(name)
@@ -399,17 +430,65 @@ fn percent(part: u32, of: u32) -> f64 {
     100.0 * f64::from(part) / f64::from(of.max(1))
 }
 
-/// The results of a choice, an entry a seed.
-fn watch(objective: Objective, days: Days, seeds: u64) -> Vec<Vec<Counts>> {
+/// The results of a choice, an entry a seed; and the statements about each resource's executions under today's.
+type Watched = (Vec<Vec<Counts>>, BTreeMap<String, Vec<Stated>>);
+
+fn watch(objective: Objective, days: Days, seeds: u64) -> Watched {
     let lost_after = size("BESPEAK_TEST_CHOICE_LOST_HOURS", 2) * HOUR;
     let mut results: Vec<Vec<Counts>> = vec![Vec::new(); CHOICES.len()];
+    let mut stated: BTreeMap<String, Vec<Stated>> = BTreeMap::new();
     for seed in 0..seeds {
         let offers = offers(seed, days, lost_after as f64);
         for ((_, choice), results) in CHOICES.iter().zip(&mut results) {
-            results.push(Simulation::new(days, objective).run(&offers, *choice));
+            let mut simulation = Simulation::new(days, objective);
+            results.push(simulation.run(&offers, *choice));
+            if choice.is_none() {
+                for resource in resources() {
+                    let of = simulation.stated(&resource.name);
+                    stated.entry(resource.name).or_default().push(of);
+                }
+            }
         }
     }
-    results
+    (results, stated)
+}
+
+fn cell(of: &[f64]) -> String {
+    let Summary { mean, confidence, .. } = Summary::of(of);
+    format!("{mean:.1} ± {confidence:.1}")
+}
+
+/// Prints how good statements were on each resource, with 95 % intervals over the seeds.
+fn print_statements(stated: &BTreeMap<String, Vec<Stated>>) {
+    println!(
+        "\n| resource | statements | executions | in the 90 % interval (%) | its width (s) | pinball loss (s) | less than history's (%) | weight of the load |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (resource, seeds) in stated {
+        for (at, name) in ["history alone", "with load"].into_iter().enumerate() {
+            let of = |what: fn(&Reliability) -> f64| -> Vec<f64> {
+                seeds.iter().map(|of| what(&of.ladders[at])).collect()
+            };
+            let less = |of: &Stated| {
+                let [history, load] = &of.ladders;
+                100.0 * (1.0 - load.mean_loss() / history.mean_loss())
+            };
+            let [less, weight] = match at {
+                0 => ["–".to_owned(), "–".to_owned()],
+                _ => [
+                    cell(&seeds.iter().map(less).collect::<Vec<_>>()),
+                    cell(&seeds.iter().map(|of| of.load).collect::<Vec<_>>()),
+                ],
+            };
+            println!(
+                "| {resource} | {name} | {} | {} | {} | {} | {less} | {weight} |",
+                cell(&of(|of| of.outcomes() as f64)),
+                cell(&of(|of| 100.0 * of.intervals()[0].1)),
+                cell(&of(|of| of.intervals()[0].2)),
+                cell(&of(Reliability::mean_loss)),
+            );
+        }
+    }
 }
 
 /// Prints the table of an objective, each share with its 95 % interval over the seeds.
@@ -432,10 +511,6 @@ fn print(title: &str, results: &[Vec<Counts>]) {
     );
     println!("|---|---|---|---|---|---|---|");
     for (at, (name, _)) in CHOICES.iter().enumerate() {
-        let cell = |of: &[f64]| {
-            let Summary { mean, confidence, .. } = Summary::of(of);
-            format!("{mean:.1} ± {confidence:.1}")
-        };
         let Summary { mean, confidence, .. } = Summary::of_differences(&kept[at], &kept[0]);
         let cells = others.each_ref().map(|of| cell(&of[at])).join(" | ");
         println!(
@@ -456,8 +531,9 @@ fn estimates_choose_resources_on_which_work_completes() {
         (Objective::EarliestCompletion, "Earliest completion"),
         (Objective::Cheapest, "Least cost, penalties included"),
     ] {
-        let results = watch(objective, days, seeds);
+        let (results, stated) = watch(objective, days, seeds);
         print(title, &results);
+        print_statements(&stated);
         assert!(
             results.iter().flatten().all(|of| of.offered > 50),
             "too little was offered"
