@@ -154,6 +154,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .layer(middleware::from_fn_with_state(api.clone(), authenticate))
         .route_layer(middleware::from_fn(metrics::routed));
     Router::new()
+        .route("/", get(error::root))
         .route("/openapi.json", get(openapi::show))
         .merge(pages.routes)
         .fallback_service(keyed.with_state(api.clone()))
