@@ -18,7 +18,7 @@ use crate::negotiation::request::wording::{self, verbatim};
 use crate::negotiation::request::{DecisionTime, Request};
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
-use crate::planner::{self, Proposal};
+use crate::planner::{self, Proposal, Scaling};
 
 /// The name of the attribute with the id that an initiator gives its agreement.
 const ATTRIBUTE: &[u8] = b"AgreementId";
@@ -123,8 +123,8 @@ impl Negotiation {
             this.drafts_of_flat(&request, &offered, &Places::document("/wsag:AgreementOffer"), &of)
         });
         let (offer, drafts) = drafted.await??;
-        let made = self.place(offer, drafts, key.clone()).await;
-        self.keep_refusal(key, made).await
+        // A refusal is not kept: the form is corrected, and sent again under the same name.
+        self.place(offer, drafts, key).await
     }
 
     /// Has the first of the requests that has a place become an agreement.
@@ -219,6 +219,7 @@ impl Negotiation {
             ..
         } = request;
         let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
+        says_what_it_buys(&wish, &drafts, places.root())?;
         Ok(CreateRequest::New(offer, drafts, decision))
     }
 
@@ -291,6 +292,30 @@ impl Named {
 /// The offer of an input that accepts no counter offer.
 fn by_itself(input: CreateInput) -> Option<AgreementOffer> {
     (input.negotiation.is_none() && input.renegotiation.is_none()).then_some(input.offer)
+}
+
+/// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
+/// predicted.
+fn says_what_it_buys(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
+    let has_sizes = wish.scheduling.moldability.is_some();
+    let is_predicted = drafts
+        .iter()
+        .any(|draft| draft.proposal.scaling != Scaling::Contract);
+    let mut check = Check::default();
+    if wish.nodes.is_none() && !has_sizes {
+        check.add(&format!("{root}/nodes"), "a number of nodes is expected");
+    }
+    if wish.duration.is_none() && !has_sizes && !is_predicted {
+        let message = match &wish.run {
+            None => "a duration in seconds is expected".to_owned(),
+            Some(run) => format!(
+                "a duration in seconds is expected: it is not known yet how long {} takes",
+                run.name
+            ),
+        };
+        check.add(&format!("{root}/durationSeconds"), message);
+    }
+    check.finish(Some(()))
 }
 
 /// Notes the words in which the requests of an offer came.
