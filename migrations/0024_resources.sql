@@ -11,6 +11,13 @@ ALTER TABLE resources ADD COLUMN configured TEXT DEFAULT '';
 -- Since when nothing new is placed on it.
 ALTER TABLE resources ADD COLUMN retired_us BIGINT;
 
+-- The AgreementId of its offer: unique for a party, except that what takes an agreement's place may keep it. Of agreements from before
+-- this version it is in their documents only.
+ALTER TABLE agreements ADD COLUMN initiator_id TEXT;
+CREATE INDEX agreements_by_initiator_id ON agreements (initiator_id, party, id) WHERE initiator_id IS NOT NULL;
+-- What was chosen of an offer that left a choice: a list of JSON.
+ALTER TABLE agreements ADD COLUMN choices TEXT NOT NULL DEFAULT '[]';
+
 -- The bytes that were moved in transfer_in_us and transfer_out_us: input_bytes and output_bytes count files, too, that were only linked
 -- or kept where they were. Of executions before this they are not known.
 ALTER TABLE executions ADD COLUMN moved_in_bytes BIGINT NOT NULL DEFAULT 0;

@@ -210,6 +210,7 @@ mod tests {
             id: Uuid::nil(),
             party: "physics".into(),
             name: None,
+            initiator_id: None,
             template: "t".into(),
             resource: "local".into(),
             duration: 10,
@@ -221,6 +222,7 @@ mod tests {
             leeway: crate::agreement::PlacementConstraints::default(),
             job: None,
             guarantees: Vec::new(),
+            choices: Vec::new(),
             state: if outcome.is_some() {
                 AgreementState::Complete
             } else {

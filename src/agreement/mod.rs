@@ -50,6 +50,8 @@ pub struct Agreement {
     pub party: String,
     /// The name that the offer gave.
     pub name: Option<String>,
+    /// The id that its initiator gave it, where the offer had one.
+    pub initiator_id: Option<String>,
     /// The template that the offer was made from.
     pub template: String,
     /// The resource that holds the placement.
@@ -72,6 +74,8 @@ pub struct Agreement {
     pub job: Option<Job>,
     /// The guarantee terms and their states.
     pub guarantees: Vec<Guarantee>,
+    /// The choice, where the offer left one and it is decided.
+    pub choices: Vec<CompositorChoice>,
     /// State of the agreement.
     pub state: AgreementState,
     /// State of its service terms: they describe one service and move together.
@@ -154,6 +158,15 @@ impl Agreement {
     pub fn is_waiting(&self) -> bool {
         self.state == AgreementState::Observed && self.service == ServiceState::NotReady
     }
+}
+
+/// The choice from an offer's compositor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompositorChoice {
+    /// Path of the compositor.
+    pub path: String,
+    /// Which of its members hold, counted from 1.
+    pub members: Vec<u32>,
 }
 
 /// The work of an agreement: an application of the provider's catalogue and its arguments, already checked.

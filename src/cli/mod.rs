@@ -300,7 +300,11 @@ fn exit(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("bespeak: {failure}");
+            // One that was told as JSON has no words left.
+            let words = failure.to_string();
+            if !words.is_empty() {
+                eprintln!("bespeak: {words}");
+            }
             failure.exit_code()
         }
     }

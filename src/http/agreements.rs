@@ -27,6 +27,16 @@ pub(super) struct PageQuery<K = Uuid> {
     pub(super) limit: Option<u32>,
 }
 
+/// Which agreements are listed.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ListQuery {
+    /// Only those with this AgreementId.
+    agreement_id: Option<String>,
+    after: Option<Uuid>,
+    limit: Option<u32>,
+}
+
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.
 pub(super) async fn create(call: Call, format: Format, Posted { input, key }: Posted) -> Answer {
     let accepted = call.negotiation.create(call.party(), input, key).await?;
@@ -41,10 +51,15 @@ pub(super) async fn create(call: Call, format: Format, Posted { input, key }: Po
 }
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
-pub(super) async fn list(call: Call, format: Format, Query(query): Query<PageQuery>) -> Answer {
+pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
     let page = call
         .negotiation
-        .list(call.scope(), query.after, query.limit)
+        .list(
+            call.scope(),
+            query.agreement_id.as_deref(),
+            query.after,
+            query.limit,
+        )
         .await?;
     Ok(format.answer(&page.view, || page.document(&call.base)))
 }

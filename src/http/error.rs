@@ -10,11 +10,11 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use serde_json::{Value, json};
 use tracing::{debug, error};
 
-use super::format::{Format, document};
+use super::format::{Format, as_text, document};
 use super::{Api, REQUEST_ID};
 use crate::negotiation;
 
@@ -96,6 +96,7 @@ impl Error {
             Self::Negotiation(N::Lost(lost)) if lost.is_withdrawn() => (StatusCode::GONE, "WITHDRAWN"),
             Self::Negotiation(N::Lost(lost)) if lost.has_expired() => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
+            Self::Negotiation(N::IdTaken(_)) => (StatusCode::CONFLICT, "AGREEMENT_ID_TAKEN"),
             Self::Negotiation(N::Conflict(_) | N::Lost(_)) => (StatusCode::CONFLICT, "STATE"),
             Self::Negotiation(N::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
             Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
@@ -193,13 +194,19 @@ impl IntoResponse for Error {
 /// Makes a page of an error.
 pub(super) type ErrorPage = fn(&Error) -> Response;
 
+/// Gives XML the name that the client asks for.
+pub(super) async fn rendered(state: State<(Api, ErrorPage)>, request: Request, next: Next) -> Response {
+    let is_text = Format::is_text(request.headers());
+    let mut response = with_body(state, request, next).await;
+    if is_text {
+        as_text(&mut response);
+    }
+    response
+}
+
 /// Gives an error its body, in a format that the client accepts, and logs faults that are ours to mend. An error around a page is
 /// a page.
-pub(super) async fn rendered(
-    State((api, page)): State<(Api, ErrorPage)>,
-    request: Request,
-    next: Next,
-) -> Response {
+async fn with_body(State((api, page)): State<(Api, ErrorPage)>, request: Request, next: Next) -> Response {
     let format = Format::of_error(request.headers());
     let instance = request.uri().path().to_owned();
     let id = request.headers().get(REQUEST_ID).cloned();
@@ -268,10 +275,21 @@ pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     Error::Internal.into_response()
 }
 
+/// Answers at the root: the pages are for browsers.
+pub(super) async fn root(request: Request) -> Result<Redirect, Error> {
+    if Format::is_page(request.headers()) {
+        Ok(Redirect::to(super::PAGES))
+    } else {
+        Err(no_such_path(request).await)
+    }
+}
+
 /// Answers a path that nothing is at.
 pub(super) async fn no_such_path(request: Request) -> Error {
     let path = request.uri().path();
-    Error::NotFound(format!("nothing is at {path}; see /templates and /agreements"))
+    Error::NotFound(format!(
+        "nothing is at {path}; see /openapi.json, /templates and /agreements"
+    ))
 }
 
 /// Answers a method that a path does not take.

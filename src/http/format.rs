@@ -1,6 +1,8 @@
 //! Which of the two representations an answer takes: XML carries the WS-Agreement documents, JSON a flat rendering.
 
-use axum::http::{HeaderMap, header};
+use std::cmp::Ordering;
+
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -22,19 +24,46 @@ struct Range {
 
 impl Format {
     /// The format that the `Accept` header asks for (RFC 9110, section 12.5.1): each representation has the quality of the most
-    /// precise range that it lies in; the better one is taken, and XML where they are equal. None where the client takes neither.
+    /// precise range that it lies in, and the better one is taken. Where they are equal, or there is no such header, the answer is in the
+    /// format of the request's body, and in XML where it has none. None where the client takes neither.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let alike = Self::of_body(headers);
         if !headers.contains_key(header::ACCEPT) {
-            return Some(Self::Xml);
+            return Some(alike);
         }
         let ranges: Vec<_> = Range::accepted(headers).collect();
-        let xml = quality(&ranges, "application", "xml");
+        let xml = quality(&ranges, "application", "xml").max(text_xml(&ranges));
         let json = quality(&ranges, "application", "json");
-        match (xml, json) {
-            (0, 0) => None,
-            (xml, json) if xml >= json => Some(Self::Xml),
-            _ => Some(Self::Json),
+        match xml.cmp(&json) {
+            Ordering::Equal if xml == 0 => None,
+            Ordering::Equal => Some(alike),
+            Ordering::Greater => Some(Self::Xml),
+            Ordering::Less => Some(Self::Json),
         }
+    }
+
+    /// The format of a request's body by its type.
+    fn of_body(headers: &HeaderMap) -> Self {
+        let kind = headers.get(header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if kind.eq_ignore_ascii_case("application/json") {
+            Self::Json
+        } else {
+            Self::Xml
+        }
+    }
+
+    /// Whether an answer in XML is to be named `text/xml`, the other name of the same (RFC 7303): the client likes that better.
+    pub(super) fn is_text(headers: &HeaderMap) -> bool {
+        let ranges: Vec<_> = Range::accepted(headers).collect();
+        text_xml(&ranges) > quality(&ranges, "application", "xml")
+    }
+
+    /// Whether a client is a browser that asks for a page: it names HTML.
+    pub(super) fn is_page(headers: &HeaderMap) -> bool {
+        Range::accepted(headers)
+            .any(|range| range.quality > 0 && range.kind == "text" && range.subtype == "html")
     }
 
     /// The format of an error: the same, where problem details count as JSON, and XML for a client that takes neither.
@@ -103,6 +132,12 @@ fn thousandths(text: &str) -> Option<u16> {
     }
 }
 
+/// The quality of `text/xml`, as far as it is meant: a range of every type is asked for our own name of it.
+fn text_xml(ranges: &[Range]) -> u16 {
+    let named = ranges.iter().any(|range| range.kind == "text");
+    if named { quality(ranges, "text", "xml") } else { 0 }
+}
+
 /// The quality of a media type: that of the most precise range that it lies in, and 0 where it lies in none.
 fn quality(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
     let precision = |range: &Range| match (range.kind.as_str(), range.subtype.as_str()) {
@@ -118,9 +153,22 @@ fn quality(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
         .map_or(0, |(_, quality)| quality)
 }
 
+/// The types of XML documents: ours, and the older name for a client that asks for it.
+const XML: HeaderValue = HeaderValue::from_static("application/xml; charset=utf-8");
+const TEXT_XML: HeaderValue = HeaderValue::from_static("text/xml; charset=utf-8");
+
+/// Gives a document the other name of XML.
+pub(super) fn as_text(response: &mut Response) {
+    if let Some(kind) = response.headers_mut().get_mut(header::CONTENT_TYPE)
+        && *kind == XML
+    {
+        *kind = TEXT_XML;
+    }
+}
+
 /// An XML document as a body.
 pub(super) fn document(xml: String) -> Response {
-    ([(header::CONTENT_TYPE, "application/xml; charset=utf-8")], xml).into_response()
+    ([(header::CONTENT_TYPE, XML)], xml).into_response()
 }
 
 #[cfg(test)]
@@ -136,6 +184,16 @@ mod tests {
     #[test]
     fn the_accept_header_decides_by_quality_and_leaves_xml_in_doubt() {
         assert_eq!(Format::of(&HeaderMap::new()), Some(Format::Xml));
+        let mut json = HeaderMap::new();
+        json.insert(
+            header::CONTENT_TYPE,
+            "Application/JSON; charset=utf-8".parse().unwrap(),
+        );
+        assert_eq!(Format::of(&json), Some(Format::Json));
+        for (accept, format) in [("*/*", Format::Json), ("application/xml, */*;q=0.9", Format::Xml)] {
+            json.insert(header::ACCEPT, accept.parse().unwrap());
+            assert_eq!(Format::of(&json), Some(format), "{accept}");
+        }
         for (accept, format) in [
             ("*/*", Some(Format::Xml)),
             ("application/*", Some(Format::Xml)),
@@ -156,13 +214,33 @@ mod tests {
                 "text/html, application/xhtml+xml, application/xml;q=0.9, */*;q=0.8",
                 Some(Format::Xml),
             ),
-            ("text/xml", None),
-            ("text/*", None),
+            ("text/xml", Some(Format::Xml)),
+            ("text/*", Some(Format::Xml)),
+            ("text/xml;q=0.4, application/json;q=0.5", Some(Format::Json)),
+            ("text/xml;q=0, text/html", None),
             ("image/png", None),
             ("application/json;q=0", None),
             ("", None),
         ] {
             assert_eq!(Format::of(&headers(accept)), format, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn xml_has_the_name_that_is_asked_for() {
+        for (accept, text, page) in [
+            ("text/xml", true, false),
+            ("application/xml, text/xml", false, false),
+            ("application/xml;q=0.9, text/xml", true, false),
+            ("text/html, application/xml;q=0.9, */*;q=0.8", false, true),
+            ("*/*", false, false),
+        ] {
+            let headers = headers(accept);
+            assert_eq!(
+                (Format::is_text(&headers), Format::is_page(&headers)),
+                (text, page),
+                "{accept}"
+            );
         }
     }
 

@@ -11,6 +11,7 @@ mod body;
 mod call;
 mod conditions;
 mod connections;
+mod discovery;
 mod error;
 mod files;
 mod format;
@@ -143,6 +144,8 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/negotiations/{id}/terminate", post(negotiations::terminate))
         .route("/offers/{id}", get(negotiations::find_offer))
         .route("/configuration/reload", post(resources::reload))
+        .route("/applications", get(discovery::applications))
+        .route("/prices", get(discovery::prices))
         .route("/resources", get(resources::list))
         .route("/resources/{name}", put(resources::put))
         .route("/resources/{name}/retire", post(resources::retire))
@@ -154,6 +157,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .layer(middleware::from_fn_with_state(api.clone(), authenticate))
         .route_layer(middleware::from_fn(metrics::routed));
     Router::new()
+        .route("/", get(error::root))
         .route("/openapi.json", get(openapi::show))
         .merge(pages.routes)
         .fallback_service(keyed.with_state(api.clone()))

@@ -1,4 +1,4 @@
-//! Resources and their nodes, for operators. In JSON alone: WS-Agreement has no documents for them.
+//! Resources, and for operators their nodes. In JSON alone: WS-Agreement has no documents for them.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -11,9 +11,11 @@ use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
 use crate::negotiation::ResourceChangesView;
 
-/// GET /resources.
+/// GET /resources: how they stand for operators, and for others what can be asked for.
 pub(super) async fn list(call: Call) -> Answer {
-    operators_only(&call.caller)?;
+    if call.caller.role != Role::Operator {
+        return Ok(Json(call.negotiation.offered_resources()).into_response());
+    }
     let resources = call.negotiation.resources().await?;
     Ok(Json(resources).into_response())
 }

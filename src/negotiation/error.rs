@@ -34,6 +34,9 @@ pub enum Error {
     /// There is no such thing, or it is another party's.
     #[error("there is no such thing, or it is not yours to see")]
     NotFound,
+    /// Another agreement of the party has the AgreementId of the offer.
+    #[error("another agreement of yours has the AgreementId {0:?}: give the offer an id of its own, or none")]
+    IdTaken(String),
     /// The state of the agreement or the negotiation does not allow it.
     #[error("{0}")]
     Conflict(String),

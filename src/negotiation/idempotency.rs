@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use super::error::{Error, Result};
 use super::service::Negotiation;
 use super::views::agreement::AcceptedView;
+use super::views::refusal::RefusalView;
 use crate::planner::{self, Accepted, Idempotency};
 use crate::store::{IDEMPOTENCY_KEPT, hex};
 
@@ -25,6 +26,13 @@ pub struct StoredAnswer {
     pub json: String,
     /// As a document.
     pub document: String,
+}
+
+/// A refusal, as it is kept in the place of an answer.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeptRefusal {
+    refused: RefusalView,
 }
 
 impl RequestKey {
@@ -100,6 +108,26 @@ impl Negotiation {
         let request = request.kept(String::clone);
         told(self.planner.keep(request, kept(&answer)).await, |()| answer)
     }
+
+    /// Keeps a refusal of a request, as [`Self::keep`] does an answer. Other failures are not kept: they may be over by the next try, or
+    /// are the same for the same request.
+    pub(super) async fn keep_refusal<T: DeserializeOwned>(
+        &self,
+        request: Option<RequestKey>,
+        done: Result<T>,
+    ) -> Result<T> {
+        let (Some(request), Err(Error::Refused(refused))) = (request, &done) else {
+            return done;
+        };
+        let answer = kept(&KeptRefusal {
+            refused: refused.clone(),
+        });
+        match self.planner.keep(request.kept(String::clone), answer).await {
+            Ok(()) => done,
+            Err(planner::Error::Repeated(answer)) => kept_answer(&answer),
+            Err(why) => Err(why.into()),
+        }
+    }
 }
 
 /// The view of the effect of a command; of a request that was carried out before, the answer of that time.
@@ -114,8 +142,11 @@ pub(super) fn told<T, V: DeserializeOwned>(
     }
 }
 
-/// An answer as it was kept.
+/// An answer as it was kept; a refusal that was kept is the failure that it was.
 pub(super) fn kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T> {
+    if let Ok(KeptRefusal { refused }) = serde_json::from_str(answer) {
+        return Err(Error::Refused(refused));
+    }
     serde_json::from_str(answer)
         .map_err(|why| Error::Internal(format!("a kept answer cannot be read: {why}")))
 }

@@ -2,6 +2,7 @@
 //! place where the two meet. HTTP and the portal call these and nothing below.
 
 mod agreements;
+mod discovery;
 mod error;
 mod idempotency;
 mod negotiations;
@@ -29,6 +30,7 @@ pub use views::agreement::{
     TemplateView, TimelineView,
 };
 pub use views::availability::AvailabilityQuery;
+pub use views::discovery::{OfferedResourceView, OfferedResourcesView};
 pub use views::documents::{created, pending, terminated};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};

@@ -17,7 +17,7 @@ use wsag::{Document, Message};
 use super::views::agreement::TemplateView;
 use crate::agreement::{Currency, Job};
 use crate::negotiation::request::worth::values;
-use crate::planner::{Resource, Scaling, Settings};
+use crate::planner::{Pricing, Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Work};
 
 /// The template offered where the configuration names none.
@@ -73,8 +73,8 @@ pub struct Templates {
     /// As they were configured; none for the built-in ones.
     texts: Vec<TemplateText>,
     offered: Vec<Arc<Offered>>,
-    /// The currency of all prices; none where nothing is priced.
-    currency: Option<Currency>,
+    /// The price list; none where nothing is priced.
+    pricing: Option<Pricing>,
     /// The nodes of the largest resource.
     capacity: u32,
     /// The resource that offers are placed on, where there is only one.
@@ -119,7 +119,7 @@ impl Offering {
 
     /// The currency of all prices; none where nothing is priced.
     pub(super) fn currency(&self) -> Option<Currency> {
-        self.0.borrow().currency
+        self.0.borrow().pricing().map(|of| of.currency)
     }
 
     /// The nodes of the largest resource.
@@ -134,8 +134,7 @@ impl Templates {
     /// # Errors
     /// A sentence that names the template and its fault.
     pub fn load(texts: &[TemplateText], settings: &Settings) -> Result<Self, String> {
-        let currency = settings.pricing.as_ref().map(|pricing| pricing.currency);
-        Self::offered_on(texts, currency, &settings.resources)
+        Self::offered_on(texts, settings.pricing.as_ref(), &settings.resources)
     }
 
     /// The same templates where there are these resources.
@@ -143,7 +142,12 @@ impl Templates {
     /// # Errors
     /// As [`Templates::load`], though none is expected: they have been read before.
     pub(super) fn fitted_to(&self, resources: &[Resource]) -> Result<Self, String> {
-        Self::offered_on(&self.texts, self.currency, resources)
+        Self::offered_on(&self.texts, self.pricing.as_ref(), resources)
+    }
+
+    /// The price list; none where nothing is priced.
+    pub(super) fn pricing(&self) -> Option<&Pricing> {
+        self.pricing.as_ref()
     }
 
     /// Whether other resources change nothing.
@@ -153,9 +157,10 @@ impl Templates {
 
     fn offered_on(
         texts: &[TemplateText],
-        currency: Option<Currency>,
+        pricing: Option<&Pricing>,
         resources: &[Resource],
     ) -> Result<Self, String> {
+        let currency = pricing.map(|of| of.currency);
         let (capacity, configured) = (largest(resources), texts.to_vec());
         let is_built_in = texts.is_empty();
         let texts = match texts {
@@ -207,7 +212,7 @@ impl Templates {
         Ok(Self {
             texts: configured,
             offered,
-            currency,
+            pricing: pricing.cloned(),
             capacity,
             resource: only(resources),
         })

@@ -14,7 +14,7 @@ use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::lifecycle::reports::{describe, in_its_time};
 use crate::planner::placement::admit::placed;
 use crate::planner::plan::is_undecided;
-use crate::planner::request::{Accepted, CompositorChoice, Proposal, Termination};
+use crate::planner::request::{Accepted, Proposal, Termination};
 use crate::planner::requests::request_of;
 use crate::planner::resources::need::{Need, Placement};
 use crate::planner::resources::nodes::Unused;
@@ -30,12 +30,13 @@ impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
         self.is_new(proposal.idempotency.as_ref())?;
+        self.has_a_new_id(&proposal)?;
         let mut moved = self.moved_before(proposal.id);
         let Some((agreement, admitted, number)) = self.admitted(&proposal)? else {
             return Ok(Step::Wait(proposal));
         };
         self.plan.insert(agreement.clone(), number);
-        let event = self.accepted(&agreement, &admitted, &proposal.choices);
+        let event = self.accepted(&agreement, &admitted);
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
@@ -43,13 +44,24 @@ impl Decider<'_> {
         });
         moved.extend(self.make_room(&admitted));
         moved.retain(|other| other.party == agreement.party);
-        let accepted = Accepted {
-            agreement,
-            moved,
-            choices: proposal.choices,
-        };
+        let accepted = Accepted { agreement, moved };
         self.remember(proposal.idempotency, &accepted);
         Ok(Step::Done(accepted))
+    }
+
+    /// Refuses an offer with an id that its initiator has given before. Agreements that are over are looked for in the store, before
+    /// the offer comes here.
+    pub(super) fn has_a_new_id(&self, proposal: &Proposal) -> Result<()> {
+        let Some(id) = &proposal.initiator_id else {
+            return Ok(());
+        };
+        let is_same = |of: &Agreement| of.party == proposal.party && of.initiator_id.as_ref() == Some(id);
+        if self.plan.live.iter().any(is_same) {
+            return Err(Error::Unfit(format!(
+                "another agreement of yours has the AgreementId {id:?}"
+            )));
+        }
+        Ok(())
     }
 
     /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
@@ -98,14 +110,9 @@ impl Decider<'_> {
     }
 
     /// The line of the timeline for an acceptance.
-    pub(super) fn accepted(
-        &self,
-        agreement: &Agreement,
-        admitted: &Placement,
-        choices: &[CompositorChoice],
-    ) -> Event {
+    pub(super) fn accepted(&self, agreement: &Agreement, admitted: &Placement) -> Event {
         let mut detail = placed(agreement, admitted);
-        for choice in choices {
+        for choice in &agreement.choices {
             let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
             detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
         }
@@ -499,6 +506,7 @@ impl Decider<'_> {
             id: proposal.id,
             party: proposal.party.clone(),
             name: proposal.name.clone(),
+            initiator_id: proposal.initiator_id.clone(),
             template: proposal.template.clone(),
             resource: self.plan.resources.name(admitted.resource),
             duration: admitted.slots.seconds(),
@@ -510,6 +518,7 @@ impl Decider<'_> {
             leeway: proposal.leeway(admitted.slots.is_split()),
             job: proposal.job.clone(),
             guarantees: proposal.guarantees.clone(),
+            choices: proposal.choices.clone(),
             state: AgreementState::Observed,
             service: ServiceState::NotReady,
             started: None,

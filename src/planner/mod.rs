@@ -46,9 +46,7 @@ pub use offers::messages::{
 pub use offers::ranking::best_of;
 pub use offers::suggestion::Suggestion;
 pub use plan::Plan;
-pub use request::{
-    Accepted, CompositorChoice, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination,
-};
+pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
 pub use resources::definition::machines;
 pub use resources::failures::Failures;
 pub use resources::node_status::{NodeOverride, NodeStatus};

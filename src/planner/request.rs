@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Time};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, Barred, Filter, Guarantee, Job, Money, PlacementConstraints, Shape, Wording,
+    Agreement, Barred, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints, Shape, Wording,
 };
 use crate::planner::resources::resource::Scaling;
 
@@ -21,6 +20,8 @@ pub struct Proposal {
     pub party: String,
     /// The name in the offer.
     pub name: Option<String>,
+    /// The id that its initiator gives the agreement, where it does.
+    pub initiator_id: Option<String>,
     /// The template it was made from.
     pub template: String,
     /// The sizes that it may have with their durations, from most nodes to fewest; at least one.
@@ -62,6 +63,7 @@ impl Proposal {
             id,
             party: party.to_owned(),
             name: None,
+            initiator_id: None,
             template: String::new(),
             shapes,
             scaling: Scaling::Contract,
@@ -108,28 +110,16 @@ pub struct Accepted {
     pub agreement: Agreement,
     /// The same party's other agreements that moved inside their windows to make room for it.
     pub moved: Vec<Agreement>,
-    /// The choice, where the offer left one.
-    pub choices: Vec<CompositorChoice>,
 }
 
 impl Accepted {
-    /// An agreement for which others did nothing, of an offer that left no choice.
+    /// An agreement for which others did nothing.
     pub(super) fn alone(agreement: Agreement) -> Self {
         Self {
             agreement,
             moved: Vec::new(),
-            choices: Vec::new(),
         }
     }
-}
-
-/// The choice from an offer's compositor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompositorChoice {
-    /// Path of the compositor.
-    pub path: String,
-    /// Which of its members hold, counted from 1.
-    pub members: Vec<u32>,
 }
 
 /// An order to end an agreement before its time.

@@ -144,6 +144,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
             values: Values::default(),
         }],
         choices: Vec::new(),
+        initiator_id: None,
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,

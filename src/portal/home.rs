@@ -211,7 +211,7 @@ async fn home(
 ) -> Answer {
     let listed = api
         .negotiation
-        .list(scope(&visitor.caller), after, Some(AGREEMENTS))
+        .list(scope(&visitor.caller), None, after, Some(AGREEMENTS))
         .await?
         .view;
     let now = second_of(api.negotiation.clock().micros()).seconds();

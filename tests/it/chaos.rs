@@ -343,6 +343,7 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
             values: Values::default(),
         }],
         choices: Vec::new(),
+        initiator_id: None,
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,

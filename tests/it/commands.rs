@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use crate::support::offers::file;
+use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
@@ -84,6 +84,75 @@ fn a_command_that_cannot_be_carried_out_says_why_by_its_exit_status() {
         let (code, errors) = fails(&server.run(&["agreements"]));
         assert_eq!(code, 3, "{errors}");
         assert!(errors.contains("is the service running?"), "{errors}");
+    });
+}
+
+#[test]
+fn an_agreement_is_named_by_the_beginning_of_its_id() {
+    run(async {
+        let server = Server::local();
+        let made = |name: &str| {
+            let offer = succeeds(&server.run(&["offer", &example(name), "--json"]));
+            let offer: serde_json::Value = serde_json::from_str(&offer).expect("--json prints JSON");
+            offer["id"].as_str().expect("an id").to_owned()
+        };
+        let first = made("reserve-nodes.xml");
+        let shown = succeeds(&server.run(&["show", &first[..8]]));
+        assert!(shown.contains(&first), "{shown}");
+        // The first digits of an id are its time, the last ones chance.
+        let second = made("sleep.xml");
+        let (code, errors) = fails(&server.run(&["show", &first[..4]]));
+        assert_eq!(code, 1, "{errors}");
+        assert!(errors.contains("give more digits"), "{errors}");
+        let (code, errors) = fails(&server.run(&["terminate", "0000"]));
+        assert_eq!(code, 1, "{errors}");
+        assert!(errors.contains("begins with 0000"), "{errors}");
+        succeeds(&server.run(&["terminate", first[..35].to_uppercase().as_str()]));
+        let shown = succeeds(&server.run(&["show", &second[..35]]));
+        assert!(shown.contains(&second), "{shown}");
+    });
+}
+
+#[test]
+fn a_failure_is_bare_json_where_json_is_wanted_and_a_refusal_tells_how_it_is_explained() {
+    run(async {
+        let server = Server::local();
+        let unknown = "01900000-0000-7000-8000-000000000000";
+        for (status, arguments, member) in [
+            (1, &["show", unknown, "--json"][..], "code"),
+            (4, &["agreements", "--json", "--key", "wrong"], "code"),
+            (
+                3,
+                &["agreements", "--json", "--server", "http://127.0.0.1:1"],
+                "detail",
+            ),
+        ] {
+            let output = server.run(arguments);
+            assert_eq!(output.status.code(), Some(status), "{output:?}");
+            assert!(output.stderr.is_empty(), "{output:?}");
+            let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+            assert!(told[member].is_string(), "{told}");
+        }
+        // All nodes for an hour, twice.
+        let start = hours_ahead(3);
+        let offer = Offer::reserve(4, 3_600).within(start, start + 3_600);
+        let document = server.data_dir().join("offer.xml");
+        std::fs::write(&document, offer.xml()).expect("a file can be written");
+        let document = document.to_str().expect("a path is a text");
+        succeeds(&server.run(&["offer", document]));
+        let (code, errors) = fails(&server.run(&["offer", document]));
+        assert_eq!(code, 1, "{errors}");
+        let id = errors
+            .split("bespeak explain ")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next())
+            .unwrap_or_else(|| panic!("it does not say how: {errors}"));
+        let explained = succeeds(&server.run(&["explain", id]));
+        assert!(explained.contains("which was refused at"), "{explained}");
+        let output = server.run(&["offer", document, "--json"]);
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        assert_eq!(told["refusal"]["reason"], "NO_CAPACITY_IN_WINDOW", "{told}");
+        assert!(output.stderr.is_empty(), "{output:?}");
     });
 }
 

@@ -17,6 +17,7 @@ use crate::support::{poll_until, run};
 on_both_engines!(
     an_agreement_is_ended_only_in_the_version_that_was_seen,
     a_key_gives_the_same_answer_whatever_has_happened_since,
+    a_refusal_is_repeated_under_its_key,
 );
 
 const REASON: &str = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
@@ -25,6 +26,112 @@ const REASON: &str = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/g
 fn later() -> String {
     let later = hours_ahead(3);
     Offer::reserve(1, 60).within(later, later + 3_600).xml()
+}
+
+async fn a_refusal_is_repeated_under_its_key(url: String) {
+    let mut server = Server::start(&url);
+    let client = server.client();
+    let start = hours_ahead(3);
+    let whole = Offer::reserve(4, 3_600).within(start, start + 3_600).xml();
+    let holder = client.post("/agreements", whole.clone()).await.created();
+    let ask = |accept: &'static str, key: &'static str| {
+        let request = client
+            .request(Method::POST, "/agreements")
+            .header("content-type", "application/xml")
+            .header("accept", accept)
+            .header("idempotency-key", key);
+        request.body(whole.clone())
+    };
+    let refused = client.send(ask("application/json", "once")).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+    let refusal = refused.json()["refusal"].clone();
+    assert_eq!(refusal["reason"], "NO_CAPACITY_IN_WINDOW", "{refused:?}");
+    assert!(refusal["alternatives"][0]["start"].is_string(), "{refusal}");
+    assert!(refusal["relaxations"][0].is_object(), "{refusal}");
+    // There is room by now, and the answer stays: in both formats, and after a restart.
+    client.post(&format!("/agreements/{holder}/terminate"), "").await;
+    let again = client.send(ask("application/json", "once")).await;
+    assert_eq!(
+        (again.status, &again.json()["refusal"]),
+        (StatusCode::CONFLICT, &refusal)
+    );
+    server.kill9();
+    server.restart();
+    let client = server.client();
+    let ask = |key: &'static str, body: &str| {
+        let request = client
+            .request(Method::POST, "/agreements")
+            .header("content-type", "application/xml")
+            .header("idempotency-key", key);
+        request.body(body.to_owned())
+    };
+    let again = client.send(ask("once", &whole)).await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
+    assert_eq!(again.texts("Reason")[0], "NO_CAPACITY_IN_WINDOW", "{again:?}");
+    let other = client.send(ask("once", &later())).await;
+    assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");
+    client.send(ask("twice", &whole)).await.created();
+    server.assert_verified();
+}
+
+#[test]
+fn an_answer_is_in_the_format_of_its_request_or_the_one_that_is_asked_for() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let post = |kind: &'static str, accept: Option<&'static str>, body: &str| {
+            let mut request = client
+                .request(Method::POST, "/agreements")
+                .header("content-type", kind);
+            if let Some(accept) = accept {
+                request = request.header("accept", accept);
+            }
+            request.body(body.to_owned())
+        };
+        let json = r#"{"nodes": 1, "durationSeconds": 60}"#;
+        for accept in [None, Some("*/*")] {
+            let made = client.send(post("application/json", accept, json)).await;
+            made.created();
+            assert_eq!(made.content_type(), "application/json", "{made:?}");
+            let wrong = client
+                .send(post("application/json", accept, r#"{"nodes": 0}"#))
+                .await;
+            assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
+            assert_eq!(wrong.content_type(), "application/problem+json", "{wrong:?}");
+        }
+        let made = client.send(post("application/xml", None, &later())).await;
+        made.created();
+        assert_eq!(made.content_type(), "application/xml", "{made:?}");
+        // The older name of XML, for answers and for errors.
+        let made = client.send(post("text/xml", Some("text/xml"), &later())).await;
+        made.created();
+        assert_eq!(made.content_type(), "text/xml", "{made:?}");
+        let wrong = client
+            .send(post("application/json", Some("text/xml"), r#"{"nodes": 0}"#))
+            .await;
+        assert_eq!(
+            (wrong.status, wrong.content_type()),
+            (StatusCode::UNPROCESSABLE_ENTITY, "text/xml")
+        );
+        assert!(wrong.body.contains("ContinuingFault"), "{wrong:?}");
+        // The root leads a browser to the pages, and programs on.
+        let nobody = server.client_with("");
+        let browser = nobody.request(Method::GET, "/").header(
+            "accept",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+        );
+        let page = nobody.send(browser).await;
+        assert!(page.body.contains("<html"), "{page:?}");
+        let program = nobody
+            .send(
+                nobody
+                    .request(Method::GET, "/")
+                    .header("accept", "application/json"),
+            )
+            .await;
+        assert_eq!(program.status, StatusCode::NOT_FOUND, "{program:?}");
+        assert!(program.body.contains("/openapi.json"), "{program:?}");
+    });
 }
 
 async fn terminate(client: &Client, id: Uuid, headers: &[(&str, &str)], body: &str) -> Answer {

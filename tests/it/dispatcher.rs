@@ -149,6 +149,7 @@ impl Service {
             }),
             guarantees: Vec::new(),
             choices: Vec::new(),
+            initiator_id: None,
             document: "<offer/>".into(),
             idempotency: None,
             budget: None,

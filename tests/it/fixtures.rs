@@ -338,12 +338,14 @@ fn make_programs(folder: &Path) {
 /// Whether something of an agreement has to be done now: it is to be decided or ended, or its slot is over and it is not.
 async fn is_due(client: &Client, id: Uuid) -> bool {
     let shown = client.get_json(&format!("/agreements/{id}")).await;
-    let end = shown["plannedEnd"].as_str().unwrap_or_default().to_owned();
-    let end: jiff::Timestamp = end.parse().expect("an instant");
+    // One that has no place has no end.
+    let end: Option<jiff::Timestamp> = shown["plannedEnd"]
+        .as_str()
+        .map(|end| end.parse().expect("an instant"));
     let state = shown["state"].as_str().unwrap_or_default();
     match state {
         "Rejected" | "Complete" | "Terminated" => false,
-        "Observed" => end < jiff::Timestamp::now(),
+        "Observed" => end.is_some_and(|end| end < jiff::Timestamp::now()),
         _ => true,
     }
 }

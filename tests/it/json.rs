@@ -1,5 +1,7 @@
 //! Offers in JSON: the same offers as documents, refused by the member that is wrong; and choices between terms.
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::random::Random;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
-use crate::support::{run, size};
+use crate::support::{eventually, run, size};
 
 /// Mutated requests that are sent; `BESPEAK_TEST_DOCUMENTS` asks for more.
 const MUTANTS: usize = 1_500;
@@ -58,14 +60,10 @@ async fn an_offer_in_json_is_an_offer_like_any_other(url: String) {
         client.get_json(&format!("/agreements/{twin}/terms")).await,
     );
     assert_eq!(mine, theirs);
-    // Fields that are left out are the template's.
-    let least = post(&client, "{}").await;
+    // Other members that are left out are the template's.
+    let least = post(&client, r#"{"nodes": 1, "durationSeconds": 60}"#).await;
     least.created();
-    let least = least.json();
-    assert_eq!(
-        (&least["nodes"], &least["durationSeconds"]),
-        (&1.into(), &3600.into())
-    );
+    assert_eq!(least.json()["template"], "advance-reservation", "{least:?}");
     let range = json!({"nodes": {"min": 2, "max": 4}, "durationSeconds": 60}).to_string();
     assert_eq!(post(&client, range).await.json()["nodes"], 2);
     // The plan refuses it with the same words as any other.
@@ -305,7 +303,33 @@ fn of_a_choice_the_first_that_can_be_had_is_taken_and_the_answer_says_which() {
         );
         let shown = client.get(&format!("/agreements/{id}")).await;
         assert_eq!(shown.texts("Exact"), ["4", "2"], "the offer keeps its words");
-        assert_eq!(client.get_json(&format!("/agreements/{id}")).await["nodes"], 2);
+        assert_eq!(
+            (shown.text("Path"), shown.text("Member")),
+            ("/wsag:Terms/wsag:All/wsag:ExactlyOne", "2"),
+            "{shown:?}"
+        );
+        let flat = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(
+            (&flat["nodes"], &flat["choices"]),
+            (&2.into(), &taken(2)),
+            "{flat}"
+        );
+        // One that is decided later has no choice until then.
+        let pended = format!(
+            "<wsag:CreatePendingAgreementInput \
+             xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">{}</wsag:CreatePendingAgreementInput>",
+            one_of_two(later + 7_200, later + 10_800)
+        );
+        let other = Offer::reserve(1, 3_600).within(later + 7_200, later + 10_800);
+        client.post("/agreements", other.xml()).await.created();
+        let answer = client.post("/agreements", pended).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
+        let path = answer.headers["location"].to_str().expect("a path").to_owned();
+        eventually("its decision", Duration::from_secs(30), async || {
+            let view = client.get_json(&path).await;
+            (view["state"] == "Observed").then(|| assert_eq!(view["choices"], taken(2), "{view}"))
+        })
+        .await;
         let events = client.get_json(&format!("/agreements/{id}/events")).await;
         let told = events["events"][0]["detail"].as_str().unwrap_or_default();
         assert!(told.contains("chosen: 2 of /wsag:Terms"), "{events}");

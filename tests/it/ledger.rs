@@ -60,6 +60,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
         fix_at_ppm: None,
         deviation_max: None,
         choices: Vec::new(),
+        initiator_id: None,
         ready: Some(Time(NOW + 100)),
         deadline: Some(Time(NOW + 1_000)),
         job: Some(Job {

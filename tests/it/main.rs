@@ -13,6 +13,7 @@ mod configuration;
 mod conformance;
 mod counter_offers;
 mod deciding;
+mod discovery;
 mod dispatcher;
 mod examples;
 mod execution;

@@ -90,6 +90,7 @@ impl Domain {
                 values: Values::default(),
             }],
             choices: Vec::new(),
+            initiator_id: None,
             document: "<offer/>".into(),
             idempotency: None,
             budget: None,

@@ -145,6 +145,9 @@ fn real_answers_are_as_described() {
             ("/agreements/{id}/events", "Timeline"),
             ("/agreements/{id}/files", "Files"),
             ("/accounts", "Accounts"),
+            ("/applications", "Applications"),
+            ("/prices", "Prices"),
+            ("/resources", "Resources"),
             ("/files", "Files"),
             ("/availability?nodes=3", "Availability"),
         ] {
@@ -156,7 +159,7 @@ fn real_answers_are_as_described() {
         check("refused", &refused, "Problem");
         let wrong = client.send(post("/agreements", &json!({"x": 1}))).await.json();
         check("wrong", &wrong, "Problem");
-        let pending = json!({"pending": true, "durationSeconds": 60});
+        let pending = json!({"pending": true, "nodes": 1, "durationSeconds": 60});
         check(
             "pending",
             &client.send(post("/agreements", &pending)).await.json(),

@@ -72,6 +72,7 @@ fn proposal(name: &str, key: &str) -> Proposal {
         guarantees: Vec::new(),
         budget: None,
         choices: Vec::new(),
+        initiator_id: None,
         document: "<offer/>".into(),
         idempotency: Some(Idempotency {
             party: "physics".into(),

@@ -79,7 +79,13 @@ async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String)
     // It has no place, and none is invented.
     let shown = client.get(&second).await;
     assert!(!shown.body.contains("bsp:Placement"), "{shown:?}");
+    assert!(
+        shown.text("Reason").contains("NO_CAPACITY_IN_WINDOW"),
+        "{shown:?}"
+    );
     let flat = client.get_json(&second).await;
+    let why = flat["rejection"].as_str().unwrap_or_default();
+    assert!(why.starts_with("NO_CAPACITY_IN_WINDOW: "), "{flat}");
     for member in ["resource", "plannedStart", "plannedEnd"] {
         assert_eq!(flat.get(member), None, "{flat}");
     }
@@ -93,6 +99,23 @@ async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String)
     assert_eq!(kinds, ["offered", "closed"], "{events}");
     let why = events["events"][1]["detail"].to_string();
     assert!(why.contains("NO_CAPACITY_IN_WINDOW"), "{why}");
+    // The same offer under the same AgreementId is one.
+    let named = pending(
+        &Offer::reserve(1, 3_600).within(later + 90_000, later + 93_600),
+        None,
+    )
+    .replacen(
+        "<wsag:AgreementOffer ",
+        "<wsag:AgreementOffer wsag:AgreementId=\"mine\" ",
+        1,
+    );
+    let mine = accepted(&client.post("/agreements", named.clone()).await);
+    becomes(&client, &mine, "Observed").await;
+    let again = client.post("/agreements", named.clone()).await;
+    assert_eq!(accepted(&again), mine);
+    let other = client.post("/agreements", named.replace(">1<", ">2<")).await;
+    assert_eq!(other.status, StatusCode::CONFLICT, "{other:?}");
+    assert_eq!(other.text("ErrorCode"), "AGREEMENT_ID_TAKEN", "{other:?}");
     // Under a key it is one, in JSON as well, and a wrong request is refused at once.
     let request = json!({"nodes": 1, "durationSeconds": 60, "pending": true,
         "window": {"start": date_time(later + 7_200), "end": date_time(later + 9_000)}});

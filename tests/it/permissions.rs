@@ -13,7 +13,10 @@ use crate::support::stores::on_both_engines;
 
 /// Every operation that needs a key, as the router has it; the last ones of a noun end the objects of the others.
 const KEYED: &[(Method, &str)] = &[
+    (Method::GET, "/applications"),
     (Method::GET, "/availability"),
+    (Method::GET, "/prices"),
+    (Method::GET, "/resources"),
     (Method::GET, "/templates"),
     (Method::GET, "/templates/{id}"),
     (Method::GET, "/agreements"),
@@ -50,7 +53,6 @@ const WATCHED: &[&str] = &["/metrics"];
 /// Every operation that is there for operators alone.
 const OPERATORS: &[(Method, &str)] = &[
     (Method::GET, "/events"),
-    (Method::GET, "/resources"),
     (Method::PUT, "/resources/{name}"),
     (Method::POST, "/resources/{name}/retire"),
     (Method::POST, "/resources/{name}/restore"),
@@ -192,6 +194,8 @@ fn every_route_of_the_api_is_in_these_tables() {
         .chain(OPERATORS)
         .map(|(_, route)| *route)
         .chain(OPEN.iter().chain(WATCHED).copied())
+        // It only leads a browser to the pages.
+        .chain(["/"])
         .collect();
     let router = file("src/http/mod.rs");
     let routes: BTreeSet<&str> = router

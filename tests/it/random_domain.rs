@@ -391,6 +391,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         })
         .to_vec(),
         choices: Vec::new(),
+        initiator_id: None,
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,

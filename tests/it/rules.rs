@@ -12,6 +12,7 @@ use crate::support::{eventually, run};
 
 on_both_engines!(
     an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
+    an_agreement_id_is_its_partys_only_once_and_finds_the_agreement,
     an_answer_keeps_the_template_of_what_it_answers,
     nothing_is_negotiated_in_what_has_ended,
 );
@@ -41,6 +42,80 @@ async fn an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own(ur
     let id = client.post("/agreements", named).await.created();
     let shown = client.get(&format!("/agreements/{id}")).await;
     assert_eq!(shown.text("AgreementId"), "of-mine");
+}
+
+/// An offer with an AgreementId.
+fn named(id: &str, offer: &Offer) -> String {
+    let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\" ");
+    offer.xml().replacen("<wsag:AgreementOffer ", &root, 1)
+}
+
+async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: String) {
+    let mut server = Server::start(&url);
+    let client = server.client();
+    let offer = named("a/1 &amp; b", &reserve(1));
+    let first = client.post("/agreements", offer.clone()).await;
+    let id = first.created();
+    // The same offer has the same answer, alone or in its message, and no second effect.
+    let again = client.post("/agreements", offer.clone()).await;
+    assert_eq!((again.created(), &again.body), (id, &first.body));
+    let input = format!(
+        "<wsag:CreateAgreementInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">{offer}\
+         </wsag:CreateAgreementInput>"
+    );
+    assert_eq!(client.post("/agreements", input).await.created(), id);
+    // Another offer is refused: also once the agreement is over, and after a restart.
+    let other = named("a/1 &amp; b", &reserve(2));
+    let taken = |answer: &crate::support::client::Answer| {
+        assert_eq!(answer.status, StatusCode::CONFLICT, "{answer:?}");
+        assert_eq!(answer.text("ErrorCode"), "AGREEMENT_ID_TAKEN", "{answer:?}");
+    };
+    taken(&client.post("/agreements", other.clone()).await);
+    client.post(&format!("/agreements/{id}/terminate"), "").await;
+    server.kill9();
+    server.restart();
+    let client = server.client();
+    taken(&client.post("/agreements", other.clone()).await);
+    let again = client.post("/agreements", offer.clone()).await;
+    assert_eq!(again.created(), id, "it stays the answer");
+    // Later it would come too late, and was accepted nevertheless: the id is looked for before the words are checked.
+    let wrong = named(
+        "a/1 &amp; b",
+        &Offer::reserve(1, HOUR).within(now() - 7_200, now() - HOUR),
+    );
+    taken(&client.post("/agreements", wrong).await);
+    // Another party may have an agreement with the same id, and sees its own alone.
+    let physics = server.client_with(&server.key_for("physics", "consumer"));
+    let theirs = physics.post("/agreements", other.clone()).await.created();
+    let found = |path: &'static str, client: &crate::support::client::Client| {
+        let client = client.clone();
+        async move {
+            let page = client.get_json(path).await;
+            let ids = page["agreements"].as_array().into_iter().flatten();
+            ids.map(|of| of["id"].as_str().unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
+        }
+    };
+    let by_id = "/agreements?agreementId=a%2F1%20%26%20b";
+    assert_eq!(found(by_id, &physics).await, [theirs.to_string()]);
+    assert_eq!(
+        found(by_id, &client).await,
+        [theirs.to_string(), id.to_string()],
+        "an operator sees both"
+    );
+    let none = "/agreements?agreementId=none";
+    assert_eq!(found(none, &client).await, Vec::<String>::new());
+    let shown = physics.get_json(&format!("/agreements/{theirs}")).await;
+    assert_eq!(shown["agreementId"], "a/1 & b", "{shown}");
+    // An agreement without an id of its initiator is found by the service's.
+    let own = physics.post("/agreements", reserve(1).xml()).await.created();
+    let page = physics.get_json(&format!("/agreements?agreementId={own}")).await;
+    assert_eq!(page["agreements"][0]["id"], own.to_string(), "{page}");
+    let page = physics
+        .get_json(&format!("/agreements?agreementId={theirs}"))
+        .await;
+    assert_eq!(page["agreements"], serde_json::json!([]), "it has another id");
+    server.assert_verified();
 }
 
 #[test]

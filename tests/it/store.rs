@@ -9,7 +9,8 @@ mod resources;
 pub(crate) mod verify;
 
 use bespeak::agreement::{
-    Agreement, AgreementState, Event, EventKind, Guarantee, GuaranteeState, Job, ServiceState, Slots, Values,
+    Agreement, AgreementState, CompositorChoice, Event, EventKind, Guarantee, GuaranteeState, Job,
+    ServiceState, Slots, Values,
 };
 use bespeak::store::{Change, Lease, Store};
 use scheduler::{Interval, Time};
@@ -54,6 +55,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         id: Uuid::now_v7(),
         party: party.into(),
         name: Some("a \"name\" — with ünïcode".into()),
+        initiator_id: Some("of-mine".into()),
         template: "advance-reservation".into(),
         resource: RESOURCE.into(),
         duration: 60,
@@ -75,6 +77,10 @@ pub(crate) fn agreement(party: &str) -> Agreement {
             state: GuaranteeState::NotDetermined,
             evidence: None,
             values: Values::default(),
+        }],
+        choices: vec![CompositorChoice {
+            path: "/wsag:Terms/wsag:All/wsag:ExactlyOne".into(),
+            members: vec![2],
         }],
         state: AgreementState::Observed,
         service: ServiceState::NotReady,

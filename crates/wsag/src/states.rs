@@ -1,6 +1,7 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
 use crate::placement::Placement;
+use crate::terms::CompositorChoice;
 use crate::xml::{Fragment, Written, Xml, named_values, written};
 
 /// `wsag:AgreementProperties`.
@@ -16,7 +17,7 @@ pub struct AgreementProperties {
     pub terms: Fragment,
     /// State of the agreement.
     pub state: AgreementState,
-    /// The agreement that it has taken the place of, and the one that has taken its place.
+    /// What there is to say about it beside its state.
     pub details: Details,
     /// State of each guarantee term, by the term's name.
     pub guarantees: Vec<(String, GuaranteeState)>,
@@ -60,6 +61,10 @@ written! {
     /// `bsp:Details`: the one foreign element that an agreement's state may have.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Details {
+        /// Why it was rejected.
+        pub reason: Option<String> = "bsp:Reason",
+        /// What was chosen of its offer, where that left a choice.
+        pub choices: Vec<CompositorChoice> = "bsp:Choice",
         /// The agreement that it has taken the place of.
         pub supersedes: Option<String> = "bsp:Supersedes",
         /// The agreement that has taken its place.

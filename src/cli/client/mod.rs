@@ -4,6 +4,7 @@ pub(super) mod agreements;
 pub(super) mod executions;
 pub(super) mod explain;
 pub(super) mod files;
+mod ids;
 pub(super) mod negotiate;
 pub(super) mod offer;
 pub(super) mod output;
@@ -22,6 +23,8 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
+
+pub(super) use ids::IdStart;
 
 use super::Failure;
 use crate::negotiation::{AgreementView, ProposalView, StagedView};
@@ -62,8 +65,8 @@ pub(super) struct Server {
 /// An agreement, and the service to ask about it.
 #[derive(Debug, Args)]
 pub(super) struct One {
-    /// The agreement.
-    id: Uuid,
+    /// The agreement: its id, or as many first digits as no other has.
+    id: IdStart,
     #[command(flatten)]
     server: Server,
 }
@@ -179,17 +182,19 @@ impl Server {
     fn local_key(&self) -> Result<String, Failure> {
         let file = self.data_dir.join("operator.key");
         std::fs::read_to_string(&file).map_err(|why| {
-            Failure::NotAllowed(format!(
+            let why = format!(
                 "no key: give --key or BESPEAK_KEY (the local service's would be in {}: {why})",
                 file.display()
-            ))
+            );
+            Failure::NotAllowed(self.told(&Value::Null, why))
         })
     }
 
     async fn receive(&self, request: RequestBuilder) -> Result<Value, Failure> {
         let bytes = self.send(request).await?;
         serde_json::from_slice(&bytes).map_err(|why| {
-            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
+            let why = format!("{} does not answer as Bespeak does: {why}", self.address);
+            Failure::Unavailable(self.told(&Value::Null, why))
         })
     }
 
@@ -201,10 +206,8 @@ impl Server {
     async fn exchange(&self, request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), Failure> {
         let unreachable = |why: reqwest::Error| {
             let cause = std::error::Error::source(&why).map_or_else(|| why.to_string(), ToString::to_string);
-            Failure::Unavailable(format!(
-                "cannot reach {}: {cause}; is the service running?",
-                self.address
-            ))
+            let why = format!("cannot reach {}: {cause}; is the service running?", self.address);
+            Failure::Unavailable(self.told(&Value::Null, why))
         };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
@@ -218,11 +221,7 @@ impl Server {
             return Ok(body);
         }
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let text = if self.json {
-            problem.to_string()
-        } else {
-            describe(status, &problem)
-        };
+        let text = self.told(&problem, describe(status, &problem));
         Err(match status.as_u16() {
             401 | 403 => Failure::NotAllowed(text),
             404 | 409 | 410 | 412 => Failure::Refused(text),
@@ -232,13 +231,35 @@ impl Server {
     }
 }
 
+impl Server {
+    /// The words of a failure for standard error. Where JSON is wanted there are none: the problem of the service, or one with these
+    /// words, goes to standard output.
+    fn told(&self, problem: &Value, words: String) -> String {
+        if !self.json {
+            return words;
+        }
+        match problem {
+            Value::Object(_) => print_json(problem),
+            _ => print_json(&serde_json::json!({ "detail": words })),
+        }
+        String::new()
+    }
+}
+
 /// A problem in words: the fault, its place, and the alternatives.
 fn describe(status: StatusCode, problem: &Value) -> String {
     let Some(detail) = problem["detail"].as_str() else {
         return format!("the service answers {status}");
     };
     let text = broken_rules(problem).unwrap_or_else(|| format!("{detail} ({status})"));
-    text + &possibilities(&problem["refusal"])
+    let explained = problem["refusal"]["id"].as_str();
+    let explained = explained.map_or_else(String::new, how_to_explain);
+    text + &possibilities(&problem["refusal"]) + &explained
+}
+
+/// The line that tells how to see more about a refusal.
+pub(super) fn how_to_explain(id: &str) -> String {
+    format!("\n  to see why: bespeak explain {id}")
 }
 
 /// The rules that a request breaks, each with its place; that of all of it has no name.

@@ -4,13 +4,16 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::cli::client::{Server, list, money, print_agreement, print_json, refusal, text};
+use crate::cli::client::{
+    IdStart, Server, how_to_explain, list, money, print_agreement, print_json, refusal, text,
+};
 use crate::cli::{Failure, duration, headings, print_rows, row};
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak negotiate --nodes 2 --for 2h --before 2026-12-01T18:00:00Z
   bespeak negotiate --app sleep --nodes 1 --for 30m --budget '12.50 EUR' -- 60
+  bespeak negotiate --nodes 4 --for 1h --no-hold          what it would cost; nothing is kept
   bespeak negotiate --nodes 8..16 --work 24h --max-deviation 0.5 --prefer price=2,start=1
   bespeak accept 01a1fc5d-835f-772d-b9d0-c724faec45f2
 
@@ -91,6 +94,9 @@ pub(in crate::cli) struct NegotiateOptions {
     /// Arguments of the application.
     #[arg(last = true, requires = "application")]
     arguments: Vec<String>,
+    /// Ask only, and have nothing kept: the offers cannot be accepted, and count for no quota of held offers.
+    #[arg(long)]
+    no_hold: bool,
     #[command(flatten)]
     wanted: Wanted,
     #[command(flatten)]
@@ -110,8 +116,8 @@ pub(in crate::cli) struct AcceptOptions {
 #[derive(Debug, Args)]
 #[command(after_help = CHANGES)]
 pub(in crate::cli) struct ChangeOptions {
-    /// The agreement.
-    id: Uuid,
+    /// The agreement: its id, or as many first digits as no other has.
+    id: IdStart,
     #[command(flatten)]
     wanted: Wanted,
     /// Take the first quote at once.
@@ -129,6 +135,7 @@ pub(in crate::cli) async fn negotiate(options: NegotiateOptions) -> Result<(), F
         "name": options.name,
         "application": options.application,
         "arguments": (!options.arguments.is_empty()).then_some(options.arguments),
+        "hold": options.no_hold.then_some(false),
     })));
     let answer = options.server.post_json("/negotiations", &request.into()).await?;
     show(&options.server, &answer)
@@ -149,7 +156,8 @@ async fn take(server: &Server, offer: &str) -> Result<(), Failure> {
 /// Asks for the price of a change and, where the user wants it, accepts the change.
 pub(in crate::cli) async fn change(options: ChangeOptions) -> Result<(), Failure> {
     let mut request = options.wanted.request();
-    request.insert("agreement".to_owned(), options.id.to_string().into());
+    let id = options.server.id_of(&options.id).await?;
+    request.insert("agreement".to_owned(), id.to_string().into());
     let answer = options.server.post_json("/negotiations", &request.into()).await?;
     let first = answer["offers"][0]["id"].as_str();
     match first.filter(|_| options.yes) {
@@ -165,10 +173,20 @@ fn show(server: &Server, answer: &Value) -> Result<(), Failure> {
         print_json(answer);
     } else if let Some(first) = offers.first() {
         print_rows(table(offers), &[3, 5, 6]);
-        say!("\nTo take one: bespeak accept {}", text(&first["id"]));
+        if first["state"] == "Acceptable" {
+            say!("\nTo take one: bespeak accept {}", text(&first["id"]));
+        } else {
+            say!("\nNothing is held. To take one, ask again without --no-hold.");
+        }
     }
     if offers.is_empty() {
-        return Err(Failure::Refused(refusal(&answer["refusal"])));
+        // As JSON it has been printed.
+        let words = if server.json {
+            String::new()
+        } else {
+            refusal(&answer["refusal"]) + &how_to_explain(text(&answer["id"]))
+        };
+        return Err(Failure::Refused(words));
     }
     Ok(())
 }

@@ -1,17 +1,16 @@
 //! `bespeak output ID`.
 
 use clap::Args;
-use uuid::Uuid;
 
 use super::files;
 use crate::cli::Failure;
-use crate::cli::client::Server;
+use crate::cli::client::{IdStart, Server};
 
 /// Options of `output`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Options {
-    /// The agreement.
-    id: Uuid,
+    /// The agreement: its id, or as many first digits as no other has.
+    id: IdStart,
     /// Standard error instead of standard output.
     #[arg(long)]
     stderr: bool,
@@ -29,7 +28,8 @@ pub(in crate::cli) struct Options {
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let all = format!("/agreements/{}/files", options.id);
+    let id = options.server.id_of(&options.id).await?;
+    let all = format!("/agreements/{id}/files");
     if options.remove {
         return options.server.delete(&all).await;
     }

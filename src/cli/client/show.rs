@@ -7,6 +7,7 @@ use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::TimelineView;
 
 pub(in crate::cli) async fn run(One { id, server }: One) -> Result<(), Failure> {
+    let id = server.id_of(&id).await?;
     let (agreement, timeline) = (server.agreement(id).await?, server.timeline(id).await?);
     if server.json {
         print_json(&json!({ "agreement": agreement, "timeline": timeline }));

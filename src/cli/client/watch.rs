@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, print_agreement, print_json, read};
+use crate::cli::client::{IdStart, Server, print_agreement, print_json, read};
 use crate::negotiation::{AgreementView, TimelineView};
 
 /// How often the service is asked.
@@ -16,19 +15,20 @@ const INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status 0 when the agreement ends Complete, 1 when it ends otherwise.")]
 pub(in crate::cli) struct Options {
-    /// The agreement.
-    id: Uuid,
+    /// The agreement: its id, or as many first digits as no other has.
+    id: IdStart,
     #[command(flatten)]
     server: Server,
 }
 
 pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+    let id = options.server.id_of(&options.id).await?;
     let mut printed = 0;
     loop {
-        let answer = options.server.agreement(options.id).await?;
+        let answer = options.server.agreement(id).await?;
         let view: AgreementView = read(answer.clone())?;
         if !options.server.json {
-            let timeline = options.server.timeline(options.id).await?;
+            let timeline = options.server.timeline(id).await?;
             let events = read::<TimelineView>(timeline)?.events;
             for event in events.iter().skip(printed) {
                 say!("{:<26} {:<12} {}", event.at, event.kind, event.detail);

@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::client::{Server, in_path, print_json, read};
+use crate::cli::client::{Server, in_path, list, print_json, read, text};
 use crate::cli::{Failure, headings, print_rows, row};
-use crate::negotiation::{NodeView, NodesView, RepairedView, ResourcesView};
+use crate::negotiation::{NodeView, NodesView, RepairedView};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,8 +58,9 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let names = if let Some(name) = options.resource {
         vec![name]
     } else {
-        let all: ResourcesView = read(server.get("/resources").await?)?;
-        all.resources.into_iter().map(|of| of.name).collect()
+        let all = server.get("/resources").await?;
+        let names = list(&all["resources"]).iter();
+        names.map(|of| text(&of["name"]).to_owned()).collect()
     };
     let mut listed = Vec::new();
     for name in names {

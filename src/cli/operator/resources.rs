@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::client::{Server, in_path};
 use crate::cli::{Failure, headings, print_rows, row};
-use crate::negotiation::{PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView};
+use crate::negotiation::{
+    OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -128,7 +130,11 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     match verb {
         Verb::List { server } => {
             let answer = server.get("/resources").await?;
-            server.show(answer, print_resources)
+            if answer["resources"][0].get("state").is_some() {
+                server.show(answer, print_resources)
+            } else {
+                server.show(answer, print_offered)
+            }
         }
         Verb::Add(put) => {
             let mut body = BTreeMap::new();
@@ -202,6 +208,22 @@ pub(in crate::cli) async fn reload(options: ReloadOptions) -> Result<(), Failure
             say!("taken over by a restart only: {}", told.needs_restart.join(", "));
         }
     })
+}
+
+/// What others than operators see.
+fn print_offered(all: &OfferedResourcesView) {
+    let mut rows = vec![headings("RESOURCE, NODES, RATE, ATTRIBUTES")];
+    for of in &all.resources {
+        let attributes = of.attributes.iter();
+        let attributes: Vec<_> = attributes
+            .map(|(name, value)| match value.as_str() {
+                Some(word) => format!("{name}={word}"),
+                None => format!("{name}={value}"),
+            })
+            .collect();
+        rows.push(row([&of.name, &of.nodes, &of.rate, &attributes.join(", ")]));
+    }
+    print_rows(rows, &[1, 2]);
 }
 
 fn print_resources(all: &ResourcesView) {

@@ -1,12 +1,14 @@
 //! createAgreement: an offer becomes an agreement, or is refused with the reason.
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
 use wsag::{Document, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
-use crate::agreement::Wording;
+use crate::agreement::{AgreementState, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::told;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -16,33 +18,85 @@ use crate::negotiation::request::wording::{self, verbatim};
 use crate::negotiation::request::{DecisionTime, Request};
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
-use crate::planner;
+use crate::planner::{self, Proposal, Scaling};
+
+/// The name of the attribute with the id that an initiator gives its agreement.
+const ATTRIBUTE: &[u8] = b"AgreementId";
 
 impl Negotiation {
     /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the
     /// first way to read it that can be had is taken; one that asks for it is answered as Pending. Once this answers, the agreement is stored, and the same request
-    /// under the same key gets the same answer for a day.
+    /// under the same key gets the same answer for a day, also a refusal. An offer with an AgreementId that came before gets the answer of
+    /// that time.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the
     /// offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer that
-    /// cannot be had any more, [`Error::KeyReused`], [`Error::Unavailable`].
+    /// cannot be had any more, [`Error::IdTaken`] where another offer has its AgreementId, [`Error::KeyReused`], [`Error::Unavailable`].
     pub async fn create(&self, party: &str, input: Input, key: Option<RequestKey>) -> Result<AcceptedView> {
         // An accepted offer stays accepted, even if the same offer would come too late by now.
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
         }
         let of = party.to_owned();
-        match self.reading(move |this| this.read_offer(&input, &of)).await?? {
-            CreateRequest::New(offer, drafts, DecisionTime::Now) => self.place(offer, drafts, key).await,
+        let input = Arc::new(input);
+        let read = Arc::clone(&input);
+        if let Some(named) = self.reading(move |_| Named::of(&read)).await?
+            && let Some(answer) = self.first_answer(party, named).await?
+        {
+            return Ok(answer);
+        }
+        let made = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
+            CreateRequest::New(offer, drafts, DecisionTime::Now) => {
+                self.place(offer, drafts, key.clone()).await
+            }
             CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
-                self.pend_proposal(only(drafts)?.proposal, acceptance, None, key)
+                self.pend_proposal(only(drafts)?.proposal, acceptance, None, key.clone())
                     .await
             }
-            CreateRequest::Offered(accepting, DecisionTime::Now) => self.accept(party, accepting, key).await,
-            CreateRequest::Offered(accepting, DecisionTime::Later(acceptance)) => {
-                self.pend_offer(party, accepting, acceptance, key).await
+            CreateRequest::Offered(accepting, DecisionTime::Now) => {
+                self.accept(party, accepting, key.clone()).await
             }
+            CreateRequest::Offered(accepting, DecisionTime::Later(acceptance)) => {
+                self.pend_offer(party, accepting, acceptance, key.clone()).await
+            }
+        };
+        self.keep_refusal(key, made).await
+    }
+
+    /// The answer to an offer with an AgreementId, if the same offer came before under this id.
+    ///
+    /// # Errors
+    /// [`Error::IdTaken`] where that was another offer, [`Error::Unavailable`].
+    async fn first_answer(&self, party: &str, named: Named) -> Result<Option<AcceptedView>> {
+        let Some(first) = self.store.first_with_id(party, &named.id).await? else {
+            return Ok(None);
+        };
+        let words = self.store.agreement_document(first.id).await?;
+        if words.as_ref() != Some(&named.words) {
+            return Err(Error::IdTaken(named.id));
+        }
+        let mut agreement = self.view(&first);
+        if named.is_pending {
+            AgreementState::Pending.word().clone_into(&mut agreement.state);
+        }
+        Ok(Some(AcceptedView {
+            agreement,
+            moved: Vec::new(),
+        }))
+    }
+
+    /// Refuses the AgreementId of a new agreement that another of its party has.
+    ///
+    /// # Errors
+    /// [`Error::IdTaken`], [`Error::Unavailable`].
+    pub(in crate::negotiation) async fn has_a_new_id(&self, proposal: &Proposal) -> Result<()> {
+        let Some(id) = &proposal.initiator_id else {
+            return Ok(());
+        };
+        match self.store.first_with_id(&proposal.party, id).await? {
+            None => Ok(()),
+            Some(_) => Err(Error::IdTaken(id.clone())),
         }
     }
 
@@ -69,6 +123,7 @@ impl Negotiation {
             this.drafts_of_flat(&request, &offered, &Places::document("/wsag:AgreementOffer"), &of)
         });
         let (offer, drafts) = drafted.await??;
+        // A refusal is not kept: the form is corrected, and sent again under the same name.
         self.place(offer, drafts, key).await
     }
 
@@ -164,6 +219,7 @@ impl Negotiation {
             ..
         } = request;
         let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
+        says_what_it_buys(&wish, &drafts, places.root())?;
         Ok(CreateRequest::New(offer, drafts, decision))
     }
 
@@ -201,6 +257,65 @@ impl Negotiation {
         });
         check.finish(read).map(Some)
     }
+}
+
+/// An offer with an AgreementId, by which the same offer is known when it comes again.
+struct Named {
+    id: String,
+    words: Wording,
+    /// Whether it asks to be decided later.
+    is_pending: bool,
+}
+
+impl Named {
+    /// The name of an offer that has one. An offer that accepts a counter offer is known by that, and what is wrong with an offer is
+    /// told where it is read.
+    fn of(input: &Input) -> Option<Self> {
+        let Input::Xml(body) = input else { return None };
+        // Most offers have none, and are read once.
+        body.windows(ATTRIBUTE.len()).find(|part| *part == ATTRIBUTE)?;
+        let document = Document::parse(body).ok()?;
+        let (offer, is_pending) = match wsag::read(&document).ok()? {
+            Message::AgreementOffer(offer) => (offer, false),
+            Message::CreateAgreementInput(input) => (Box::new(by_itself(*input)?), false),
+            Message::CreatePendingAgreementInput(input) => (Box::new(by_itself(*input)?), true),
+            _ => return None,
+        };
+        Some(Self {
+            id: offer.agreement_id?,
+            words: verbatim(&document).ok()?.into(),
+            is_pending,
+        })
+    }
+}
+
+/// The offer of an input that accepts no counter offer.
+fn by_itself(input: CreateInput) -> Option<AgreementOffer> {
+    (input.negotiation.is_none() && input.renegotiation.is_none()).then_some(input.offer)
+}
+
+/// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
+/// predicted.
+fn says_what_it_buys(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
+    let has_sizes = wish.scheduling.moldability.is_some();
+    let is_predicted = drafts
+        .iter()
+        .any(|draft| draft.proposal.scaling != Scaling::Contract);
+    let mut check = Check::default();
+    if wish.nodes.is_none() && !has_sizes {
+        check.add(&format!("{root}/nodes"), "a number of nodes is expected");
+    }
+    if wish.duration.is_none() && !has_sizes && !is_predicted {
+        let message = match &wish.run {
+            None => "a duration in seconds is expected".to_owned(),
+            Some(run) => format!(
+                "a duration in seconds is expected: it is not known yet how long {} takes",
+                run.name
+            ),
+        };
+        check.add(&format!("{root}/durationSeconds"), message);
+    }
+    check.finish(Some(()))
 }
 
 /// Notes the words in which the requests of an offer came.

@@ -7,7 +7,7 @@ use crate::agreement::Agreement;
 use crate::negotiation::service::cut;
 use crate::negotiation::views::agreement::{AgreementPage, EventView, TimelineView};
 use crate::negotiation::views::documents::{agreement_state, date_time, instant};
-use crate::negotiation::{Negotiation, Result, Scope};
+use crate::negotiation::{Error, Negotiation, Result, Scope};
 use crate::store::TrailLine;
 
 /// Agreements on a page where the caller does not say, and at most.
@@ -50,19 +50,53 @@ fn listed(event: TrailLine) -> listings::Event {
 }
 
 impl Negotiation {
-    /// A page of agreements, newest first, beginning after one.
+    /// A page of agreements, newest first, beginning after one. Where an AgreementId is given, only those with it: the id that
+    /// initiators gave theirs, or the service's own.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn list(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Page> {
+    pub async fn list(
+        &self,
+        scope: Scope,
+        agreement_id: Option<&str>,
+        after: Option<Uuid>,
+        limit: Option<u32>,
+    ) -> Result<Page> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        let found = self.store.agreements_page(scope.party(), after, limit + 1);
-        let (found, next) = cut(found.await?, limit, |of| of.id);
+        let found = match agreement_id {
+            None => {
+                self.store
+                    .agreements_page(scope.party(), after, limit + 1)
+                    .await?
+            }
+            Some(id) => self.with_id(&scope, id, after, limit + 1).await?,
+        };
+        let (found, next) = cut(found, limit, |of| of.id);
         let agreements = found.iter().map(|agreement| self.view(agreement)).collect();
         Ok(Page {
             view: AgreementPage { agreements, next },
             agreements: found,
         })
+    }
+
+    /// The agreements with an AgreementId. One without an id of its initiator is known by ours.
+    async fn with_id(
+        &self,
+        scope: &Scope,
+        id: &str,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<Agreement>> {
+        let found = self.store.agreements_with_id(scope.party(), id, after, limit);
+        let mut found = found.await?;
+        if let Some(own) = id.parse().ok().filter(|_| found.is_empty() && after.is_none()) {
+            match self.stored(scope, own).await {
+                Ok(one) => found.extend(Some(one).filter(|of| of.initiator_id.is_none())),
+                Err(Error::NotFound) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(found)
     }
 
     /// All events of an agreement, with the offers of the negotiations that led to it and of the ones about it, in order: as a

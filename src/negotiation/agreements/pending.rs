@@ -53,7 +53,10 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         match self.acceptable(party, accepting, key.as_ref()).await? {
-            Acceptable::Now(offer, _, proposal) => {
+            Acceptable::Now(offer, instance, proposal) => {
+                if instance.agreement.is_none() {
+                    self.has_a_new_id(&proposal).await?;
+                }
                 self.pend_proposal(*proposal, acceptance, Some(offer.id), key)
                     .await
             }

@@ -6,14 +6,14 @@ use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
-use crate::agreement::{Agreement, Run, RunOutcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, Run, RunOutcome, ServiceState};
 use crate::execution::job::folder::Folder;
 use crate::execution::slurm::name_of;
 use crate::negotiation::agreements::files::blocking;
 use crate::negotiation::request::wording::Words;
 use crate::negotiation::views::agreement::StagedView;
 use crate::negotiation::views::documents::{
-    agreement_state, date_time, guarantee_state, instant, piece, sum,
+    agreement_state, choices, date_time, guarantee_state, instant, piece, sum,
 };
 use crate::negotiation::views::terms;
 use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
@@ -51,11 +51,24 @@ impl Negotiation {
             proposals,
             staging: self.staging_of(&agreement).await?,
             reservation: self.reservation_of(&agreement),
+            rejection: self.rejection_of(&agreement).await?,
             supersedes: succession.supersedes,
             superseded_by: succession.superseded_by,
             ..self.view(&agreement)
         };
         self.reading(move |_| shown(&agreement, view, words)).await?
+    }
+
+    /// Why an agreement was rejected, as its timeline says.
+    async fn rejection_of(&self, agreement: &Agreement) -> Result<Option<String>, Error> {
+        if agreement.state != AgreementState::Rejected {
+            return Ok(None);
+        }
+        let last = self.store.timeline(agreement.id).await?.pop();
+        Ok(last.map(|line| {
+            let why = line.detail.strip_prefix("Rejected: ");
+            why.map_or(line.detail.clone(), ToOwned::to_owned)
+        }))
     }
 
     /// The files that are moved for the job of an agreement, and how far they have come.
@@ -129,6 +142,8 @@ fn properties(
         terms,
         state: agreement_state(agreement.state),
         details: Details {
+            reason: view.rejection.clone(),
+            choices: choices(&agreement.choices),
             supersedes: view.supersedes.map(|id| id.to_string()),
             superseded_by: view.superseded_by.map(|id| id.to_string()),
         },

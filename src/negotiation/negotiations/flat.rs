@@ -28,7 +28,7 @@ use crate::negotiation::{Negotiation, NegotiationView, OfferView, RequestKey, Re
 use crate::planner::Initiation;
 
 /// The members of a request that opens a negotiation, beside the wish.
-const ABOUT: [&str; 3] = ["agreement", "expires", demands::MEMBER];
+const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];
 /// The members of a request in a negotiation, beside the wish.
 const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demands::MEMBER];
 
@@ -104,7 +104,7 @@ impl Negotiation {
         if let Some(opened) = self.answered(key.as_ref()).await? {
             return Ok(opened);
         }
-        let (request, (opening, constraints)) = self
+        let (request, (opening, constraints, is_held)) = self
             .reading(move |this| this.read_opening_request(&body))
             .await??;
         let (base, replaced) = match opening.agreement {
@@ -118,9 +118,14 @@ impl Negotiation {
             constraints,
             ..OfItself::default()
         };
-        let solicited = NegotiationOfferState::Solicited;
+        // An advisory offer is answered in kind, and nothing is kept for it.
+        let state = if is_held {
+            NegotiationOfferState::Solicited
+        } else {
+            NegotiationOfferState::Advisory
+        };
         let placed = self
-            .asked(party, request, of_itself, solicited, base, replaced)
+            .asked(party, request, of_itself, state, base, replaced)
             .await?;
         let mut instance = self.opened_by(party, &opening).await?;
         let arrival = Arrival {
@@ -189,8 +194,11 @@ impl Negotiation {
             .await
     }
 
-    /// A request that opens a negotiation, with its members about the negotiation.
-    fn read_opening_request(&self, body: &[u8]) -> Result<(Request, (Opening, NegotiationConstraints))> {
+    /// A request that opens a negotiation, with its members about the negotiation, and whether its answers are to be held.
+    fn read_opening_request(
+        &self,
+        body: &[u8],
+    ) -> Result<(Request, (Opening, NegotiationConstraints, bool))> {
         self.read_request(&At::root(&Json::parse(body)?), &ABOUT, |check, object| {
             let opening = Opening {
                 expires: object
@@ -201,7 +209,8 @@ impl Negotiation {
                     id.or_else(|| check.wrong(at, "the id of an agreement is expected"))
                 }),
             };
-            (opening, read_demands(check, object))
+            let is_held = object.read(check, "hold", Check::boolean).unwrap_or(true);
+            (opening, read_demands(check, object), is_held)
         })
     }
 

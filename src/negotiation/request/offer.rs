@@ -18,11 +18,11 @@ use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
 use wsag::{Document, Places, Violation, ViolationKind, Violations, ns};
 
 use super::{filters, sizes};
-use crate::agreement::{Agreement, Currency, Job, Money, Shape, Wording};
+use crate::agreement::{Agreement, CompositorChoice, Currency, Job, Money, Shape, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{Error, Negotiation, Result};
-use crate::planner::{CompositorChoice, Proposal, Scaling};
+use crate::planner::{Proposal, Scaling};
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;
@@ -200,6 +200,7 @@ impl<'a> Check<'a> {
             id: Uuid::now_v7(),
             party: self.party.to_owned(),
             name: self.offer.name.clone(),
+            initiator_id: self.offer.agreement_id.clone(),
             template: self.offered.view.id.clone(),
             shapes: request.shapes,
             scaling: request.scaling,

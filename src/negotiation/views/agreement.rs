@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::values::{MoneyView, as_date_time, from_date_time, instant, second};
-use crate::agreement::{Agreement, Compensation, Guarantee, OfferTerms, Slot, Source, StagedFile};
+use crate::agreement::{
+    Agreement, Compensation, CompositorChoice, Guarantee, OfferTerms, Slot, Source, StagedFile,
+};
 use crate::execution::job::staging::{Direction, StagingRecord};
-use crate::planner::{Accepted, CompositorChoice};
+use crate::planner::Accepted;
 use crate::store::TrailLine;
 
 /// A template, as far as one needs to know it to choose.
@@ -26,6 +28,9 @@ pub struct TemplateView {
 pub struct AgreementView {
     /// Its id.
     pub id: Uuid,
+    /// The AgreementId that its initiator gave it, where the offer had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_id: Option<String>,
     /// The name that the offer gave.
     pub name: Option<String>,
     /// Its party.
@@ -34,6 +39,9 @@ pub struct AgreementView {
     pub template: String,
     /// State of the agreement.
     pub state: String,
+    /// Why it was rejected, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<String>,
     /// State of its service terms.
     pub service_state: String,
     /// The resource that it is placed on; none where it has no place, as long as it is pending or because it was rejected.
@@ -83,6 +91,9 @@ pub struct AgreementView {
     pub exit_status: Option<i32>,
     /// The guarantees and their states.
     pub guarantees: Vec<GuaranteeView>,
+    /// The choice, where the offer left one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<CompositorChoice>,
     /// The agreement that it has taken the place of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<Uuid>,
@@ -174,9 +185,6 @@ pub struct AcceptedView {
     /// The same party's other agreements that moved inside their windows to make room for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedView>,
-    /// The choice, where the offer left one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub choices: Vec<CompositorChoice>,
 }
 
 /// An agreement that moved inside its window.
@@ -262,10 +270,12 @@ impl AgreementView {
         let place = agreement.is_placed().then(|| agreement.placement());
         Self {
             id: agreement.id,
+            agreement_id: agreement.initiator_id.clone(),
             name: agreement.name.clone(),
             party: agreement.party.clone(),
             template: agreement.template.clone(),
             state: agreement.state.word().to_owned(),
+            rejection: None,
             service_state: agreement.service.word().to_owned(),
             resource: place.map(|_| agreement.resource.clone()),
             nodes: agreement.nodes(),
@@ -302,6 +312,7 @@ impl AgreementView {
                     values: values_of(guarantee, agreement),
                 })
                 .collect(),
+            choices: agreement.choices.clone(),
             supersedes: None,
             superseded_by: None,
             proposals: Vec::new(),
@@ -361,7 +372,6 @@ impl AcceptedView {
         Self {
             agreement: AgreementView::of(&accepted.agreement),
             moved: moved.collect(),
-            choices: accepted.choices.clone(),
         }
     }
 }

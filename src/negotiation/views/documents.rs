@@ -70,19 +70,20 @@ pub fn created(accepted: &AcceptedView, base: &str) -> String {
             planned_end: date_time(other.planned_end),
         })
         .collect();
-    let choices: Vec<_> = accepted
-        .choices
-        .iter()
-        .map(|of| CompositorChoice {
-            path: of.path.clone(),
-            members: of.members.clone(),
-        })
-        .collect();
     create_agreement_response(
         &EndpointReference::new(accepted.agreement.address(base)),
         &moved,
-        &choices,
+        &choices(&accepted.agreement.choices),
     )
+}
+
+/// What was chosen of an offer that left a choice.
+pub(in crate::negotiation) fn choices(of: &[crate::agreement::CompositorChoice]) -> Vec<CompositorChoice> {
+    let choices = of.iter().map(|of| CompositorChoice {
+        path: of.path.clone(),
+        members: of.members.clone(),
+    });
+    choices.collect()
 }
 
 /// The TerminateResponse.
@@ -146,17 +147,7 @@ mod tests {
         ] {
             assert_eq!(guarantee_state(state).name(), state.word());
         }
-        for reason in [
-            Reason::NoCapacityInWindow,
-            Reason::SizeExceedsCapacity,
-            Reason::WindowContradictory,
-            Reason::WindowInThePast,
-            Reason::HorizonExceeded,
-            Reason::QuotaExceeded,
-            Reason::BudgetTooLow,
-            Reason::ResourceNotOffered,
-            Reason::PolicyDenied,
-        ] {
+        for reason in Reason::ALL {
             let written = refusals::Reason::parse(reason.word()).map(refusals::Reason::name);
             assert_eq!(written, Some(reason.word()));
         }

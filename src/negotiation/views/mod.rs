@@ -4,6 +4,7 @@
 pub(super) mod accounts;
 pub(super) mod agreement;
 pub(super) mod availability;
+pub(super) mod discovery;
 pub(super) mod documents;
 pub(super) mod nodes;
 pub(super) mod offer;

@@ -1,28 +1,31 @@
 //! Refusals as flat values: why an offer has no place, and the changes and the places that would do.
 
+use std::borrow::Cow;
+
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
-use super::values::{MoneyView, as_date_time, second};
+use super::values::{MoneyView, as_date_time, from_date_time, second};
 use crate::agreement::Money;
 use crate::planner::{AlternativeSlot, Refusal};
 
 /// Why an offer has no place, and the nearest places that there are.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusalView {
     /// By which it is found again: of an offer of an agreement, where the audit trail has noted it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
     /// From the closed list of reasons.
-    #[serde(serialize_with = "as_word")]
+    #[serde(serialize_with = "as_word", deserialize_with = "from_word")]
     pub reason: Reason,
     /// The constraint that binds, in words.
     pub binding_constraint: String,
     /// Whether the search for a place was cut short: a longer one might have found one.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
     /// The nearest slots outside the window, the nearer first.
     pub alternatives: Vec<AlternativeView>,
@@ -31,19 +34,21 @@ pub struct RefusalView {
 }
 
 /// A change with which a request would have been accepted: one value, or two where no single one is enough.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct RelaxationView {
     /// The latest earlier start of the window.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "as_maybe_date_time"
+        serialize_with = "as_maybe_date_time",
+        deserialize_with = "some_date_time"
     )]
     pub ready: Option<Time>,
     /// The earliest later deadline.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "as_maybe_date_time"
+        serialize_with = "as_maybe_date_time",
+        deserialize_with = "some_date_time"
     )]
     pub deadline: Option<Time>,
     /// The largest smaller number of nodes.
@@ -53,24 +58,28 @@ pub struct RelaxationView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<i64>,
     /// The lowest budget.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_maybe_money")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "as_maybe_money",
+        deserialize_with = "some_money"
+    )]
     pub budget: Option<Money>,
 }
 
 /// A slot outside the window that was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AlternativeView {
     /// `earlier` or `later` than the window.
-    pub direction: &'static str,
+    pub direction: Cow<'static, str>,
     /// Where it starts.
-    #[serde(serialize_with = "as_date_time")]
+    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
     pub start: Time,
     /// Where it ends.
-    #[serde(serialize_with = "as_date_time")]
+    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
     pub end: Time,
     /// On how many nodes, where the offer leaves the size open.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
     /// φ: how far outside the window it lies, in durations of the request.
     pub deviation: f64,
@@ -125,7 +134,7 @@ impl AlternativeView {
         let slot = alternative.slot;
         let (before, after) = (window.start - slot.start, slot.end - window.end);
         Self {
-            direction: if before >= after { "earlier" } else { "later" },
+            direction: if before >= after { "earlier" } else { "later" }.into(),
             start: slot.start,
             end: slot.end,
             nodes: alternative.nodes,
@@ -142,6 +151,22 @@ fn ratio(part: i64, whole: i64) -> f64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
 fn as_word<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(reason.word())
+}
+
+fn from_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    Reason::from_word(&word).ok_or_else(|| D::Error::custom(format!("{word:?} is no reason")))
+}
+
+fn some_date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    from_date_time(deserializer).map(Some)
+}
+
+fn some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
+    let view = MoneyView::deserialize(deserializer)?;
+    view.money()
+        .map(Some)
+        .ok_or_else(|| D::Error::custom(format!("{view} is no sum of money")))
 }
 
 #[expect(clippy::ref_option, reason = "the shape that serde asks for")]

@@ -55,6 +55,16 @@ pub struct ResourceView {
     pub troubles: Vec<TroubleView>,
 }
 
+/// The attributes of a resource's nodes.
+pub(super) fn attributes(of: &Resource) -> BTreeMap<String, Value> {
+    let value = |attribute: &Attribute| match attribute {
+        Attribute::Word(word) => json!(word),
+        Attribute::Number(number) => json!(number),
+    };
+    let attributes = of.attributes.iter();
+    attributes.map(|(name, of)| (name.clone(), value(of))).collect()
+}
+
 /// Something that a resource fails in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TroubleView {
@@ -156,11 +166,6 @@ impl ResourceView {
         has_work: bool,
         faults: Vec<Fault>,
     ) -> Self {
-        let value = |attribute: &Attribute| match attribute {
-            Attribute::Word(word) => json!(word),
-            Attribute::Number(number) => json!(number),
-        };
-        let attributes = of.attributes.iter();
         let state = match of.retired {
             None => "in-service",
             Some(_) if has_work => "retiring",
@@ -176,7 +181,7 @@ impl ResourceView {
             drained: counts.drained,
             down: counts.down,
             rate: f64::from(of.rate.millionths()) / 1e6,
-            attributes: attributes.map(|(name, of)| (name.clone(), value(of))).collect(),
+            attributes: attributes(of),
             limits: of.executor.get("limits").cloned(),
             troubles: faults
                 .into_iter()

@@ -3,7 +3,7 @@
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::agreement::Money;
+use crate::agreement::{Currency, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A sum of money. The amount is a text, because a number of JSON may lose its last digits on the way.
@@ -22,6 +22,12 @@ impl MoneyView {
             amount: money.amount(),
             currency: money.currency.to_string(),
         }
+    }
+
+    /// The sum, where it is one.
+    pub(in crate::negotiation) fn money(&self) -> Option<Money> {
+        let micros = wsag::scheduling::amount(&self.amount).ok()?;
+        Some(Money::new(micros, Currency::parse(&self.currency)?))
     }
 }
 

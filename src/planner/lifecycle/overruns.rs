@@ -104,6 +104,7 @@ mod tests {
             id: Uuid::nil(),
             party: "physics".into(),
             name: None,
+            initiator_id: None,
             template: "t".into(),
             resource: "local".into(),
             duration,
@@ -119,6 +120,7 @@ mod tests {
                 ..Job::default()
             }),
             guarantees: Vec::new(),
+            choices: Vec::new(),
             state: AgreementState::Observed,
             service: ServiceState::Processing,
             started: Some(1_000_000_000),

@@ -102,6 +102,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted> {
         let proposal = pending.proposal;
         self.is_new(proposal.idempotency.as_ref())?;
+        self.has_a_new_id(&proposal)?;
         // It is on the first resource until it is decided.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";
@@ -119,6 +120,7 @@ impl Decider<'_> {
         let agreement = Agreement {
             duration: shape.duration,
             leeway: PlacementConstraints::default(),
+            choices: Vec::new(),
             state: AgreementState::Pending,
             ..self.agreement_of(&proposal, window, &Placement::at(0, nowhere, None))
         };
@@ -206,7 +208,7 @@ impl Decider<'_> {
                         ..agreement
                     };
                     self.plan.insert(agreement.clone(), number);
-                    let event = self.accepted(&agreement, &admitted, &way.choices);
+                    let event = self.accepted(&agreement, &admitted);
                     let agreement = self.update(agreement, vec![event]);
                     self.make_room(&admitted);
                     return Ok(Step::Done(agreement));

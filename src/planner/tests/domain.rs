@@ -362,6 +362,7 @@ pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, 
         budget: None,
         document: "".into(),
         choices: Vec::new(),
+        initiator_id: None,
         idempotency: None,
     }
 }

@@ -98,6 +98,7 @@ pub(in crate::planner) fn proposal(
         fix_at_ppm: None,
         deviation_max: None,
         choices: Vec::new(),
+        initiator_id: None,
         ready: Some(window.start),
         deadline: Some(window.end),
         job: None,

@@ -173,19 +173,20 @@ bulk! {
         deadline_s Integer, nodes Integer, planned_start_s Integer, planned_end_s Integer, pieces Text, fixed Integer,
         price_micros Integer, price_currency Text, leeway Text, job Text, guarantees Text, state Text, service Text,
         started_us Integer, ended_us Integer, outcome Text, exit_status Integer, created_us Integer, version Integer,
-        origin Id) = [agreements];
+        origin Id, initiator_id Text, choices Text) = [agreements];
     INSERT_DOCUMENTS (agreement Id, document Text, template Id) = [agreement_documents];
     UPDATE_AGREEMENTS each "agreements that are stored with the version before" (before Integer, id Id, party Text,
         name Text, template Text, resource Text, duration_s Integer, ready_s Integer, deadline_s Integer, nodes Integer,
         planned_start_s Integer, planned_end_s Integer, pieces Text, fixed Integer, price_micros Integer,
         price_currency Text, leeway Text, job Text, guarantees Text, state Text, service Text, started_us Integer,
-        ended_us Integer, outcome Text, exit_status Integer, created_us Integer, version Integer, origin Id)
+        ended_us Integer, outcome Text, exit_status Integer, created_us Integer, version Integer, origin Id,
+        initiator_id Text, choices Text)
         = "UPDATE agreements SET resource = r.resource, nodes = r.nodes, duration_s = r.duration_s, ready_s = r.ready_s, deadline_s = r.deadline_s, \
         planned_start_s = r.planned_start_s, planned_end_s = r.planned_end_s, job = r.job, \
         guarantees = r.guarantees, state = r.state, service = r.service, started_us = r.started_us, \
         ended_us = r.ended_us, outcome = r.outcome, exit_status = r.exit_status, version = r.version, \
         fixed = r.fixed, price_micros = r.price_micros, price_currency = r.price_currency, leeway = r.leeway, \
-        origin = r.origin, pieces = r.pieces FROM r WHERE agreements.id = r.id AND agreements.version = r.before";
+        origin = r.origin, pieces = r.pieces, choices = r.choices FROM r WHERE agreements.id = r.id AND agreements.version = r.before";
 
     // The timelines. Lines are numbered from 1 per agreement; the single writer makes the numbers free of gaps.
     INSERT_EVENTS (agreement Id, at_us Integer, kind Text, detail Text, version Integer, state Text, service Text,

@@ -16,7 +16,7 @@ macro_rules! select_agreement {
         concat!(
             "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
              planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
-             version, fixed, price_micros, price_currency, leeway, origin, pieces FROM agreements ",
+             version, fixed, price_micros, price_currency, leeway, origin, pieces, initiator_id, choices FROM agreements ",
             $rest
         )
     };
@@ -157,6 +157,10 @@ statements! {
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
     AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
     AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    AGREEMENTS_WITH_ID = select_agreement!("WHERE initiator_id = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    AGREEMENTS_WITH_ID_OF =
+        select_agreement!("WHERE party = $4 AND initiator_id = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    FIRST_WITH_ID = select_agreement!("WHERE party = $1 AND initiator_id = $2 ORDER BY id LIMIT 1");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
     LIVE_OLDEST = select_agreement!(
         "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 ORDER BY id LIMIT $2"

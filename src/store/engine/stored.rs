@@ -7,8 +7,9 @@ use super::connection::Value;
 use super::error::{Error, Result};
 use super::rows::{Columns, from_json, to_json};
 use crate::agreement::{
-    Account, AgreementState, Currency, EventKind, Guarantee, Job, Limit, Money, OfferCreator, OfferState,
-    OfferTerms, PlacementConstraints, PostingKind, ProposalReason, RunOutcome, ServiceState, Wording,
+    Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, Job, Limit, Money,
+    OfferCreator, OfferState, OfferTerms, PlacementConstraints, PostingKind, ProposalReason, RunOutcome,
+    ServiceState, Wording,
 };
 
 /// A value that stands in one column or in several that follow each other.
@@ -120,6 +121,7 @@ in_one_column! {
     Job: Text, |row, column| from_json(row, column), |value| to_json(value);
     OfferTerms: Text, |row, column| from_json(row, column), |value| to_json(value);
     PlacementConstraints: Text, |row, column| from_json(row, column), |value| to_json(value);
+    Vec<CompositorChoice>: Text, |row, column| from_json(row, column), |value| to_json(value);
     Vec<Guarantee>: Text, |row, column| from_json(row, column), |value| to_json(value);
     Vec<String>: Text, |row, column| from_json(row, column), |value| to_json(value);
 }

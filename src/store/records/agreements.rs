@@ -93,6 +93,35 @@ impl Store {
         self.read_of(party, &page, newest, read).await
     }
 
+    /// The same, of those that have an id from their initiator: one, and what has taken its place under the same id.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn agreements_with_id(
+        &self,
+        party: Option<&str>,
+        initiator_id: &str,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<Agreement>> {
+        let page = [
+            after.unwrap_or(Uuid::max()).into(),
+            limit.into(),
+            initiator_id.into(),
+        ];
+        let newest = [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF];
+        self.read_of(party, &page, newest, read).await
+    }
+
+    /// The first agreement of a party with an id from its initiator.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn first_with_id(&self, party: &str, initiator_id: &str) -> Result<Option<Agreement>> {
+        let values = [party.into(), initiator_id.into()];
+        self.read_one(statements::FIRST_WITH_ID, &values, read).await
+    }
+
     /// At most `limit` agreements of every party and state, oldest first, newer than `after`.
     ///
     /// # Errors
@@ -141,7 +170,8 @@ record! { Event: at "at_us", kind, detail }
 record! {
     Agreement: id, party, name, template, resource, duration "duration_s", ready "ready_s", deadline "deadline_s",
     slots "nodes" "planned_start_s" "planned_end_s" "pieces", fixed, price "price_micros" "price_currency", leeway, job,
-    guarantees, state, service, started "started_us", ended "ended_us", outcome, created "created_us", version, origin
+    guarantees, state, service, started "started_us", ended "ended_us", outcome, created "created_us", version, origin,
+    initiator_id, choices
 }
 
 /// Reads a row of [`statements::AGREEMENT`] and its like.

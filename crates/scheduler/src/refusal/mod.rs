@@ -28,6 +28,24 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Each of them.
+    pub const ALL: [Self; 9] = [
+        Self::NoCapacityInWindow,
+        Self::SizeExceedsCapacity,
+        Self::WindowContradictory,
+        Self::WindowInThePast,
+        Self::HorizonExceeded,
+        Self::QuotaExceeded,
+        Self::BudgetTooLow,
+        Self::ResourceNotOffered,
+        Self::PolicyDenied,
+    ];
+
+    /// The reason with a word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.word() == word)
+    }
+
     /// The word on the wire.
     pub const fn word(self) -> &'static str {
         match self {

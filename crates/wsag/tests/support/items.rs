@@ -46,3 +46,11 @@ pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     fs::create_dir_all(&folder).expect("it is there");
     Some(folder)
 }
+
+/// What was chosen at a path.
+pub(crate) fn choice(path: String) -> wsag::terms::CompositorChoice {
+    wsag::terms::CompositorChoice {
+        path,
+        members: vec![1, 3],
+    }
+}

@@ -503,6 +503,8 @@ impl Make {
             terms: self.terms().to_fragment(),
             state: *self.0.pick(&states),
             details: Details {
+                reason: self.maybe(Make::text),
+                choices: self.some(0, |make| super::items::choice(make.text())),
                 supersedes: self.maybe(Make::name),
                 superseded_by: self.maybe(Make::name),
             },

@@ -1,0 +1,34 @@
+//! What there is to ask for: the applications, the resources as requesters may see them, and the price list.
+
+use crate::negotiation::Negotiation;
+use crate::negotiation::views::discovery::{
+    ApplicationView, ApplicationsView, OfferedResourceView, OfferedResourcesView, PriceListView, PricesView,
+};
+
+impl Negotiation {
+    /// The applications of the catalogue, in the provider's order.
+    pub fn applications(&self) -> ApplicationsView {
+        let catalogue = self.catalogue();
+        ApplicationsView {
+            applications: catalogue.applications().iter().map(ApplicationView::of).collect(),
+        }
+    }
+
+    /// The resources on which something can be placed: what they have, and nothing of how they are used.
+    pub fn offered_resources(&self) -> OfferedResourcesView {
+        let resources = self.planner.resources();
+        let in_service = resources.iter().filter(|of| !of.is_retired());
+        OfferedResourcesView {
+            resources: in_service.map(OfferedResourceView::of).collect(),
+        }
+    }
+
+    /// The price list as it is for a party.
+    pub fn prices(&self, party: &str) -> PricesView {
+        let templates = self.templates.now();
+        let prices = templates.pricing();
+        PricesView {
+            prices: prices.map(|prices| PriceListView::of(prices, party)),
+        }
+    }
+}

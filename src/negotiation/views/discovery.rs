@@ -1,0 +1,204 @@
+//! What there is to ask for, as flat values.
+
+use std::collections::BTreeMap;
+
+use scheduler::Fraction;
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use super::resources::attributes;
+use crate::agreement::Money;
+use crate::catalogue::{Application, ArgumentKind, ArgumentSpec};
+use crate::planner::{Pricing, Resource};
+
+/// The applications that offers may name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ApplicationsView {
+    /// In the provider's order.
+    pub applications: Vec<ApplicationView>,
+}
+
+/// An application.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationView {
+    /// The name that an offer gives.
+    pub name: String,
+    /// The version that an offer may give, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its purpose.
+    pub description: String,
+    /// Its arguments, in their order; all are required.
+    pub arguments: Vec<ArgumentView>,
+    /// Whether it can save its work and go on with it, so that its work may be done in pieces.
+    pub saves_work: bool,
+}
+
+/// An argument of an application.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArgumentView {
+    /// Its name.
+    pub name: String,
+    /// `integer`, `number`, `text`, `choice` or `file`, which is the name of an uploaded file.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The least value, of a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<Value>,
+    /// The greatest value, of a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Value>,
+    /// Characters at most, of a text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<usize>,
+    /// The characters that it may hold, as in `a-z0-9_`, of a text that may not hold all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub characters: Option<String>,
+    /// The values that there are, of a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// The value that is expected, in words.
+    pub expected: String,
+}
+
+impl ApplicationView {
+    pub(in crate::negotiation) fn of(of: &Application) -> Self {
+        Self {
+            name: of.name.clone(),
+            version: of.version.clone(),
+            description: of.description.clone(),
+            arguments: of.arguments.iter().map(ArgumentView::of).collect(),
+            saves_work: of.checkpoint.is_some(),
+        }
+    }
+}
+
+impl ArgumentView {
+    fn of(spec: &ArgumentSpec) -> Self {
+        let view = |kind: &str| Self {
+            name: spec.name.clone(),
+            kind: kind.to_owned(),
+            expected: spec.to_string(),
+            ..Self::default()
+        };
+        let decimal = |number: f64| Number::from_f64(number).map(Value::Number);
+        match &spec.kind {
+            ArgumentKind::Integer(bounds) => Self {
+                minimum: Some((*bounds.start()).into()),
+                maximum: Some((*bounds.end()).into()),
+                ..view("integer")
+            },
+            ArgumentKind::Number(bounds) => Self {
+                minimum: decimal(*bounds.start()),
+                maximum: decimal(*bounds.end()),
+                ..view("number")
+            },
+            ArgumentKind::Text {
+                max_length,
+                characters,
+            } => Self {
+                max_length: Some(*max_length),
+                characters: characters.as_ref().map(ToString::to_string),
+                ..view("text")
+            },
+            ArgumentKind::Choice(values) => Self {
+                values: values.clone(),
+                ..view("choice")
+            },
+            ArgumentKind::File => view("file"),
+        }
+    }
+}
+
+/// The resources, as requesters see them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OfferedResourcesView {
+    /// In the order in which ties are broken.
+    pub resources: Vec<OfferedResourceView>,
+}
+
+/// What a resource has.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OfferedResourceView {
+    /// Its name.
+    pub name: String,
+    /// How many nodes it has.
+    pub nodes: u32,
+    /// How fast its nodes work, as a multiple of the reference.
+    pub rate: f64,
+    /// The attributes of its nodes that requests may ask for.
+    pub attributes: BTreeMap<String, Value>,
+}
+
+impl OfferedResourceView {
+    pub(in crate::negotiation) fn of(of: &Resource) -> Self {
+        Self {
+            name: of.name.clone(),
+            nodes: of.capacity,
+            rate: f64::from(of.rate.millionths()) / 1e6,
+            attributes: attributes(of),
+        }
+    }
+}
+
+/// The price list, where there is one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PricesView {
+    /// None where nothing is priced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceListView>,
+}
+
+/// A price list: amounts are decimals, and parts are in percent of the price.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceListView {
+    /// Three capital letters.
+    pub currency: String,
+    /// A node for an hour.
+    pub node_hour: String,
+    /// The same on the resources that have a price of their own, by their names.
+    pub resources: BTreeMap<String, String>,
+    /// The part of each price that the caller's party pays.
+    pub own_percent: f64,
+    /// Off for a completion at the deadline, in proportion for an earlier one.
+    pub late_percent: f64,
+    /// On top where all nodes are taken for the whole window, in proportion where fewer are.
+    pub busy_percent: f64,
+    /// Off for slack that the provider may use: never quite this part.
+    pub flexible_percent: f64,
+    /// The slack at which half of that is reached, in seconds.
+    pub flexible_half_seconds: u64,
+    /// The fee for ending an agreement before its slot.
+    pub cancellation_percent: f64,
+    /// The fee for a change, beside the difference of the prices.
+    pub change_percent: f64,
+}
+
+impl PriceListView {
+    pub(in crate::negotiation) fn of(of: &Pricing, party: &str) -> Self {
+        let amount = |micros: u32| Money::new(i64::from(micros), of.currency).amount();
+        let own = of.profiles.get(party).copied();
+        let resources = of.resources.iter();
+        Self {
+            currency: of.currency.to_string(),
+            node_hour: amount(of.node_hour_micros),
+            resources: resources
+                .map(|(name, micros)| (name.clone(), amount(*micros)))
+                .collect(),
+            own_percent: own.map_or(100.0, percent),
+            late_percent: percent(of.late),
+            busy_percent: percent(of.busy),
+            flexible_percent: percent(of.flexible.most),
+            flexible_half_seconds: of.flexible.half,
+            cancellation_percent: percent(of.cancellation),
+            change_percent: percent(of.change),
+        }
+    }
+}
+
+fn percent(part: Fraction) -> f64 {
+    100.0 * f64::from(part.numerator) / f64::from(part.denominator)
+}
