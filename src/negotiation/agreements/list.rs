@@ -4,7 +4,7 @@ use uuid::Uuid;
 use wsag::listings::{self, AgreementList, ListedAgreement};
 
 use crate::agreement::Agreement;
-use crate::negotiation::service::cut;
+use crate::negotiation::service::cut_page;
 use crate::negotiation::views::agreement::{AgreementPage, EventView, TimelineView};
 use crate::negotiation::views::documents::{agreement_state, date_time, instant};
 use crate::negotiation::{Negotiation, Result, Scope};
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-fn listed(event: TrailLine) -> listings::Event {
+fn listed_event(event: TrailLine) -> listings::Event {
     listings::Event {
         at: instant(event.at),
         kind: event.kind,
@@ -57,7 +57,7 @@ impl Negotiation {
     pub async fn list(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Page> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let found = self.store.agreements_page(scope.party(), after, limit + 1);
-        let (found, next) = cut(found.await?, limit, |of| of.id);
+        let (found, next) = cut_page(found.await?, limit, |of| of.id);
         let agreements = found.iter().map(|agreement| self.view(agreement)).collect();
         Ok(Page {
             view: AgreementPage { agreements, next },
@@ -79,7 +79,7 @@ impl Negotiation {
         };
         let document = listings::Timeline {
             agreement_id: id.to_string(),
-            events: events.into_iter().map(listed).collect(),
+            events: events.into_iter().map(listed_event).collect(),
         };
         Ok((view, document))
     }
