@@ -81,8 +81,7 @@ fn network_line_counters(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Opti
             .split_ascii_whitespace()
             .map_while(|count| count.parse().ok())
             .collect();
-        let (Some(received), Some(sent), Some(speed)) =
-            (counts.first(), counts.get(8), network_line_speed(name.trim()))
+        let (Some(received), Some(sent), Some(speed)) = (counts.first(), counts.get(8), speed(name.trim()))
         else {
             continue;
         };
