@@ -114,12 +114,13 @@ impl fmt::Display for Allowed {
 
 /// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.
 fn begins_with(url: &Url, prefix: &Url) -> bool {
-    fn origin(of: &Url) -> (&str, Option<&str>, Option<u16>) {
+    fn origin_of_address(of: &Url) -> (&str, Option<&str>, Option<u16>) {
         (of.scheme(), of.host_str(), of.port_or_known_default())
     }
     let wanted = prefix.path().trim_end_matches('/').split('/');
     let mut given = url.path().split('/');
-    origin(url) == origin(prefix) && wanted.into_iter().all(|segment| given.next() == Some(segment))
+    origin_of_address(url) == origin_of_address(prefix)
+        && wanted.into_iter().all(|segment| given.next() == Some(segment))
 }
 
 impl Policy {
@@ -187,7 +188,7 @@ impl Policy {
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
-        IpAddr::V6(ip) => embedded(ip).map_or_else(|| is_public_v6(ip), is_public_v4),
+        IpAddr::V6(ip) => embedded_ipv4_address(ip).map_or_else(|| is_public_v6(ip), is_public_v4),
     }
 }
 
@@ -217,7 +218,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
 
 /// The IPv4 address that an IPv6 address leads to: mapped (`::ffff:0:0/96`), translated
 /// (`64:ff9b::/96`), 6to4 (`2002::/16`).
-fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_ipv4_address(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = ip.segments();
     let of = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());

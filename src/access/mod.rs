@@ -221,7 +221,7 @@ impl Access {
     /// # Errors
     /// Those of the store.
     pub async fn keys(&self) -> Result<Vec<KeyInfo>, store::Error> {
-        self.store.keys().await?.into_iter().map(info).collect()
+        self.store.keys().await?.into_iter().map(key_info).collect()
     }
 
     /// Makes a key and its sessions worth nothing from now on; false where there is no such key, or it was revoked
@@ -253,7 +253,7 @@ impl Access {
         // It may have ended the oldest.
         self.known.changed();
         Ok(Some(Session {
-            csrf: csrf(&cookie),
+            csrf: csrf_token_of_session(&cookie),
             cookie,
             expires,
         }))
@@ -270,9 +270,9 @@ impl Access {
         };
         let digest = cookie.digest();
         match self.look_up(&digest, self.store.session(&digest)).await? {
-            Some(row) if row.expires > self.clock.micros() => {
-                Ok(self.caller(row.key)?.map(|caller| (caller, csrf(&cookie))))
-            }
+            Some(row) if row.expires > self.clock.micros() => Ok(self
+                .caller(row.key)?
+                .map(|caller| (caller, csrf_token_of_session(&cookie)))),
             _ => Ok(None),
         }
     }
@@ -312,7 +312,7 @@ impl Access {
         if key.revoked.is_some() || key.expires.is_some_and(|expires| expires <= now) {
             return Ok(None);
         }
-        let key = info(key)?;
+        let key = key_info(key)?;
         Ok(Some(Caller {
             party: key.party,
             role: key.role,
@@ -344,11 +344,11 @@ impl Access {
 }
 
 /// The token against requests forged by other sites follows from the session, so that it need not be stored.
-fn csrf(cookie: &Secret) -> Secret {
+fn csrf_token_of_session(cookie: &Secret) -> Secret {
     cookie.derive("bespeak portal form")
 }
 
-fn info(row: KeyRow) -> Result<KeyInfo, store::Error> {
+fn key_info(row: KeyRow) -> Result<KeyInfo, store::Error> {
     let role = Role::from_word(&row.role)
         .ok_or_else(|| store::Error::Corrupt(format!("key {}: role is {:?}", row.id, row.role)))?;
     Ok(KeyInfo {

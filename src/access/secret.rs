@@ -23,7 +23,7 @@ impl Secret {
     /// # Errors
     /// Where the operating system has no randomness.
     pub(super) fn key() -> Result<Self, getrandom::Error> {
-        Ok(Self(format!("{KEY_PREFIX}{}", random()?)))
+        Ok(Self(format!("{KEY_PREFIX}{}", random_secret()?)))
     }
 
     /// A new session.
@@ -31,7 +31,7 @@ impl Secret {
     /// # Errors
     /// Where the operating system has no randomness.
     pub(super) fn session() -> Result<Self, getrandom::Error> {
-        Ok(Self(random()?))
+        Ok(Self(random_secret()?))
     }
 
     /// The text as an API key, if it has the form of one.
@@ -82,7 +82,7 @@ impl fmt::Debug for Secret {
 }
 
 /// 256 random bits in hexadecimal.
-fn random() -> Result<String, getrandom::Error> {
+fn random_secret() -> Result<String, getrandom::Error> {
     let mut bits = [0; DIGITS / 2];
     getrandom::fill(&mut bits)?;
     Ok(hex(&bits))

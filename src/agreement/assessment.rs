@@ -44,8 +44,8 @@ pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement, now: Micros) -> 
     if guarantee.state != GuaranteeState::NotDetermined {
         return false;
     }
-    let fact = |name: &str| fact(agreement, now, name);
-    let holds = |text: &str| parsed(text).and_then(|expression| expression.evaluate_ranges(fact));
+    let fact = |name: &str| known_values_of_variable(agreement, now, name);
+    let holds = |text: &str| parse_objective(text).and_then(|expression| expression.evaluate_ranges(fact));
     guarantee.values.checked = Some(now);
     if let Some(condition) = &guarantee.qualifying_condition
         && holds(condition) != Some(true)
@@ -58,7 +58,7 @@ pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement, now: Micros) -> 
         Some(false) => GuaranteeState::Violated,
         None => GuaranteeState::NotDetermined,
     };
-    guarantee.evidence = Some(evidence(guarantee, agreement));
+    guarantee.evidence = Some(assessment_evidence(guarantee, agreement));
     let found = guarantee.state != GuaranteeState::NotDetermined;
     guarantee.values.determined = found.then_some(now);
     found
@@ -74,7 +74,7 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
         return guarantee.values.next_due(guarantee.state);
     }
     let checked = guarantee.values.checked.unwrap_or(agreement.created);
-    let fact = |name: &str| fact(agreement, checked, name);
+    let fact = |name: &str| known_values_of_variable(agreement, checked, name);
     let texts = [
         Some(&guarantee.objective),
         guarantee.qualifying_condition.as_ref(),
@@ -82,7 +82,7 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
     let instants = texts
         .into_iter()
         .flatten()
-        .filter_map(|text| parsed(text))
+        .filter_map(|text| parse_objective(text))
         .flat_map(|expression| expression.instants(fact));
     let is_awaited = agreement.service == ServiceState::Processing
         || agreement.service == ServiceState::Idle && agreement.started.is_none();
@@ -93,12 +93,12 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
         .min()
 }
 
-fn parsed(text: &str) -> Option<Parsed> {
+fn parse_objective(text: &str) -> Option<Parsed> {
     Parsed::parse(text, &Variables::predefined()).ok()
 }
 
 /// The values that a variable of the expression language can have, as far as they are known by `now`.
-fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
+fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     let second = |time: scheduler::Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
     let instant = |at| Value::DateTime(DateTime::from_micros(at));
     let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
@@ -145,7 +145,7 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
             None => return future(None),
         },
         "duration" => Value::Duration(Duration::from_seconds(agreement.duration)),
-        "granted" => Value::Duration(Duration::from_seconds(granted(agreement)?)),
+        "granted" => Value::Duration(Duration::from_seconds(granted_node_time(agreement)?)),
         "nodes" => Value::Number(f64::from(agreement.nodes())),
         _ => return None,
     };
@@ -154,7 +154,7 @@ fn fact(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
 
 /// For how many seconds the work of an agreement had its nodes, once it is over. Work that was stopped at the slot's end had all
 /// of the agreed time in two cases: each of its slots had begun in time, or it had run as long in a longer slot.
-fn granted(agreement: &Agreement) -> Option<i64> {
+fn granted_node_time(agreement: &Agreement) -> Option<i64> {
     let outcome = agreement.outcome?;
     let Some(ran) = agreement.run_time() else {
         return Some(0);
@@ -173,7 +173,7 @@ fn granted(agreement: &Agreement) -> Option<i64> {
 }
 
 /// The facts that an objective names, in words.
-fn evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
+fn assessment_evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
     let completion = match agreement.outcome {
         Some(RunOutcome::Killed | RunOutcome::Checkpointed) => {
             "stopped at the end of its slot before it completed"

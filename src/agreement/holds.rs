@@ -11,17 +11,17 @@ pub type Stretch = (Interval, u32);
 /// The stretches that have to be kept so that any one of `offers` can be accepted. At each instant they are the most nodes that
 /// any offer needs, less the nodes that its party has there already in `base`. The stretches of `base` do not meet. In order of
 /// time, neighbours of the same size in one. O(n²) for n offers; an answer has a handful of them.
-pub fn kept(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
-    joined(offers, base, |piece| {
+pub fn held_stretches(offers: &[Stretch], base: &[Stretch]) -> Vec<Stretch> {
+    join_held_stretches(offers, base, |piece| {
         let at = |(interval, nodes): &Stretch| if interval.contains(piece) { *nodes } else { 0 };
         let most = offers.iter().map(at).max().unwrap_or(0);
         most.saturating_sub(base.iter().map(at).sum())
     })
 }
 
-/// The nodes that `more` keeps beyond `less`, in order of time. Both as [`kept`] makes them.
-pub fn beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch> {
-    joined(more, less, |piece| {
+/// The nodes that `more` keeps beyond `less`, in order of time. Both as [`held_stretches`] makes them.
+pub fn stretches_held_beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch> {
+    join_held_stretches(more, less, |piece| {
         let at = |all: &[Stretch]| {
             let found = all.iter().find(|(interval, _)| interval.contains(piece));
             found.map_or(0, |(_, nodes)| *nodes)
@@ -31,7 +31,7 @@ pub fn beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch> {
 }
 
 /// The stretches in which there are nodes, where `nodes` counts them between any two neighbouring borders of `one` and `other`.
-fn joined(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interval) -> u32) -> Vec<Stretch> {
+fn join_held_stretches(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interval) -> u32) -> Vec<Stretch> {
     let all = one.iter().chain(other);
     let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();
     let borders: Vec<Time> = borders.into_iter().collect();
@@ -70,7 +70,7 @@ mod tests {
     fn alternatives_keep_what_the_greatest_of_them_needs() {
         let offers = [stretch(0, 10, 2), stretch(5, 20, 3), stretch(30, 40, 1)];
         assert_eq!(
-            kept(&offers, &[]),
+            held_stretches(&offers, &[]),
             [stretch(0, 5, 2), stretch(5, 20, 3), stretch(30, 40, 1)]
         );
         let base = [stretch(8, 35, 2)];
@@ -80,11 +80,11 @@ mod tests {
             stretch(8, 20, 1),
             stretch(35, 40, 1),
         ];
-        assert_eq!(kept(&offers, &base), less);
-        assert_eq!(kept(&[], &base), []);
+        assert_eq!(held_stretches(&offers, &base), less);
+        assert_eq!(held_stretches(&[], &base), []);
         // Between two slots, nodes are kept as if there were no slots.
         let base = [stretch(0, 4, 2), stretch(8, 35, 2)];
-        assert_eq!(kept(&offers, &base)[0], stretch(4, 5, 2));
+        assert_eq!(held_stretches(&offers, &base)[0], stretch(4, 5, 2));
     }
 
     proptest! {
@@ -102,9 +102,9 @@ mod tests {
                 stretch(last - length, last, nodes)
             };
             let base: Vec<_> = base.into_iter().map(&mut after).collect();
-            let all = kept(&offers, &base);
-            let less = kept(&offers[..fewer.min(offers.len())], &base);
-            let rest = beyond(&all, &less);
+            let all = held_stretches(&offers, &base);
+            let less = held_stretches(&offers[..fewer.min(offers.len())], &base);
+            let rest = stretches_held_beyond(&all, &less);
             for second in 0..50 {
                 let most = offers.iter().map(|of| at(&[*of], second)).max().unwrap_or(0);
                 let own = at(&base, second);

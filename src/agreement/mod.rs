@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess, next_assessment};
-pub use holds::{Stretch, beyond, kept};
+pub use holds::{Stretch, held_stretches, stretches_held_beyond};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
 pub use money::{Currency, Money};
 pub use notes::{Note, NoteKind};
@@ -33,7 +33,7 @@ pub use offers::{
 pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
-pub use staging::{Brought, Moved, Source, StagedFile, StagingEnd, rate};
+pub use staging::{Brought, Moved, Source, StagedFile, StagingEnd, transfer_rate};
 pub use state::{AgreementState, GuaranteeState, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
 pub(crate) use worded::worded;

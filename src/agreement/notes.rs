@@ -116,11 +116,15 @@ impl Note {
         let name = &offer.name;
         match (offer.creator, offer.state) {
             (OfferCreator::Initiator, state) => of(NoteKind::Asked, format!("{name}: {}", state.word())),
-            (OfferCreator::Responder, OfferState::Rejected) => {
-                of(NoteKind::Refused, format!("{name}: {}", reason(offer)))
-            }
+            (OfferCreator::Responder, OfferState::Rejected) => of(
+                NoteKind::Refused,
+                format!("{name}: {}", reason_of_rejected_offer(offer)),
+            ),
             (OfferCreator::Responder, state) => {
-                let terms = offer.terms.as_ref().map_or_else(String::new, words);
+                let terms = offer
+                    .terms
+                    .as_ref()
+                    .map_or_else(String::new, offer_terms_in_words);
                 let held = if offer.is_held() { ", held" } else { "" };
                 of(
                     NoteKind::Countered,
@@ -138,7 +142,10 @@ impl Note {
         match (offer.agreement, offer.state) {
             (Some(agreement), _) => of(NoteKind::Taken, format!("{name} by {agreement}")),
             // Something that it relied on is gone.
-            (None, _) if offer.is_withdrawn() => of(NoteKind::Released, format!("{name}: {}", reason(offer))),
+            (None, _) if offer.is_withdrawn() => of(
+                NoteKind::Released,
+                format!("{name}: {}", reason_of_rejected_offer(offer)),
+            ),
             (None, OfferState::Rejected) => of(NoteKind::Declined, name.clone()),
             _ => {
                 let lapsed = offer.is_expired(crate::clock::second_of(at));
@@ -158,7 +165,7 @@ impl Note {
 }
 
 /// The terms of an offer, in words.
-fn words(terms: &OfferTerms) -> String {
+fn offer_terms_in_words(terms: &OfferTerms) -> String {
     let Interval { start, end } = terms.placement();
     let (start, end) = (words_of(start), words_of(end));
     let price = terms.price.map(|price| format!(" for {price}"));
@@ -172,7 +179,7 @@ fn words(terms: &OfferTerms) -> String {
 }
 
 /// Why an offer was rejected, as far as it is stored.
-fn reason(offer: &NegotiationOffer) -> String {
+fn reason_of_rejected_offer(offer: &NegotiationOffer) -> String {
     let refusal = offer.refusal.as_deref().unwrap_or_default();
     let refusal: serde_json::Value = serde_json::from_str(refusal).unwrap_or_default();
     match (refusal["reason"].as_str(), refusal["bindingConstraint"].as_str()) {

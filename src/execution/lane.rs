@@ -393,7 +393,7 @@ impl Lane {
 
     async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {
         let (outcome, began) = (end.outcome.word(), end.started);
-        if known(self.context.planner.report_ended(agreement.into(), end).await)? {
+        if is_report_taken(self.context.planner.report_ended(agreement.into(), end).await)? {
             if let Some(at) = began.filter(|_| agreement.slot_started().is_none()) {
                 self.note_delay(agreement, at);
             }
@@ -414,7 +414,7 @@ impl Lane {
     }
 
     async fn report_unable(&self, agreement: &Agreement, why: Unable) -> Result<(), Failure> {
-        if known(self.context.planner.report_unable(agreement.into(), why).await)? {
+        if is_report_taken(self.context.planner.report_unable(agreement.into(), why).await)? {
             warn!(agreement = %agreement.id, why = why.words(), "cannot go on");
         }
         Ok(())
@@ -530,7 +530,7 @@ fn slot_end(agreement: &Agreement) -> Micros {
 
 /// A report that the planner has no use for was made before, and its answer was lost, not its effect; or it came too late.
 /// Whether it had one.
-fn known(reported: Result<(), planner::Error>) -> Result<bool, Failure> {
+fn is_report_taken(reported: Result<(), planner::Error>) -> Result<bool, Failure> {
     match reported {
         Err(planner::Error::NotFound) => Ok(false),
         reported => Ok(reported.map(|()| true)?),

@@ -233,7 +233,7 @@ pub trait Executor: Send + Sync {
     ///
     /// # Errors
     /// When the record cannot be read at the moment.
-    fn recorded_end(&self, _run: Run) -> Result<Option<JobEnd>, ExecutionError> {
+    fn recorded_job_end(&self, _run: Run) -> Result<Option<JobEnd>, ExecutionError> {
         Ok(None)
     }
 

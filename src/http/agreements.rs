@@ -47,7 +47,7 @@ pub(super) async fn create(call: Call, format: Format, Posted { input, key }: Po
     let answer = format.answer(&accepted, || document(&accepted, &call.base));
     let location = [(header::LOCATION, accepted.agreement.path())];
     let answer = (status, location, answer).into_response();
-    Ok(tagged(answer, accepted.agreement.version))
+    Ok(tag_agreement_version(answer, accepted.agreement.version))
 }
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
@@ -70,9 +70,9 @@ pub(super) fn part(of: Option<Part>) -> MethodRouter<Api> {
         let shown = call.negotiation.show(call.scope(), id).await?;
         let answer = match format {
             Format::Xml => document(shown.document(of)),
-            Format::Json => select(&shown, of),
+            Format::Json => select_agreement_part(&shown, of),
         };
-        Ok::<_, Error>(tagged(answer, shown.view.version))
+        Ok::<_, Error>(tag_agreement_version(answer, shown.view.version))
     })
 }
 
@@ -117,20 +117,20 @@ pub(super) async fn terminate(
         key,
     };
     let view = call.negotiation.terminate(call.scope(), order).await?;
-    Ok(tagged(
+    Ok(tag_agreement_version(
         format.answer(&view, negotiation::terminated),
         view.version,
     ))
 }
 
 /// An answer about an agreement in this version.
-fn tagged(mut answer: Response, version: i64) -> Response {
+fn tag_agreement_version(mut answer: Response, version: i64) -> Response {
     answer.headers_mut().insert(header::ETAG, entity_tag(version));
     answer
 }
 
 /// The part of an agreement's flat rendering that has the part's name.
-fn select(shown: &Shown, part: Option<Part>) -> Response {
+fn select_agreement_part(shown: &Shown, part: Option<Part>) -> Response {
     let view = &shown.view;
     match part {
         Some(Part::State) => Json(json!({ "state": view.state, "version": view.version })).into_response(),

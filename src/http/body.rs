@@ -31,7 +31,11 @@ impl FromRequest<Api> for Posted {
     async fn from_request(request: Request, api: &Api) -> Result<Self, Error> {
         let key = idempotency_key(request.headers())?.map(str::to_owned);
         let caller = request.extensions().get::<Caller>().cloned();
-        let target = format!("{} {}", request.method(), canonical(request.uri().path()));
+        let target = format!(
+            "{} {}",
+            request.method(),
+            path_with_canonical_ids(request.uri().path())
+        );
         let input = input(api, request).await?;
         // Without a caller, no request comes so far.
         let key = key.zip(caller);
@@ -41,7 +45,7 @@ impl FromRequest<Api> for Posted {
 }
 
 /// A path with each id in it as it is written here: there are several ways to write one.
-fn canonical(path: &str) -> String {
+fn path_with_canonical_ids(path: &str) -> String {
     let segment = |text: &str| {
         text.parse::<Uuid>()
             .map_or_else(|_| text.to_owned(), |id| id.to_string())
@@ -103,7 +107,7 @@ fn format_of(headers: &HeaderMap) -> Result<Format, Error> {
 
 /// The body of a request.
 pub(crate) async fn whole(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    match tokio::time::timeout(api.body_timeout, read(request.into_body())).await {
+    match tokio::time::timeout(api.body_timeout, read_body(request.into_body())).await {
         Err(_) => Err(Error::BodyTimeout),
         Ok(read) => read,
     }
@@ -111,7 +115,7 @@ pub(crate) async fn whole(api: &Api, request: Request) -> Result<Vec<u8>, Error>
 
 /// Reads a body to its end. One that is too large is read on for a while, into nothing: a client that is still sending
 /// does not look at the answer yet, and would see a broken connection in its place.
-async fn read(mut body: Body) -> Result<Vec<u8>, Error> {
+async fn read_body(mut body: Body) -> Result<Vec<u8>, Error> {
     let (mut kept, mut length) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|why| Error::BodyBroken(why.to_string()))?;

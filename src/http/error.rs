@@ -229,7 +229,7 @@ async fn with_body(State((api, page)): State<(Api, ErrorPage)>, request: Request
         let problem = error.problem(&instance, id).to_string();
         ([(header::CONTENT_TYPE, "application/problem+json")], problem).into_response()
     } else {
-        let fault = negotiation::fault(
+        let fault = negotiation::continuing_fault(
             api.negotiation.clock().micros(),
             code,
             &error.descriptions(),
@@ -265,7 +265,7 @@ async fn with_body(State((api, page)): State<(Api, ErrorPage)>, request: Request
 
 /// Answers a panic: a fault of ours, logged, and no reason to stop serving others.
 #[expect(clippy::needless_pass_by_value, reason = "the shape that the layer asks for")]
-pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
+pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     let message = panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -28,7 +28,7 @@ pub(super) async fn put(
     request: Request,
 ) -> Answer {
     let upload = call.negotiation.upload(call.party(), &name).await?;
-    let replaced = received(&api, upload, request.into_body())
+    let replaced = receive_upload(&api, upload, request.into_body())
         .await?
         .finish()
         .await?;
@@ -57,7 +57,7 @@ const RATE_LEAST: u32 = 16 * 1_024;
 
 /// Takes in a body of any length that its quota leaves room for, as long as it keeps coming. Beyond the time that other bodies
 /// have for the whole, it has the time that its bytes take at [`RATE_LEAST`].
-async fn received(api: &Api, mut upload: Upload, mut body: Body) -> Result<Upload, Error> {
+async fn receive_upload(api: &Api, mut upload: Upload, mut body: Body) -> Result<Upload, Error> {
     let mut until = tokio::time::Instant::now() + api.body_timeout;
     loop {
         let part = tokio::time::timeout_at(until, body.frame()).await;

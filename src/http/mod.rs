@@ -167,7 +167,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/readyz", get(health::readyz))
         .route_layer(middleware::from_fn(metrics::routed))
         .method_not_allowed_fallback(error::no_such_method)
-        .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(CatchPanicLayer::custom(error::answer_panic))
         .layer(middleware::from_fn_with_state(
             (api.clone(), pages.error),
             error::rendered,

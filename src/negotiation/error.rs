@@ -130,7 +130,7 @@ impl From<planner::Error> for Error {
 }
 
 /// The ContinuingFault of a failure: its code, its descriptions, and the refusal or the violations behind it.
-pub fn fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
+pub fn continuing_fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
     let mut fault = Fault::new(instant(at), code, "");
     fault.descriptions = descriptions
         .iter()

@@ -106,7 +106,7 @@ impl Negotiation {
             return Ok(answer);
         };
         let request = request.kept(String::clone);
-        told(self.planner.keep(request, kept(&answer)).await, |()| answer)
+        answer_of_repeated_request(self.planner.keep(request, kept(&answer)).await, |()| answer)
     }
 
     /// Keeps a refusal of a request, as [`Self::keep`] does an answer. Other failures are not kept: they may be over by the next try, or
@@ -131,7 +131,7 @@ impl Negotiation {
 }
 
 /// The view of the effect of a command; of a request that was carried out before, the answer of that time.
-pub(super) fn told<T, V: DeserializeOwned>(
+pub(super) fn answer_of_repeated_request<T, V: DeserializeOwned>(
     done: Result<T, planner::Error>,
     view: impl FnOnce(T) -> V,
 ) -> Result<V> {

@@ -16,7 +16,7 @@ pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
 use error::Result;
-pub use error::{Error, fault};
+pub use error::{Error, continuing_fault};
 pub use idempotency::{RequestKey, StoredAnswer};
 pub use negotiations::exchange::OfferMessage;
 pub use negotiations::{NegotiationView, end_negotiation_input};

@@ -289,7 +289,7 @@ fn three_digits(probability: f64) -> f64 {
 
 /// The first `limit` of the rows found, and the key after which the next page begins. One more row than that has been asked for,
 /// and tells whether there is one.
-pub(super) fn cut<T, K>(mut found: Vec<T>, limit: u32, key: impl Fn(&T) -> K) -> (Vec<T>, Option<K>) {
+pub(super) fn cut_page<T, K>(mut found: Vec<T>, limit: u32, key: impl Fn(&T) -> K) -> (Vec<T>, Option<K>) {
     let more = found.len() > limit as usize;
     found.truncate(limit as usize);
     let next = found.last().map(key).filter(|_| more);

@@ -152,7 +152,11 @@ impl Templates {
 
     /// Whether other resources change nothing.
     pub(super) fn fit(&self, resources: &[Resource]) -> bool {
-        (self.capacity, &self.resource) == (largest(resources), &only(resources))
+        (self.capacity, &self.resource)
+            == (
+                nodes_of_largest_resource(resources),
+                &only_resource_in_service(resources),
+            )
     }
 
     fn offered_on(
@@ -161,7 +165,7 @@ impl Templates {
         resources: &[Resource],
     ) -> Result<Self, String> {
         let currency = pricing.map(|of| of.currency);
-        let (capacity, configured) = (largest(resources), texts.to_vec());
+        let (capacity, configured) = (nodes_of_largest_resource(resources), texts.to_vec());
         let is_built_in = texts.is_empty();
         let texts = match texts {
             // Guarantees that are worth a part of the price, where there are prices.
@@ -214,7 +218,7 @@ impl Templates {
             offered,
             pricing: pricing.cloned(),
             capacity,
-            resource: only(resources),
+            resource: only_resource_in_service(resources),
         })
     }
 
@@ -277,13 +281,13 @@ impl Templates {
 }
 
 /// The nodes of the largest resource in service; 1 where there is none, since a template asks for nodes.
-fn largest(resources: &[Resource]) -> u32 {
+fn nodes_of_largest_resource(resources: &[Resource]) -> u32 {
     let in_service = resources.iter().filter(|of| !of.is_retired());
     in_service.map(|of| of.capacity).max().unwrap_or(1)
 }
 
 /// The name of the only resource in service.
-fn only(resources: &[Resource]) -> Option<String> {
+fn only_resource_in_service(resources: &[Resource]) -> Option<String> {
     let mut in_service = resources.iter().filter(|of| !of.is_retired());
     let first = in_service.next()?;
     in_service.next().is_none().then(|| first.name.clone())

@@ -11,15 +11,15 @@ use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
 use crate::planner::error::{Error, Refusal, Result};
-use crate::planner::lifecycle::reports::{describe, in_its_time};
-use crate::planner::placement::admit::placed;
+use crate::planner::lifecycle::reports::{in_its_time, job_end_in_words};
+use crate::planner::placement::admit::admission_in_words;
 use crate::planner::plan::is_undecided;
 use crate::planner::request::{Accepted, Proposal, Termination};
 use crate::planner::requests::request_of;
 use crate::planner::resources::need::{Need, Placement};
 use crate::planner::resources::nodes::Unused;
 use crate::planner::settings::Quotas;
-use crate::planner::words::{by, piece_of};
+use crate::planner::words::{piece_of, time_difference_in_words};
 use crate::store::Change;
 
 /// The share of a slot that may be over before its job begins: one second in this number of seconds. A shorter delay is
@@ -31,7 +31,7 @@ impl Decider<'_> {
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
         self.is_new(proposal.idempotency.as_ref())?;
         self.has_a_new_id(&proposal)?;
-        let mut moved = self.moved_before(proposal.id);
+        let mut moved = self.moved_before_reserving(proposal.id);
         let Some((agreement, admitted, number)) = self.admitted(&proposal)? else {
             return Ok(Step::Wait(proposal));
         };
@@ -68,7 +68,7 @@ impl Decider<'_> {
     fn admitted(&mut self, proposal: &Proposal) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         self.reserved_or(proposal, |this, need, reason| {
             // A refusal reveals something about the agreements of others, as a quote does.
-            match this.probe(need.payer.party) {
+            match this.count_quota_question(need.payer.party) {
                 Ok(()) => this.refused(need, reason),
                 Err(exceeded) => exceeded,
             }
@@ -111,7 +111,7 @@ impl Decider<'_> {
 
     /// The line of the timeline for an acceptance.
     pub(super) fn accepted(&self, agreement: &Agreement, admitted: &Placement) -> Event {
-        let mut detail = placed(agreement, admitted);
+        let mut detail = admission_in_words(agreement, admitted);
         for choice in &agreement.choices {
             let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
             detail += &format!("; chosen: {} of {}", members.join(", "), choice.path);
@@ -126,7 +126,7 @@ impl Decider<'_> {
     pub(super) fn make_room(&mut self, admitted: &Placement) -> Vec<Agreement> {
         let why = "to let another agreement in";
         let mut moved = self.moved(&admitted.moved, why);
-        moved.extend(self.transferred(&admitted.transferred, why));
+        moved.extend(self.transferred_agreement(&admitted.transferred, why));
         moved
     }
 
@@ -148,7 +148,11 @@ impl Decider<'_> {
             let Some((mut agreement, index)) = self.plan.must_get_slot(of.id) else {
                 continue;
             };
-            let detail = format!("{}{}, {why}", piece_of(&agreement, index), by(of.to - of.from));
+            let detail = format!(
+                "{}{}, {why}",
+                piece_of(&agreement, index),
+                time_difference_in_words(of.to - of.from)
+            );
             let (slot, nodes) = agreement.slots[index].stretch();
             agreement.place_slot(index, (Interval::of(of.to, slot.duration()), nodes));
             let event = self.event(EventKind::Moved, detail);
@@ -215,14 +219,14 @@ impl Decider<'_> {
             agreement: Box::new(agreement.clone()),
             events,
         });
-        self.release_about(agreement.id);
+        self.release_holds_about(agreement.id);
         Ok(agreement)
     }
 
     /// Begins every slot that is due and closes the reservations that are over.
     pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>> {
         let now = self.second();
-        self.plan.give_up_stopping(now);
+        self.plan.give_up_stopping_lost_work(now);
         let (mut starting, mut missed) = (Vec::new(), Vec::new());
         for id in self.plan.due.due_by(now) {
             let Some(agreement) = self.plan.must_get(id) else {
@@ -247,7 +251,7 @@ impl Decider<'_> {
         missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
             let agreement = self.live(agreement.id)?;
-            self.place_missed(&agreement);
+            self.place_missed_slot(&agreement);
             let placed = self.plan.get(agreement.id).cloned();
             // A second later it might be late again.
             if let Some(placed) = placed.filter(|of| of.is_waiting() && of.slot().start <= now) {
@@ -262,7 +266,7 @@ impl Decider<'_> {
     fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
         let now = self.second();
         // A job of an earlier time makes way for the one that starts now.
-        self.plan.has_stopped(agreement.id);
+        self.plan.has_lost_work_stopped(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
         if nodes.len() < agreement.slot_nodes() as usize {
             // The plan does not take the loss of these nodes into account yet.
@@ -277,7 +281,7 @@ impl Decider<'_> {
             ServiceState::Idle
         };
         if agreement.job.is_none() {
-            agreement.has_started(self.handed_over(&agreement));
+            agreement.has_started(self.handed_over_nodes(&agreement));
         }
         let assessed = self.assess(&mut agreement);
         let named = self.names_of(&agreement.resource, &nodes);
@@ -317,7 +321,7 @@ impl Decider<'_> {
     }
 
     /// Warns a party that does not use its nodes, or takes them back.
-    pub(super) fn treat_unused(&mut self, id: Uuid, unused: Unused) -> Result<()> {
+    pub(super) fn treat_unused_slot(&mut self, id: Uuid, unused: Unused) -> Result<()> {
         let mut agreement = self.live(id)?;
         if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
             return Err(Error::NotFound);
@@ -339,7 +343,7 @@ impl Decider<'_> {
     /// Records the real start of a job, with the files that were brought for it.
     pub(super) fn started(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<()> {
         let mut agreement = self.processing(id)?;
-        let mut events = self.has_brought(&mut agreement, brought);
+        let mut events = self.has_brought_files(&mut agreement, brought);
         if agreement.slot_started().is_none() || !events.is_empty() {
             if agreement.slot_started().is_none() {
                 agreement.has_started(Some(at));
@@ -352,7 +356,11 @@ impl Decider<'_> {
     }
 
     /// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
-    pub(super) fn has_brought(&self, agreement: &mut Agreement, brought: Option<Brought>) -> Vec<Event> {
+    pub(super) fn has_brought_files(
+        &self,
+        agreement: &mut Agreement,
+        brought: Option<Brought>,
+    ) -> Vec<Event> {
         let job = agreement.job.as_mut().filter(|job| job.brought.is_none());
         let Some((job, of)) = job.zip(brought) else {
             return Vec::new();
@@ -363,7 +371,7 @@ impl Decider<'_> {
 
     /// Records the end of a job and everything that follows from it.
     pub(super) fn ended(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
-        if self.plan.has_stopped(id) {
+        if self.plan.has_lost_work_stopped(id) {
             // It was lost before, and its end changes nothing.
             return Ok(());
         }
@@ -387,7 +395,7 @@ impl Decider<'_> {
                 RunOutcome::Terminated
             }
             RunOutcome::Checkpointed if agreement.has_more_slots() => {
-                self.slot_over(agreement, &end);
+                self.end_piece(agreement, &end);
                 return Ok(());
             }
             // There is nothing that it could go on in.
@@ -395,12 +403,12 @@ impl Decider<'_> {
             outcome => outcome,
         };
         let end = &JobEnd { outcome, ..end };
-        if self.goes_on_after(&agreement, end) {
+        if self.retry_after_end(&agreement, end) {
             return Ok(());
         }
         agreement.has_started(started);
         let staging = end.staging.as_deref();
-        let mut events = self.has_brought(&mut agreement, staging.and_then(|of| of.brought));
+        let mut events = self.has_brought_files(&mut agreement, staging.and_then(|of| of.brought));
         agreement.outcome = Some(match end.outcome {
             RunOutcome::Lost => agreement.lose(),
             outcome => outcome,
@@ -416,7 +424,7 @@ impl Decider<'_> {
         };
         let sent = staging.and_then(|of| of.sent);
         events.extend(sent.map(|sent| at(EventKind::Staged, sent.words("sent"))));
-        events.push(at(EventKind::Ended, describe(end)));
+        events.push(at(EventKind::Ended, job_end_in_words(end)));
         events.extend(self.must_close(&mut agreement, last, end.ended)?);
         let agreement = self.update(agreement, events);
         self.record_execution(&agreement, end);
@@ -467,7 +475,7 @@ impl Decider<'_> {
         let release = gives_back && self.plan.bound.contains_key(&agreement.id);
         // An offer in its place relies on the agreement still waiting, or still running.
         let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
-        self.suggest_if_lost(&agreement);
+        self.propose_if_lost(&agreement);
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),
             events,
@@ -490,7 +498,7 @@ impl Decider<'_> {
             agreement.is_being_carried_out()
         };
         if !goes_on {
-            self.release_about(agreement.id);
+            self.release_holds_about(agreement.id);
         }
         agreement
     }

@@ -128,7 +128,7 @@ impl Command {
     ) -> Self {
         let again = scope.clone();
         let decide = move |decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>| -> Answer {
-            decider.come_back(id);
+            decider.begin_waiting_command(id);
             let decided = match verb(decider, request) {
                 Ok(Step::Done(decided)) => Ok(decided),
                 Ok(Step::Wait(request)) => {

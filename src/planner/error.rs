@@ -118,7 +118,7 @@ pub enum StartError {
 }
 
 /// A refusal with nothing else to offer.
-pub(super) fn bare(reason: Reason, binding: impl Into<String>) -> Refusal {
+pub(super) fn bare_refusal(reason: Reason, binding: impl Into<String>) -> Refusal {
     Refusal {
         reason,
         binding: binding.into(),
@@ -130,8 +130,8 @@ pub(super) fn bare(reason: Reason, binding: impl Into<String>) -> Refusal {
 }
 
 /// The refusal of more than a party may have or ask.
-pub(super) fn exceeded(binding: impl Into<String>) -> Refusal {
-    bare(Reason::QuotaExceeded, binding)
+pub(super) fn quota_exceeded(binding: impl Into<String>) -> Refusal {
+    bare_refusal(Reason::QuotaExceeded, binding)
 }
 
 impl From<Refusal> for Error {

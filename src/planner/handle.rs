@@ -16,7 +16,7 @@ use crate::metrics::{Exposition, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Reply};
 use crate::planner::error::{Error, Result, StartError};
-use crate::planner::metrics::Measured;
+use crate::planner::metrics::PlannerMetrics;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, Termination};
 use crate::planner::resources::foresight::Foresight;
@@ -51,7 +51,7 @@ pub struct Planner {
     pub(super) negotiating: Negotiating,
     pub(super) resources: watch::Receiver<Arc<[Resource]>>,
     pub(super) foresight: Foresight,
-    pub(super) measured: Arc<Mutex<Measured>>,
+    pub(super) measured: Arc<Mutex<PlannerMetrics>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
 }
 
@@ -250,7 +250,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<()> {
-        self.ask(move |of| of.treat_unused(id, unused)).await
+        self.ask(move |of| of.treat_unused_slot(id, unused)).await
     }
 
     /// Takes the states of the nodes of a resource and repairs the plan. Work on nodes that are gone is lost. A waiting

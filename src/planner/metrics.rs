@@ -37,7 +37,7 @@ metrics! {
 const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 /// The counts of the life of this process.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(super) struct PlannerMetrics {
     /// Commands decided together.
     batches: Histogram,
     /// Seconds that storing a batch took, where it worked.
@@ -55,7 +55,7 @@ pub(super) struct Measured {
     executions: BTreeMap<&'static str, u64>,
 }
 
-impl Default for Measured {
+impl Default for PlannerMetrics {
     fn default() -> Self {
         Self {
             batches: Histogram::new(COMMANDS),
@@ -72,7 +72,7 @@ impl Default for Measured {
     }
 }
 
-impl Measured {
+impl PlannerMetrics {
     /// Counts a decided batch with its commands that a caller waits for, if any, and the seconds that storing it took, where
     /// there was something to store.
     pub(super) fn batch(&mut self, commands: usize, commit: Option<f64>) {
@@ -87,12 +87,12 @@ impl Measured {
     }
 
     /// Counts a batch that was not stored.
-    pub(super) fn failed(&mut self) {
+    pub(super) fn count_failed_batch(&mut self) {
         self.failed += 1;
     }
 
     /// Counts a batch that was given up because of a fault in the plan.
-    pub(super) fn gave_up(&mut self) {
+    pub(super) fn count_given_up_batch(&mut self) {
         self.given_up += 1;
     }
 

@@ -20,7 +20,7 @@ use crate::planner::placement::moved_up::MovedUp;
 use crate::planner::requests::{request_of_slot, requests_of};
 use crate::planner::reserving::waiting::Reserving;
 use crate::planner::resources::Resources;
-use crate::planner::resources::members::planned;
+use crate::planner::resources::members::new_resource_plan;
 use crate::planner::resources::nodes::NodeState;
 use crate::planner::resources::resource::Resource;
 use crate::planner::resources::resource_plan::ResourcePlan;
@@ -99,7 +99,7 @@ impl Plan {
         }
         let planned = |(at, resource): (usize, &&Resource)| {
             let leaving = leaving.get(&at).map_or(0, BTreeSet::len);
-            planned(
+            new_resource_plan(
                 resource,
                 u32::try_from(leaving).unwrap_or(u32::MAX),
                 settings,
@@ -112,7 +112,7 @@ impl Plan {
         let mut number = 0;
         for agreement in agreements {
             let place = places.get(agreement.resource.as_str());
-            restore(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
+            restore_agreement(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
                 .map_err(|why| StartError::Inconsistent(format!("agreement {} {why}", agreement.id)))?;
             let next = number + agreement.slots.len() as u64;
             restored.push((agreement, number));
@@ -163,7 +163,7 @@ impl Plan {
         };
         for (agreement, number) in restored {
             if agreement.waits_to_run_again() {
-                plan.stop_later(agreement.clone());
+                plan.stop_lost_work_later(agreement.clone());
             }
             plan.insert(agreement, number);
         }
@@ -461,7 +461,11 @@ impl Plan {
 }
 
 /// Takes back an agreement with the placement that it has; says why when it has no room.
-fn restore(plan: Option<&mut ResourcePlan>, agreement: &Agreement, number: u64) -> Result<(), String> {
+fn restore_agreement(
+    plan: Option<&mut ResourcePlan>,
+    agreement: &Agreement,
+    number: u64,
+) -> Result<(), String> {
     let name = &agreement.resource;
     let Some(of) = plan else {
         return Err(format!(

@@ -13,7 +13,7 @@ pub(super) fn piece_of(agreement: &Agreement, index: usize) -> String {
 }
 
 /// How much earlier or later, in words.
-pub(super) fn by(seconds: Seconds) -> String {
+pub(super) fn time_difference_in_words(seconds: Seconds) -> String {
     let direction = if seconds < 0 { "earlier" } else { "later" };
     format!("{} seconds {direction}", seconds.abs())
 }

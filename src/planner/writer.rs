@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::planner::batches::{Answer, Decided, Doubt, Remembered, Storing};
 use crate::planner::decider::{Command, Decider};
-use crate::planner::metrics::Measured;
+use crate::planner::metrics::PlannerMetrics;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::plan::Plan;
 use crate::planner::resources::resource::Resource;
@@ -61,7 +61,7 @@ pub(super) struct Signals {
     /// All resources.
     pub(super) resources: watch::Sender<Arc<[Resource]>>,
     /// The counts.
-    pub(super) measured: Arc<Mutex<Measured>>,
+    pub(super) measured: Arc<Mutex<PlannerMetrics>>,
 }
 
 pub(super) struct Writer {
@@ -135,7 +135,7 @@ impl Writer {
                 () = std::future::ready(()), if self.must_improve() => self.decide(Vec::new(), &stop).await,
                 command = self.queue.recv(), if self.decided.commands < BATCH_MAX => match command {
                     Some(first) => {
-                        let commands = self.with_those_behind(first);
+                        let commands = self.commands_of_next_batch(first);
                         self.decide(commands, &stop).await
                     }
                     None => break,
@@ -179,14 +179,14 @@ impl Writer {
                     return false;
                 }
                 let is_taken = self.reload(stop).await.is_some();
-                self.say_due();
+                self.publish_next_due();
                 is_taken
             }
         }
     }
 
     /// A command and the ones behind it in the queue, up to the size of a batch.
-    fn with_those_behind(&mut self, first: Command) -> Vec<Command> {
+    fn commands_of_next_batch(&mut self, first: Command) -> Vec<Command> {
         let mut commands = vec![first];
         while self.decided.commands + commands.len() < BATCH_MAX
             && let Ok(next) = self.queue.try_recv()
@@ -198,9 +198,9 @@ impl Writer {
 
     /// Decides commands; without any it makes a slice of improvements. False when the lease is lost.
     async fn decide(&mut self, commands: Vec<Command>, stop: &CancellationToken) -> bool {
-        let Ok(remembered) = self.remembered(&commands).await else {
+        let Ok(remembered) = self.remembered_requests(&commands).await else {
             // Their answers are dropped with them, which says that nothing was decided.
-            self.plan.forget_dropped(self.clock.now());
+            self.plan.forget_dropped_reservations(self.clock.now());
             return true;
         };
         let now = self.clock.micros();
@@ -221,7 +221,7 @@ impl Writer {
             later: &mut self.later,
             reconfigured: &mut reconfigured,
         };
-        decider.lapse();
+        decider.lapse_negotiations();
         decider.fix_those_who_have_waited();
         decider.look_after_nodes();
         let many = commands.len();
@@ -238,7 +238,7 @@ impl Writer {
                     right.then(|| command.decide(&mut decider, decisions))
                 }),
         );
-        self.again.extend(decider.decidable());
+        self.again.extend(decider.take_decidable_commands());
         let remembered = std::mem::take(&mut decider.remembered);
         self.decided.remembered.extend(remembered);
         // Where the batch is not stored they hold as well: they are in no store.
@@ -281,7 +281,7 @@ impl Writer {
             Ok(()) => self.answer(decided, &batch, Some(storing.begun.elapsed().as_secs_f64())),
             Err(store::Error::LeaseLost) => return false,
             // A commit that fails takes the plan with it, and may turn out to have succeeded.
-            Err(why) => match self.recover(&why, decided.answers, stop).await {
+            Err(why) => match self.recover_plan(&why, decided.answers, stop).await {
                 Some((true, answers)) => {
                     decided.answers = answers;
                     self.answer(decided, &batch, None);
@@ -291,7 +291,7 @@ impl Writer {
                     for answer in answers {
                         answer(false);
                     }
-                    self.say_due();
+                    self.publish_next_due();
                 }
                 None => return false,
             },
@@ -337,30 +337,30 @@ impl Writer {
         if !batch.is_empty() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
-        self.say_due();
+        self.publish_next_due();
     }
 
     /// Gives up a batch that has found a fault in the plan, and reads the plan anew. False when the lease is lost, or the
     /// service stops meanwhile.
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
-        self.measure(Measured::gave_up);
+        self.measure(PlannerMetrics::count_given_up_batch);
         let read = self.reload(stop).await.is_some();
-        self.say_due();
+        self.publish_next_due();
         read
     }
 
     /// Reads the plan anew after a batch that could not be stored, or of which that is not known. Answers whether it is
     /// stored after all, with the answers that have not been given meanwhile. `None` when another process has taken
     /// over, or the service stops meanwhile.
-    async fn recover(
+    async fn recover_plan(
         &mut self,
         why: &store::Error,
         mut answers: Vec<Answer>,
         stop: &CancellationToken,
     ) -> Option<(bool, Vec<Answer>)> {
         error!(error = %why, "decisions were not stored; reading the plan anew");
-        self.measure(Measured::failed);
+        self.measure(PlannerMetrics::count_failed_batch);
         // Before any answer: a refused caller must not find the service ready.
         self.signals.ready.send_replace(false);
         // The decisions on top of it are given up with it.
@@ -387,7 +387,7 @@ impl Writer {
     }
 
     /// Tells all listeners when something is due next.
-    fn say_due(&self) {
+    fn publish_next_due(&self) {
         self.signals
             .due
             .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
@@ -400,7 +400,7 @@ impl Writer {
             .send_replace(self.plan.resources.list().into());
     }
 
-    fn measure(&self, count: impl FnOnce(&mut Measured)) {
+    fn measure(&self, count: impl FnOnce(&mut PlannerMetrics)) {
         let measured = &self.signals.measured;
         count(&mut measured.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -428,7 +428,7 @@ impl Writer {
     }
 
     /// The earlier answers to the idempotency keys of these commands.
-    async fn remembered(&mut self, commands: &[Command]) -> Result<Remembered, store::Error> {
+    async fn remembered_requests(&mut self, commands: &[Command]) -> Result<Remembered, store::Error> {
         let mut remembered = Remembered::new();
         let mut unknown = Vec::new();
         let storing = self.storing.as_ref().map(|of| &of.decided);
@@ -474,7 +474,7 @@ impl Writer {
                 &self.clock,
                 self.doubt.as_mut(),
             );
-            match refusing(&mut self.queue, patient_until, read).await {
+            match refuse_commands_during(&mut self.queue, patient_until, read).await {
                 Ok(mut plan) => {
                     plan.recall_reports(&self.plan, self.clock.now());
                     self.plan = plan;
@@ -489,7 +489,10 @@ impl Writer {
                 Err(why) => warn!(error = %why, "the store cannot be used; trying again in {wait:?}"),
             }
             let stopped = tokio::time::timeout(wait, stop.cancelled());
-            if refusing(&mut self.queue, patient_until, stopped).await.is_ok() {
+            if refuse_commands_during(&mut self.queue, patient_until, stopped)
+                .await
+                .is_ok()
+            {
                 return None;
             }
             wait = (wait * 2).min(RETRY.1);
@@ -499,7 +502,11 @@ impl Writer {
 
 /// Does some work, and refuses the commands that wait or come after an instant until it is done. The answer of a command
 /// is dropped with it, which says that nothing was decided.
-async fn refusing<T>(queue: &mut mpsc::Receiver<Command>, from: Instant, work: impl Future<Output = T>) -> T {
+async fn refuse_commands_during<T>(
+    queue: &mut mpsc::Receiver<Command>,
+    from: Instant,
+    work: impl Future<Output = T>,
+) -> T {
     tokio::pin!(work);
     tokio::select! {
         done = &mut work => return done,

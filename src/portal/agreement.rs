@@ -56,7 +56,7 @@ struct Output {
 
 /// GET /portal/agreements/{id}.
 pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
-    let (id, visitor) = addressed(&api, &headers, &id).await?;
+    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
     let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
     let (timeline, _) = api.negotiation.timeline(scope(&visitor.caller), id).await?;
     let outputs = outputs(&api, &visitor, &view).await?;
@@ -80,7 +80,7 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, Path(id): P
 }
 
 /// The agreement that a path names, and its visitor.
-async fn addressed(api: &Api, headers: &HeaderMap, id: &str) -> Result<(Uuid, Visitor), Failure> {
+async fn addressed_agreement(api: &Api, headers: &HeaderMap, id: &str) -> Result<(Uuid, Visitor), Failure> {
     let id = id.parse().map_err(|_| Failure::NotFound)?;
     let visitor = session::visitor(api, headers).await?;
     visitor
@@ -122,7 +122,7 @@ pub(super) async fn file(
     headers: HeaderMap,
     Path((id, name)): Path<(String, String)>,
 ) -> Answer {
-    let (id, visitor) = addressed(&api, &headers, &id).await?;
+    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
     let output = api.negotiation.output(scope(&visitor.caller), id, &name).await?;
     let body = output_body(output).await?;
     // The name is one of two that the use case knows.
@@ -138,7 +138,7 @@ pub(super) async fn file(
 
 /// GET /portal/agreements/{id}/terminate: a page that does not reload while it is read.
 pub(super) async fn confirm(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
-    let (id, visitor) = addressed(&api, &headers, &id).await?;
+    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
     let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
     let name = text::name(&view);
     let confirm = Confirm {

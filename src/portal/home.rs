@@ -133,7 +133,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Answer {
     };
     let status = match error {
         negotiation::Error::Invalid(violations) => {
-            view.problems = super::offer::problems(&violations);
+            view.problems = super::offer::problems_of_offer(&violations);
             StatusCode::UNPROCESSABLE_ENTITY
         }
         negotiation::Error::NotOffered(why) => {

@@ -108,12 +108,12 @@ fn row(negotiation: NegotiationView, visitor: &Visitor) -> Row {
             .proposed
             .map(|why| text::proposal(why, &negotiation.penalties)),
         expires: negotiation.expires,
-        offers: negotiation.offers.into_iter().filter_map(held).collect(),
+        offers: negotiation.offers.into_iter().filter_map(held_offer).collect(),
     }
 }
 
 /// An offer, where it is held.
-fn held(offer: OfferView) -> Option<Offer> {
+fn held_offer(offer: OfferView) -> Option<Offer> {
     let (is, held_until) = (offer.quotation?, offer.held_until?);
     let mut price = is
         .price

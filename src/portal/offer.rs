@@ -6,10 +6,10 @@ use super::form::{Place, Problem};
 use super::text::capitalised;
 
 /// The problems of an offer, at the fields of the form.
-pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
+pub(super) fn problems_of_offer(violations: &Violations) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for violation in &violations.0 {
-        let place = place(violation);
+        let place = place_in_form(violation);
         let message = match place {
             // A violation without a field of its own is found by its path.
             Place::Whole => violation.to_string(),
@@ -28,7 +28,7 @@ pub(super) fn problems(violations: &Violations) -> Vec<Problem> {
 }
 
 /// The place of the form that an element of the offer was made from.
-fn place(violation: &Violation) -> Place {
+fn place_in_form(violation: &Violation) -> Place {
     for step in violation.path.rsplit('/') {
         let (name, position) = step.split_once('[').unwrap_or((step, "1]"));
         let local = name.rsplit(':').next().unwrap_or(name);
@@ -243,7 +243,7 @@ mod tests {
                 kind: ViolationKind::Value,
                 message: message.to_owned(),
             };
-            assert_eq!(place(&violation), expected, "{}", violation.path);
+            assert_eq!(place_in_form(&violation), expected, "{}", violation.path);
         }
     }
 

@@ -289,7 +289,7 @@ impl Candidate<'_> {
                 first + BEYOND
             });
             match (&began, steps.last_mut()) {
-                (Some(first), Some((_, last))) if near(*first, foreseen) => {
+                (Some(first), Some((_, last))) if are_near_forecasts(*first, foreseen) => {
                     last.hold = last.hold.max(foreseen.hold);
                     last.completion = last.completion.max(foreseen.completion);
                     last.loss = last.loss.max(foreseen.loss);
@@ -324,7 +324,7 @@ impl Candidate<'_> {
 }
 
 /// Whether two starts need not be told apart.
-fn near(one: Foreseen, other: Foreseen) -> bool {
+fn are_near_forecasts(one: Foreseen, other: Foreseen) -> bool {
     let close = |one: Seconds, other: Seconds| (one - other).abs() <= one / STEP_PART;
     close(one.hold, other.hold) && close(one.completion, other.completion)
 }

@@ -261,14 +261,14 @@ impl Knowledge {
         let own = lengths
             .iter()
             .filter(|(resource, _)| work.resource == Some(resource));
-        let (here, stopped_here) = parted(own.map(|(_, length)| (*length, length.seconds)));
+        let (here, stopped_here) = part_stopped_executions(own.map(|(_, length)| (*length, length.seconds)));
         // Of other resources only where there is nothing of this one: it is looked at for each of many executions.
         let known_here = !(here.is_empty() && stopped_here.is_empty());
         let others = if known_here { &[][..] } else { lengths };
         let rated = others
             .iter()
             .map(|(resource, length)| (*length, (length.seconds, self.rate(Some(resource)))));
-        let (anywhere, stopped_anywhere) = parted(rated);
+        let (anywhere, stopped_anywhere) = part_stopped_executions(rated);
         let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
         let [input_bytes, output_bytes] = self.bytes(work);
         let smoothing = |of: fn(&Conditions) -> Option<&Seen>| Some(&conditions.and_then(of)?.smoothing);
@@ -448,7 +448,7 @@ impl Learning<'_> {
 const LEAST_SPREAD: f64 = -10.0;
 
 /// The lengths of executions, and apart from them those of the stopped ones.
-fn parted<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Vec<T>, Vec<T>) {
+fn part_stopped_executions<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Vec<T>, Vec<T>) {
     let (mut whole, mut stopped) = (Vec::new(), Vec::new());
     for (length, what) in lengths {
         if length.stopped {

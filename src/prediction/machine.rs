@@ -26,11 +26,11 @@ struct Counters {
 
 /// Samples this machine for a resource with this number of nodes on it, until `stop`, and sums up old samples.
 pub async fn sample(resource: String, nodes: u32, store: Store, clock: Clock, stop: CancellationToken) {
-    let mut before = (clock.micros(), look().await);
+    let mut before = (clock.micros(), read_machine_counters().await);
     let mut samples = Samples::of(resource, store, clock.clone());
     while samples.are_due(&stop).await {
-        let now = (clock.micros(), look().await);
-        let mut condition = between(before, now);
+        let now = (clock.micros(), read_machine_counters().await);
+        let mut condition = machine_condition_between(before, now);
         condition.nodes_up = Some(nodes.into());
         before = now;
         samples.keep(Some(condition)).await;
@@ -38,25 +38,28 @@ pub async fn sample(resource: String, nodes: u32, store: Store, clock: Clock, st
 }
 
 /// Reads the counters off the threads that serve connections: the system answers from memory, but they are files.
-async fn look() -> Counters {
+async fn read_machine_counters() -> Counters {
     let read = || Counters {
-        ticks: fs::read_to_string("/proc/stat").ok().as_deref().and_then(ticks),
+        ticks: fs::read_to_string("/proc/stat")
+            .ok()
+            .as_deref()
+            .and_then(processor_ticks),
         lines: fs::read_to_string("/proc/net/dev")
             .ok()
-            .and_then(|text| lines(&text, speed)),
+            .and_then(|text| network_line_counters(&text, network_line_speed)),
     };
     tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
 /// The capacity of a line, in bytes a second; none where it is down, has no number, or is not a line to other machines.
-fn speed(line: &str) -> Option<u64> {
+fn network_line_speed(line: &str) -> Option<u64> {
     let file = Path::new("/sys/class/net").join(line).join("speed");
     let megabits: u64 = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     (megabits > 0).then(|| megabits.saturating_mul(125_000))
 }
 
 /// All ticks and the idle ones, from the first line of `/proc/stat`. The last two numbers are part of the first two.
-fn ticks(stat: &str) -> Option<(u64, u64)> {
+fn processor_ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line
         .split_ascii_whitespace()
@@ -71,7 +74,7 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
 }
 
 /// Bytes received and sent by all lines of known speed, and their speeds together, from `/proc/net/dev`.
-fn lines(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Option<(u64, u64, u64)> {
+fn network_line_counters(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Option<(u64, u64, u64)> {
     let mut sum: Option<(u64, u64, u64)> = None;
     for (name, counts) in dev.lines().filter_map(|line| line.split_once(':')) {
         let counts: Vec<u64> = counts
@@ -93,7 +96,7 @@ fn lines(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Option<(u64, u64, u6
 }
 
 /// The condition of the machine between two looks.
-fn between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
+fn machine_condition_between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
     let of = |part: u64, whole: i128, unit: i128| {
         let share = i128::from(part).saturating_mul(unit).checked_div(whole)?;
         i64::try_from(share).ok()
@@ -128,17 +131,17 @@ mod tests {
 
     #[test]
     fn counters_are_read_as_the_system_writes_them() {
-        assert_eq!(ticks(STAT), Some((1_000, 850)));
+        assert_eq!(processor_ticks(STAT), Some((1_000, 850)));
         for nothing in ["", "cpu\n", "cpu  1 2\n", "intr 1 2 3 4 5\n", "cpu  a b c d\n"] {
-            assert_eq!(ticks(nothing), None, "{nothing:?}");
+            assert_eq!(processor_ticks(nothing), None, "{nothing:?}");
         }
         let speed = |line: &str| (line == "eth0").then_some(1_000_000);
         assert_eq!(
-            lines(DEV, speed),
+            network_line_counters(DEV, speed),
             Some((1_000, 2_000, 1_000_000)),
             "not the loopback"
         );
-        assert_eq!(lines(DEV, |_| None), None);
+        assert_eq!(network_line_counters(DEV, |_| None), None);
     }
 
     #[test]
@@ -153,7 +156,7 @@ mod tests {
             look((2_000, 1_100), (5_000, 52_000, 10_000)),
         );
         assert_eq!(
-            between(before, now),
+            machine_condition_between(before, now),
             Condition {
                 free_cpu: Some(250_000),
                 bandwidth_in: Some(8_000),
@@ -162,17 +165,21 @@ mod tests {
             }
         );
         assert_eq!(
-            between(now, before),
+            machine_condition_between(now, before),
             Condition::default(),
             "the system was started again"
         );
-        assert_eq!(between(before, before).free_cpu, None, "nothing has passed");
+        assert_eq!(
+            machine_condition_between(before, before).free_cpu,
+            None,
+            "nothing has passed"
+        );
     }
 
     #[test]
     fn this_machine_tells_its_ticks() {
         if let Ok(stat) = fs::read_to_string("/proc/stat") {
-            let (all, idle) = ticks(&stat).expect("Linux writes them");
+            let (all, idle) = processor_ticks(&stat).expect("Linux writes them");
             assert!(all > 0 && idle <= all);
         }
     }

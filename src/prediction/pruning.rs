@@ -38,7 +38,7 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
             each: policy.each,
             learned: LEARNED,
         };
-        match all(&stop, || store.prune_executions(&kept, BATCH)).await {
+        match prune_all_batches(&stop, || store.prune_executions(&kept, BATCH)).await {
             Ok(0) => {}
             Ok(pruned) => tracing::info!(pruned, "old executions are sums over hours now"),
             Err(error) => tracing::warn!(%error, "old executions are not made into sums"),
@@ -55,7 +55,7 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
         }
         // Not directly after the start: the full check then holds a snapshot, in which the database keeps moved rows a second time.
         let over = ago(policy.archive_after);
-        match all(&stop, || store.archive(over, BATCH)).await {
+        match prune_all_batches(&stop, || store.archive(over, BATCH)).await {
             Ok(0) => {}
             Ok(archived) => tracing::info!(archived, "agreements that ended long ago are archived"),
             Err(error) => tracing::warn!(%error, "agreements that ended long ago are not archived"),
@@ -64,7 +64,7 @@ pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: Canc
 }
 
 /// Goes on batch by batch until there is nothing more; how many there were.
-async fn all<B: Future<Output = Result<usize, store::Error>>>(
+async fn prune_all_batches<B: Future<Output = Result<usize, store::Error>>>(
     stop: &CancellationToken,
     batch: impl Fn() -> B,
 ) -> Result<usize, store::Error> {

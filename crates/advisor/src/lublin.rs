@@ -78,7 +78,7 @@ fn size(random: &mut Random) -> u32 {
     if kind < SERIAL + POWER_OF_TWO {
         logarithm = logarithm.round();
     }
-    whole(logarithm.exp2()).clamp(1, CAPACITY)
+    whole_lublin_number(logarithm.exp2()).clamp(1, CAPACITY)
 }
 
 fn run_time(random: &mut Random, nodes: u32) -> Seconds {
@@ -87,7 +87,7 @@ fn run_time(random: &mut Random, nodes: u32) -> Seconds {
         let (shape, scale) = if random.chance(short) { SHORT } else { LONG };
         let logarithm = random.gamma(shape, scale);
         if logarithm <= RUN_LOG_MAX {
-            return Seconds::from(whole(logarithm.exp())).max(1);
+            return Seconds::from(whole_lublin_number(logarithm.exp())).max(1);
         }
     }
 }
@@ -124,8 +124,8 @@ impl Clock {
         let mut gap = logarithm.exp();
         loop {
             let passed = self.seconds / HALF_HOUR;
-            let weight =
-                self.weights[whole(passed.rem_euclid(HALF_HOURS as f64).floor()) as usize % HALF_HOURS];
+            let weight = self.weights
+                [whole_lublin_number(passed.rem_euclid(HALF_HOURS as f64).floor()) as usize % HALF_HOURS];
             let rest = (passed.floor() + 1.0) * HALF_HOUR - self.seconds;
             if gap < rest * weight {
                 self.seconds += gap / weight;
@@ -152,7 +152,7 @@ fn density_over(low: f64, high: f64) -> f64 {
     clippy::cast_sign_loss,
     reason = "sizes and run times are far below 2³² and not negative; the cast saturates"
 )]
-fn whole(number: f64) -> u32 {
+fn whole_lublin_number(number: f64) -> u32 {
     number.round() as u32
 }
 

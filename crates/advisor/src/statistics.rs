@@ -78,11 +78,11 @@ pub fn chance(summary: &Summary) -> f64 {
         return 0.0;
     }
     let t = summary.mean.abs() * (summary.count as f64).sqrt() / summary.deviation;
-    (1.0 - within(t, summary.count - 1)).max(0.0)
+    (1.0 - student_t_within(t, summary.count - 1)).max(0.0)
 }
 
 /// The probability that Student's t lies between −`t` and `t` (Abramowitz and Stegun, 26.7.3 and 26.7.4).
-fn within(t: f64, degrees: usize) -> f64 {
+fn student_t_within(t: f64, degrees: usize) -> f64 {
     let n = degrees as f64;
     let angle = (t / n.sqrt()).atan();
     let (sine, square) = (angle.sin(), angle.cos().powi(2));
@@ -139,7 +139,7 @@ fn t_quantile(degrees: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Summary, chance, holm, t_quantile, within};
+    use super::{Summary, chance, holm, student_t_within, t_quantile};
 
     fn assert_near(seen: f64, expected: f64) {
         assert!((seen - expected).abs() < 2e-3, "{seen} is not {expected}");
@@ -172,19 +172,19 @@ mod tests {
             (1_000, 1.962),
         ] {
             assert!(
-                (within(t, degrees) - 0.95).abs() < 2e-4,
+                (student_t_within(t, degrees) - 0.95).abs() < 2e-4,
                 "{degrees}: {}",
-                within(t, degrees)
+                student_t_within(t, degrees)
             );
         }
         for (degrees, t) in [(3, 5.841), (8, 3.355), (47, 2.685)] {
             assert!(
-                (within(t, degrees) - 0.99).abs() < 2e-4,
+                (student_t_within(t, degrees) - 0.99).abs() < 2e-4,
                 "{degrees}: {}",
-                within(t, degrees)
+                student_t_within(t, degrees)
             );
         }
-        assert_near(within(0.0, 7), 0.0);
+        assert_near(student_t_within(0.0, 7), 0.0);
         let values = [1.0, 2.0, 3.0, 4.0, 5.0];
         // t = 3 / (1.5811 / √5) = 4.2426 at 4 degrees.
         assert!((chance(&Summary::of(&values)) - 0.013_24).abs() < 1e-4);

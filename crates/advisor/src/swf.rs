@@ -148,14 +148,14 @@ impl Record {
         let fields: [&str; FIELDS] = fields
             .try_into()
             .map_err(|fields: Vec<&str>| format!("{} fields, not {FIELDS}", fields.len()))?;
-        let whole = |at: usize| count(at, fields[at - 1]);
+        let whole = |at: usize| read_swf_count(at, fields[at - 1]);
         let known = |at: usize| whole(at)?.ok_or_else(|| format!("field {at} is unknown"));
         // A line with a wrong field is no job, also where that field is not read.
         for at in 1..=FIELDS {
             match at {
                 1 | 2 => _ = known(at)?,
                 // Processor time and memory.
-                6 | 7 | 10 => quantity(at, fields[at - 1])?,
+                6 | 7 | 10 => check_swf_quantity(at, fields[at - 1])?,
                 _ => _ = whole(at)?,
             }
         }
@@ -173,7 +173,7 @@ impl Record {
 }
 
 /// A whole number, or −1 for none.
-fn count(at: usize, field: &str) -> Result<Option<u64>, String> {
+fn read_swf_count(at: usize, field: &str) -> Result<Option<u64>, String> {
     if field == "-1" {
         return Ok(None);
     }
@@ -184,7 +184,7 @@ fn count(at: usize, field: &str) -> Result<Option<u64>, String> {
 }
 
 /// Whether it is a number from 0, or −1 for none.
-fn quantity(at: usize, field: &str) -> Result<(), String> {
+fn check_swf_quantity(at: usize, field: &str) -> Result<(), String> {
     match field.parse::<f64>() {
         Ok(-1.0) => Ok(()),
         Ok(number) if number >= 0.0 && number.is_finite() => Ok(()),

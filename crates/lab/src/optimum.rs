@@ -35,7 +35,7 @@ pub struct Best {
 pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     // The biggest first: their refusal changes the bound most.
-    order.sort_by_key(|at| (-area(&requests[*at]), *at));
+    order.sort_by_key(|at| (-request_area(&requests[*at]), *at));
     let mut search = Search {
         capacity,
         requests,
@@ -43,7 +43,7 @@ pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
         best: Best::default(),
         steps: 0,
     };
-    let all = bound(capacity, requests, everything(requests));
+    let all = bound(capacity, requests, span_of_requests(requests));
     search.branch(0, &Best::default(), &mut vec![false; requests.len()], all)?;
     search.best.starts.sort_unstable();
     Some(search.best)
@@ -53,7 +53,7 @@ pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
 /// steps.
 pub fn plan(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
     let members: Vec<usize> = (0..requests.len()).collect();
-    let found = arrange(capacity, taken, requests, &members, &mut 0)?;
+    let found = arrange_requests(capacity, taken, requests, &members, &mut 0)?;
     Some(found.map(|mut starts| {
         starts.sort_unstable();
         starts.into_iter().map(|(_, start)| start).collect()
@@ -79,7 +79,7 @@ pub fn bound(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
         network.connect(of_stretch(at), sink, i64::from(capacity) * (pair[1] - pair[0]));
     }
     for (number, request) in requests.iter().enumerate() {
-        network.connect(source, 2 + number, area(request));
+        network.connect(source, 2 + number, request_area(request));
         let window = inside(request);
         let first = times.partition_point(|time| *time < window.start);
         for at in first..times.len().saturating_sub(1) {
@@ -93,11 +93,11 @@ pub fn bound(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
     network.maximum(source, sink)
 }
 
-pub(crate) fn area(request: &Request) -> Seconds {
+pub(crate) fn request_area(request: &Request) -> Seconds {
     i64::from(request.nodes) * request.duration
 }
 
-fn everything(requests: &[Request]) -> Interval {
+fn span_of_requests(requests: &[Request]) -> Interval {
     Interval::new(
         requests.iter().map(|r| r.ready).min().unwrap_or(Time(0)),
         requests.iter().map(|r| r.deadline).max().unwrap_or(Time(0)),
@@ -132,7 +132,7 @@ impl Search<'_> {
             return Some(());
         }
         if let Some(starts) = self.with(accepted, next)? {
-            let area = accepted.area + area(&self.requests[next]);
+            let area = accepted.area + request_area(&self.requests[next]);
             self.branch(at + 1, &Best { area, starts }, refused, most)?;
         }
         refused[next] = true;
@@ -140,7 +140,7 @@ impl Search<'_> {
             .filter(|(_, refused)| !**refused)
             .map(|(request, _)| *request)
             .collect();
-        let most = bound(self.capacity, &rest, everything(&rest));
+        let most = bound(self.capacity, &rest, span_of_requests(&rest));
         let done = self.branch(at + 1, accepted, refused, most);
         refused[next] = false;
         done
@@ -160,7 +160,7 @@ impl Search<'_> {
         }
         let mut members: Vec<usize> = accepted.starts.iter().map(|(at, _)| *at).collect();
         members.push(more);
-        arrange(self.capacity, &[], self.requests, &members, &mut self.steps)
+        arrange_requests(self.capacity, &[], self.requests, &members, &mut self.steps)
     }
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn slot(request: &Request, start: Time) -> Slot {
 
 /// Starts for the `members` of the requests, in any order, if there is a plan; `None` after too many steps.
 #[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
-fn arrange(
+fn arrange_requests(
     capacity: u32,
     taken: &[Slot],
     requests: &[Request],
@@ -266,7 +266,7 @@ fn first_fit(capacity: u32, taken: &[Slot], request: &Request, earliest: Time) -
     }
     let mut start = request.ready.max(earliest);
     while start <= latest_start(request) {
-        match obstacle(capacity - request.nodes, taken, request.slot(start)) {
+        match obstacle_to_slot(capacity - request.nodes, taken, request.slot(start)) {
             None => return Some(start),
             // The obstacle stays in the way until the first of its slots ends.
             Some(end) => start = end,
@@ -276,7 +276,7 @@ fn first_fit(capacity: u32, taken: &[Slot], request: &Request, earliest: Time) -
 }
 
 /// If more than `free` nodes are taken somewhere in `interval`: when the first of the slots there ends.
-fn obstacle(free: u32, taken: &[Slot], interval: Interval) -> Option<Time> {
+fn obstacle_to_slot(free: u32, taken: &[Slot], interval: Interval) -> Option<Time> {
     let begins = taken.iter().map(|slot| slot.interval.start);
     std::iter::once(interval.start)
         .chain(begins.filter(|begin| interval.start < *begin && *begin < interval.end))
@@ -292,7 +292,7 @@ fn obstacle(free: u32, taken: &[Slot], interval: Interval) -> Option<Time> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Best, Slot, area, bound, everything, optimum, plan, slot};
+    use super::{Best, Slot, bound, optimum, plan, request_area, slot, span_of_requests};
     use advisor::random::Random;
     use advisor::replay::{Ask, Policy, replay};
     use scheduler::{Interval, Order, Request, Time};
@@ -342,7 +342,7 @@ mod tests {
         for start in first.ready.0..=first.deadline.0 - first.duration {
             slots.push(slot(first, Time(start)));
             if holds(capacity, slots) {
-                best = best.max(area(first) + by_brute_force(capacity, rest, slots));
+                best = best.max(request_area(first) + by_brute_force(capacity, rest, slots));
             }
             slots.pop();
         }
@@ -358,7 +358,11 @@ mod tests {
         let inside =
             |(at, start): &(usize, Time)| requests[*at].window().contains(requests[*at].slot(*start));
         assert!(best.starts.iter().all(inside), "{requests:?} {best:?}");
-        let accepted: i64 = best.starts.iter().map(|(at, _)| area(&requests[*at])).sum();
+        let accepted: i64 = best
+            .starts
+            .iter()
+            .map(|(at, _)| request_area(&requests[*at]))
+            .sum();
         assert_eq!(accepted, best.area);
     }
 
@@ -391,7 +395,7 @@ mod tests {
                 nodes: 1,
             };
             let possible = by_brute_force(capacity, &requests, &mut vec![taken])
-                == requests.iter().map(area).sum::<i64>();
+                == requests.iter().map(request_area).sum::<i64>();
             let starts = plan(capacity, &[taken], &requests).expect("so few are soon tried");
             assert_eq!(starts.is_some(), possible, "seed {seed}: {requests:?}");
             if let Some(starts) = starts {
@@ -418,7 +422,7 @@ mod tests {
             let best = optimum(8, &requests).expect("a dozen requests are solved");
             check(8, &requests, &best);
             assert!(
-                best.area <= bound(8, &requests, everything(&requests)),
+                best.area <= bound(8, &requests, span_of_requests(&requests)),
                 "seed {seed}"
             );
             let asks: Vec<Ask> = requests.iter().copied().map(Ask::plain).collect();

@@ -111,17 +111,27 @@ fn request(row: &StringRecord) -> Result<Request, String> {
         return Err(format!("{} columns, expected {COLUMNS}", columns.len()));
     };
     Ok(Request {
-        id: whole("id", id, 0, u64::MAX)?,
-        submitted: Time(whole("submit", submit, -SECONDS_MAX, SECONDS_MAX)?),
-        duration: whole("duration", duration, 1, SECONDS_MAX)?,
-        nodes: whole("nodes", nodes, 1, u32::MAX)?,
-        ready: Time(whole("ready", ready, -SECONDS_MAX, SECONDS_MAX)?),
-        deadline: Time(whole("deadline", deadline, -SECONDS_MAX, SECONDS_MAX)?),
-        revenue: whole("revenue", revenue, 0, u64::MAX)?,
+        id: whole_number_of_column("id", id, 0, u64::MAX)?,
+        submitted: Time(whole_number_of_column(
+            "submit",
+            submit,
+            -SECONDS_MAX,
+            SECONDS_MAX,
+        )?),
+        duration: whole_number_of_column("duration", duration, 1, SECONDS_MAX)?,
+        nodes: whole_number_of_column("nodes", nodes, 1, u32::MAX)?,
+        ready: Time(whole_number_of_column("ready", ready, -SECONDS_MAX, SECONDS_MAX)?),
+        deadline: Time(whole_number_of_column(
+            "deadline",
+            deadline,
+            -SECONDS_MAX,
+            SECONDS_MAX,
+        )?),
+        revenue: whole_number_of_column("revenue", revenue, 0, u64::MAX)?,
     })
 }
 
-fn whole<N>(name: &str, column: &str, least: N, most: N) -> Result<N, String>
+fn whole_number_of_column<N>(name: &str, column: &str, least: N, most: N) -> Result<N, String>
 where
     N: Copy + std::str::FromStr + PartialOrd + std::fmt::Display,
 {

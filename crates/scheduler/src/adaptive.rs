@@ -233,7 +233,7 @@ impl Plan {
     fn place_in_what_is_left(&mut self, id: u64) -> Option<Vec<u64>> {
         let booking = self.bookings.get_mut(&id)?;
         booking.pieces = booking.request.place(&self.slots, self.now, &[])?;
-        occupy(&mut self.slots, &booking.pieces);
+        occupy_pieces(&mut self.slots, &booking.pieces);
         Some(Vec::new())
     }
 
@@ -246,7 +246,7 @@ impl Plan {
             let started = booking.started(self.now);
             // A request in the plan without pieces is the newcomer.
             if started < booking.pieces.len() || started == 0 {
-                free(&mut self.slots, &booking.pieces.split_off(started));
+                free_pieces(&mut self.slots, &booking.pieces.split_off(started));
                 queue.push(booking.request.urgency(&booking.pieces));
             }
         }
@@ -257,7 +257,7 @@ impl Plan {
                 *self = before;
                 return None;
             };
-            occupy(&mut self.slots, &pieces);
+            occupy_pieces(&mut self.slots, &pieces);
             booking.pieces.extend(pieces);
         }
         let places = before.bookings.iter().zip(self.bookings.values());
@@ -267,7 +267,7 @@ impl Plan {
 }
 
 /// Takes nodes that are known to be free.
-fn occupy(slots: &mut SlotTree, pieces: &[Piece]) {
+fn occupy_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
     for piece in pieces {
         let done = slots.reserve(piece.interval, piece.nodes);
         debug_assert_eq!(done, Ok(()), "a piece is placed where it fits");
@@ -275,7 +275,7 @@ fn occupy(slots: &mut SlotTree, pieces: &[Piece]) {
 }
 
 /// Gives back nodes that are known to be in use.
-fn free(slots: &mut SlotTree, pieces: &[Piece]) {
+fn free_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
     for piece in pieces {
         let done = slots.release(piece.interval, piece.nodes);
         debug_assert_eq!(done, Ok(()), "a piece gives back the nodes that it took");

@@ -176,7 +176,7 @@ pub fn replay(
         Plan::reserve(plan, interval, row.nodes);
         Some((row.id, interval, row.nodes))
     };
-    let mut phases = vec![phase("load", requests.len(), clocks, |k| {
+    let mut phases = vec![measure_phase("load", requests.len(), clocks, |k| {
         let placed = place(plan, &requests[k]);
         starts.push(placed.map(|(_, interval, _)| interval.start));
         live.extend(placed);
@@ -187,7 +187,7 @@ pub fn replay(
         .get(QUERY_ROWS)
         .unwrap_or(&queries[..queries.len().min(QUERY_ROWS.end)]);
     for (name, at_once) in [("query_random", false), ("query_now", true)] {
-        phases.push(phase(name, rows.len(), clocks, |k| {
+        phases.push(measure_phase(name, rows.len(), clocks, |k| {
             let row = &rows[k];
             let ready = if at_once { 0 } else { row.ready };
             let window = extent.window(&Row { ready, ..*row });
@@ -199,11 +199,11 @@ pub fn replay(
     let mut bulk: Vec<usize> = (0..live.len()).collect();
     bulk.sort_by_key(|k| live[*k].0);
     bulk.truncate((requests.len() / 10).min(BULK_MAX));
-    let release = phase("release", bulk.len(), clocks, |k| {
+    let release = measure_phase("release", bulk.len(), clocks, |k| {
         plan.release(live[bulk[k]].1, live[bulk[k]].2);
     });
     let released = release.operations;
-    let reserve = phase("reserve", released, clocks, |k| {
+    let reserve = measure_phase("reserve", released, clocks, |k| {
         plan.reserve(live[bulk[k]].1, live[bulk[k]].2);
     });
     for k in &bulk[reserve.operations..released] {
@@ -214,7 +214,7 @@ pub fn replay(
         .get(CHURN_ROWS.start..CHURN_ROWS.end.min(queries.len()))
         .unwrap_or_default();
     let mut numbered: Vec<Option<(u64, Interval, u32)>> = live.into_iter().map(Some).collect();
-    let churn = phase("churn", rows.len(), clocks, |k| {
+    let churn = measure_phase("churn", rows.len(), clocks, |k| {
         let row = &rows[k];
         // Less than the number of live reservations.
         let first = ((u64::from(row.victim) * numbered.len() as u64) >> 32) as usize;
@@ -237,7 +237,12 @@ pub fn replay(
 }
 
 /// Does operations `0..count` until the budget is used up.
-fn phase(name: &'static str, count: usize, clocks: &Clocks, mut operation: impl FnMut(usize)) -> Phase {
+fn measure_phase(
+    name: &'static str,
+    count: usize,
+    clocks: &Clocks,
+    mut operation: impl FnMut(usize),
+) -> Phase {
     let mut samples = Vec::with_capacity(count / SAMPLE_STRIDE + 1);
     let begin = (clocks.cpu)();
     let mut operations = 0;

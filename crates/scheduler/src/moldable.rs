@@ -44,13 +44,13 @@ impl Law {
     fn seconds(&self, nodes: u32) -> Option<f64> {
         let seconds = match self {
             Self::Linear { k, c } => k - c * f64::from(nodes),
-            Self::Table(durations) => exact(*durations.get(&nodes)?)?,
+            Self::Table(durations) => exact_duration(*durations.get(&nodes)?)?,
             Self::ConstantWork { node_seconds } => {
                 // There is at least one node.
-                exact(Seconds::try_from(node_seconds.div_ceil(nodes.into())).ok()?)?
+                exact_duration(Seconds::try_from(node_seconds.div_ceil(nodes.into())).ok()?)?
             }
         };
-        possible(seconds).then_some(seconds)
+        is_plannable_duration(seconds).then_some(seconds)
     }
 }
 
@@ -139,7 +139,7 @@ impl Shapes {
     /// # Errors
     /// See [`ShapeError`].
     pub fn new(law: &Law, bounds: RangeInclusive<u32>, sizes: &Sizes) -> Result<Self, ShapeError> {
-        let allowed = allowed(&bounds, sizes)?;
+        let allowed = allowed_sizes(&bounds, sizes)?;
         let mut list = Vec::with_capacity(allowed.len());
         for nodes in allowed {
             match law {
@@ -161,8 +161,8 @@ impl Shapes {
     /// See [`ShapeError`].
     pub fn scaled(fastest: Seconds, bounds: RangeInclusive<u32>, sizes: &Sizes) -> Result<Self, ShapeError> {
         let (least, most) = (f64::from(*bounds.start()), f64::from(*bounds.end()));
-        let seconds = exact(fastest)
-            .filter(|seconds| possible(*seconds))
+        let seconds = exact_duration(fastest)
+            .filter(|seconds| is_plannable_duration(*seconds))
             .ok_or(ShapeError::NoDuration { nodes: *bounds.end() })?;
         let c = if bounds.start() < bounds.end() {
             (seconds * most / least - seconds) / (most - least)
@@ -258,7 +258,7 @@ impl Shapes {
 }
 
 /// The allowed sizes from most nodes to fewest.
-fn allowed(bounds: &RangeInclusive<u32>, sizes: &Sizes) -> Result<Vec<u32>, ShapeError> {
+fn allowed_sizes(bounds: &RangeInclusive<u32>, sizes: &Sizes) -> Result<Vec<u32>, ShapeError> {
     if *bounds.start() == 0 || bounds.is_empty() || *bounds.end() > MAX_CAPACITY {
         return Err(ShapeError::NoSize);
     }
@@ -282,13 +282,13 @@ fn allowed(bounds: &RangeInclusive<u32>, sizes: &Sizes) -> Result<Vec<u32>, Shap
 
 /// Whether `seconds` is a duration that can be planned; not for NaN.
 #[expect(clippy::cast_precision_loss, reason = "a power of two is exact")]
-fn possible(seconds: f64) -> bool {
+fn is_plannable_duration(seconds: f64) -> bool {
     seconds > 0.0 && seconds <= DURATION_MAX as f64
 }
 
 /// `seconds` in floating point, where that is exact.
 #[expect(clippy::cast_precision_loss, reason = "whole numbers up to 2⁴⁰ are exact")]
-fn exact(seconds: Seconds) -> Option<f64> {
+fn exact_duration(seconds: Seconds) -> Option<f64> {
     (0..=DURATION_MAX).contains(&seconds).then_some(seconds as f64)
 }
 
@@ -297,13 +297,13 @@ fn exact(seconds: Seconds) -> Option<f64> {
 pub(crate) fn cut(seconds: f64, ppm: u32) -> Seconds {
     match ppm {
         WHOLE_PPM => part(seconds, ppm),
-        ppm => nearest(seconds, ppm),
+        ppm => nearest_duration(seconds, ppm),
     }
 }
 
 /// The whole seconds of `ppm` millionths of `seconds`: to the nearest, halves to even, at least one.
 pub(crate) fn part(seconds: f64, ppm: u32) -> Seconds {
-    nearest(seconds, ppm).max(1)
+    nearest_duration(seconds, ppm).max(1)
 }
 
 /// The least whole seconds that `ppm` millionths of `seconds` fit in, at least one, without the error that floating point has
@@ -322,7 +322,7 @@ pub(crate) fn covering(seconds: f64, ppm: u32) -> Seconds {
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"
 )]
-fn nearest(seconds: f64, ppm: u32) -> Seconds {
+fn nearest_duration(seconds: f64, ppm: u32) -> Seconds {
     let share = f64::from(ppm) / f64::from(WHOLE_PPM);
     (share * seconds).round_ties_even() as Seconds
 }

@@ -22,11 +22,11 @@ pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violati
             let message = format!("wsag:{local} is expected, as it was offered");
             return Some(difference_at(sent, &message));
         };
-        differs(one, other)
+        nodes_differ(one, other)
     })
 }
 
-fn differs(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
+fn nodes_differ(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
     let here = |message: &str| Some(difference_at(sent, message));
     if !sent.is(offered.namespace(), offered.local()) {
         return here(&format!("{} was offered here", offered.name()));
@@ -49,7 +49,7 @@ fn differs(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
         let Some(other) = others.next() else {
             return Some(difference_at(child, "it was not offered"));
         };
-        if let Some(difference) = differs(child, other) {
+        if let Some(difference) = nodes_differ(child, other) {
             return Some(difference);
         }
     }

@@ -68,17 +68,21 @@ pub fn read_again(document: &Document<'_>) -> Result<Message, Violations> {
 /// Reads a message of either protocol; None only after a violation was added.
 fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
     let read = match (root.namespace(), root.local()) {
-        (WSAG, "AgreementOffer") => boxed(check, root).map(Message::AgreementOffer),
-        (WSAG, "CreateAgreementInput") => boxed(check, root).map(Message::CreateAgreementInput),
-        (WSAG, "CreatePendingAgreementInput") => boxed(check, root).map(Message::CreatePendingAgreementInput),
+        (WSAG, "AgreementOffer") => read_boxed_message(check, root).map(Message::AgreementOffer),
+        (WSAG, "CreateAgreementInput") => read_boxed_message(check, root).map(Message::CreateAgreementInput),
+        (WSAG, "CreatePendingAgreementInput") => {
+            read_boxed_message(check, root).map(Message::CreatePendingAgreementInput)
+        }
         (WSAG, "TerminateInput") => {
             let reason = check.children(root, |children| children.only("a reason"));
             reason.map(|reason| Message::TerminateInput(reason.fragment()))
         }
-        (WSAG, "Template") => boxed(check, root).map(Message::Template),
-        (WSAG_NEG, "InitiateNegotiationInput") => boxed(check, root).map(Message::InitiateNegotiationInput),
-        (WSAG_NEG, "NegotiationContext") => boxed(check, root).map(Message::NegotiationContext),
-        (WSAG_NEG, "NegotiationOffer") => boxed(check, root).map(Message::NegotiationOffer),
+        (WSAG, "Template") => read_boxed_message(check, root).map(Message::Template),
+        (WSAG_NEG, "InitiateNegotiationInput") => {
+            read_boxed_message(check, root).map(Message::InitiateNegotiationInput)
+        }
+        (WSAG_NEG, "NegotiationContext") => read_boxed_message(check, root).map(Message::NegotiationContext),
+        (WSAG_NEG, "NegotiationOffer") => read_boxed_message(check, root).map(Message::NegotiationOffer),
         (WSAG_NEG, "NegotiateInput") => {
             let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
             negotiations::read_extensions(check, critical);
@@ -110,7 +114,7 @@ fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
     read
 }
 
-fn boxed<T: Readable>(check: &mut Check, root: Node<'_>) -> Option<Box<T>> {
+fn read_boxed_message<T: Readable>(check: &mut Check, root: Node<'_>) -> Option<Box<T>> {
     T::read(check, root).map(Box::new)
 }
 

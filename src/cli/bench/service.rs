@@ -178,7 +178,7 @@ impl Asker {
 }
 
 /// Asks with this number of clients until the time is over or no request is left. Returns the granted requests.
-async fn phase(
+async fn run_bench_phase(
     asker: &Arc<Asker>,
     clients: u32,
     until: Instant,
@@ -239,7 +239,7 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
     for round in 1..=rounds {
         while offers.spent < limit * round / rounds {
             let until = Instant::now() + (limit * round / rounds).saturating_sub(offers.spent);
-            phase(&asker, clients, until, "/agreements", requests(), &mut offers).await?;
+            run_bench_phase(&asker, clients, until, "/agreements", requests(), &mut offers).await?;
         }
         if let Some(url) = &options.pgbench {
             let rate = pgbench::offers(url, clients, options.seconds.div_ceil(rounds)).await?;
@@ -247,7 +247,7 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
         }
     }
     let until = Instant::now() + limit / 2;
-    phase(&asker, 1, until, "/agreements", requests(), &mut one_by_one).await?;
+    run_bench_phase(&asker, 1, until, "/agreements", requests(), &mut one_by_one).await?;
     let commit = match &options.pgbench {
         Some(url) => {
             let commit = pgbench::commit(url, options.seconds.div_ceil(2)).await?;
@@ -260,14 +260,15 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
     while negotiations.spent < limit {
         let until = Instant::now() + limit.saturating_sub(negotiations.spent);
         let work = requests();
-        let answers = phase(&asker, clients, until, "/negotiations", work, &mut negotiations).await?;
+        let answers =
+            run_bench_phase(&asker, clients, until, "/negotiations", work, &mut negotiations).await?;
         let held = answers
             .iter()
             .filter_map(|answer| answer["offers"][0]["id"].as_str())
             .map(|id| json!({ "offer": id }))
             .collect();
         let far = Instant::now() + Duration::from_mins(5);
-        phase(&asker, clients, far, "/agreements", held, &mut acceptances).await?;
+        run_bench_phase(&asker, clients, far, "/agreements", held, &mut acceptances).await?;
     }
     let seen = json!({
         "clients": clients,
@@ -280,13 +281,13 @@ pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
         "acceptances": acceptances.summary(),
     });
     println!("{seen}");
-    verdicts(&seen);
+    print_bench_verdicts(&seen);
     Ok(())
 }
 
 /// Prints the results beside the bars, where pgbench ran beside the service.
 #[expect(clippy::cast_precision_loss, reason = "there are a few rounds")]
-fn verdicts(seen: &Value) {
+fn print_bench_verdicts(seen: &Value) {
     let rounds = seen["pgbench_per_second"].as_array().map_or(0, Vec::len);
     let rates = seen["pgbench_per_second"].as_array().into_iter().flatten();
     let pgbench: f64 = rates.filter_map(Value::as_f64).sum();

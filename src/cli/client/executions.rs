@@ -59,20 +59,20 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let summed = store.execution_hours().await?;
     let kept = store.kept_execution_hours().await?;
     for hour in &kept {
-        add(&mut lines, &options, hour, 0);
+        add_execution_hour(&mut lines, &options, hour, 0);
     }
     for hour in &summed {
-        add(&mut lines, &options, hour, hour.runs);
+        add_execution_hour(&mut lines, &options, hour, hour.runs);
     }
     if options.json {
         print_json(&lines.iter().map(as_json).collect());
     } else {
-        print(&lines);
+        print_executions(&lines);
     }
     Ok(())
 }
 
-fn add(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, summed: i64) {
+fn add_execution_hour(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, summed: i64) {
     if options.app.as_ref().is_some_and(|app| *app != of.application) {
         return;
     }
@@ -102,7 +102,7 @@ fn add(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, s
     line.last = line.last.max(of.start);
 }
 
-fn print(lines: &BTreeMap<Key, Line>) {
+fn print_executions(lines: &BTreeMap<Key, Line>) {
     let mut rows = vec![headings(
         "APPLICATION, VERSION, RESOURCE, OUTCOME, RUNS, SUMMED, WAITED (s), RAN (s), FIRST HOUR, LAST HOUR",
     )];
@@ -117,8 +117,8 @@ fn print(lines: &BTreeMap<Key, Line>) {
                     outcome,
                     &line.runs,
                     &line.summed,
-                    &format!("{:.1}", mean(line.queue_time, line.runs)),
-                    &format!("{:.1}", mean(line.run_time, line.runs)),
+                    &format!("{:.1}", mean_execution_seconds(line.queue_time, line.runs)),
+                    &format!("{:.1}", mean_execution_seconds(line.run_time, line.runs)),
                     &instant(line.first),
                     &instant(line.last),
                 ])
@@ -135,8 +135,8 @@ fn as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) 
         "outcome": outcome,
         "runs": line.runs,
         "summed": line.summed,
-        "meanQueueSeconds": mean(line.queue_time, line.runs),
-        "meanRunSeconds": mean(line.run_time, line.runs),
+        "meanQueueSeconds": mean_execution_seconds(line.queue_time, line.runs),
+        "meanRunSeconds": mean_execution_seconds(line.run_time, line.runs),
         "inputBytes": line.input_bytes,
         "outputBytes": line.output_bytes,
         "firstHour": instant(line.first),
@@ -145,7 +145,7 @@ fn as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) 
 }
 
 /// The seconds of each run, for a number of runs with a total in microseconds, to a thousandth.
-fn mean(sum: i64, runs: i64) -> f64 {
+fn mean_execution_seconds(sum: i64, runs: i64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
         reason = "to a thousandth of a second, what is beyond 2^53 microseconds makes no difference"

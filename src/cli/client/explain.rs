@@ -197,8 +197,8 @@ fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
             .collect();
         let each = answers
             .iter()
-            .map(|of| json!({ "offer": of, "why": reasons(of, &answers) }));
-        json!({ "offer": ask, "why": summary(&answers), "answers": each.collect::<Vec<_>>() })
+            .map(|of| json!({ "offer": of, "why": reasons_for_answer(of, &answers) }));
+        json!({ "offer": ask, "why": summary_of_answers(&answers), "answers": each.collect::<Vec<_>>() })
     };
     json!({
         "negotiation": negotiation["id"],
@@ -210,7 +210,7 @@ fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
 }
 
 /// The answer to an offer, in a line.
-fn summary(answers: &[&Value]) -> &'static str {
+fn summary_of_answers(answers: &[&Value]) -> &'static str {
     let had = || answers.iter().filter(|of| of["kind"].is_string());
     if answers.is_empty() {
         "it asked for no answer"
@@ -224,7 +224,7 @@ fn summary(answers: &[&Value]) -> &'static str {
 }
 
 /// The reason for an answer, and its further course.
-fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
+fn reasons_for_answer(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let mut why = Vec::new();
     let kind = match text(&offer["kind"]) {
         "exact" => "it is as asked for",
@@ -237,7 +237,7 @@ fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
     };
     if !kind.is_empty() {
         why.push(kind.to_owned());
-        why.extend(compared(offer, answers));
+        why.extend(compare_answers(offer, answers));
     }
     let state = text(&offer["state"]);
     if let Some(agreement) = offer["agreement"].as_str() {
@@ -261,7 +261,7 @@ fn reasons(offer: &Value, answers: &[&Value]) -> Vec<String> {
 type Criterion = (&'static str, fn(&Value) -> Option<f64>);
 
 /// The criteria in which an answer is better than the others, and an other that is nearer and no dearer.
-fn compared(offer: &Value, answers: &[&Value]) -> Vec<String> {
+fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let others: Vec<&&Value> = answers.iter().filter(|of| of["kind"].is_string()).collect();
     if others.len() < 2 {
         return Vec::new();

@@ -221,7 +221,7 @@ impl Server {
             return Ok(body);
         }
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let text = self.told(&problem, describe(status, &problem));
+        let text = self.told(&problem, problem_in_words(status, &problem));
         Err(match status.as_u16() {
             401 | 403 => Failure::NotAllowed(text),
             404 | 409 | 410 | 412 => Failure::Refused(text),
@@ -247,7 +247,7 @@ impl Server {
 }
 
 /// A problem in words: the fault, its place, and the alternatives.
-fn describe(status: StatusCode, problem: &Value) -> String {
+fn problem_in_words(status: StatusCode, problem: &Value) -> String {
     let Some(detail) = problem["detail"].as_str() else {
         return format!("the service answers {status}");
     };
@@ -378,9 +378,13 @@ pub(super) fn print_agreement(view: &AgreementView) {
         ("outcome", view.outcome.as_ref().map(outcome)),
     ];
     lines.extend(known.map(|(name, value)| (name, value.unwrap_or_default())));
-    lines.extend(view.staging.iter().map(|file| ("file", moved(file))));
+    lines.extend(
+        view.staging
+            .iter()
+            .map(|file| ("file", staged_file_in_words(file))),
+    );
     for proposal in &view.proposals {
-        lines.push(("proposal", proposed(proposal)));
+        lines.push(("proposal", proposal_in_words(proposal)));
     }
     for guarantee in &view.guarantees {
         let mut text = format!("{} {}", guarantee.name, guarantee.state);
@@ -395,7 +399,7 @@ pub(super) fn print_agreement(view: &AgreementView) {
 }
 
 /// A file that is moved for a job, and how far it has come.
-fn moved(file: &StagedView) -> String {
+fn staged_file_in_words(file: &StagedView) -> String {
     let way = |word: &str, place: &Option<String>, bytes: Option<u64>| {
         let place = place.as_deref().unwrap_or_default();
         let bytes = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes so far)"));
@@ -407,7 +411,7 @@ fn moved(file: &StagedView) -> String {
 }
 
 /// A proposal of the provider, with the lines to accept it.
-fn proposed(proposal: &ProposalView) -> String {
+fn proposal_in_words(proposal: &ProposalView) -> String {
     let mut text = match proposal.reason.as_str() {
         "broken" => "the agreement could not be kept; there is another place".to_owned(),
         _ => "another place would let others in".to_owned(),

@@ -56,8 +56,8 @@ struct Wanted {
 
 impl Wanted {
     fn request(&self) -> Map<String, Value> {
-        let window = given(json!({ "start": self.after, "end": self.before }));
-        given(json!({
+        let window = members_with_value(json!({ "start": self.after, "end": self.before }));
+        members_with_value(json!({
             "nodes": self.nodes,
             "durationSeconds": self.duration,
             "moldability": self.work.map(|work| json!({ "constantWork": work })),
@@ -70,7 +70,7 @@ impl Wanted {
 }
 
 /// The members that have a value.
-fn given(members: Value) -> Map<String, Value> {
+fn members_with_value(members: Value) -> Map<String, Value> {
     let Value::Object(mut members) = members else {
         return Map::new();
     };
@@ -130,7 +130,7 @@ pub(in crate::cli) struct ChangeOptions {
 /// Asks for offers.
 pub(in crate::cli) async fn negotiate(options: NegotiateOptions) -> Result<(), Failure> {
     let mut request = options.wanted.request();
-    request.extend(given(json!({
+    request.extend(members_with_value(json!({
         "template": options.template,
         "name": options.name,
         "application": options.application,
@@ -138,15 +138,15 @@ pub(in crate::cli) async fn negotiate(options: NegotiateOptions) -> Result<(), F
         "hold": options.no_hold.then_some(false),
     })));
     let answer = options.server.post_json("/negotiations", &request.into()).await?;
-    show(&options.server, &answer)
+    print_offers(&options.server, &answer)
 }
 
 /// Accepts an offer.
 pub(in crate::cli) async fn accept(options: AcceptOptions) -> Result<(), Failure> {
-    take(&options.server, &options.offer.to_string()).await
+    accept_offer(&options.server, &options.offer.to_string()).await
 }
 
-async fn take(server: &Server, offer: &str) -> Result<(), Failure> {
+async fn accept_offer(server: &Server, offer: &str) -> Result<(), Failure> {
     let answer = server
         .post_json("/agreements", &json!({ "offer": offer }))
         .await?;
@@ -161,18 +161,18 @@ pub(in crate::cli) async fn change(options: ChangeOptions) -> Result<(), Failure
     let answer = options.server.post_json("/negotiations", &request.into()).await?;
     let first = answer["offers"][0]["id"].as_str();
     match first.filter(|_| options.yes) {
-        Some(offer) => take(&options.server, offer).await,
-        None => show(&options.server, &answer),
+        Some(offer) => accept_offer(&options.server, offer).await,
+        None => print_offers(&options.server, &answer),
     }
 }
 
 /// Prints offers as a table, and how to accept; where there are none it fails with the reason.
-fn show(server: &Server, answer: &Value) -> Result<(), Failure> {
+fn print_offers(server: &Server, answer: &Value) -> Result<(), Failure> {
     let offers = list(&answer["offers"]);
     if server.json {
         print_json(answer);
     } else if let Some(first) = offers.first() {
-        print_rows(table(offers), &[3, 5, 6]);
+        print_rows(table_of_offers(offers), &[3, 5, 6]);
         if first["state"] == "Acceptable" {
             say!("\nTo take one: bespeak accept {}", text(&first["id"]));
         } else {
@@ -192,7 +192,7 @@ fn show(server: &Server, answer: &Value) -> Result<(), Failure> {
 }
 
 /// A row for the headings, for each offer and for each piece of one.
-fn table(offers: &[Value]) -> Vec<Vec<String>> {
+fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
     let mut rows = vec![headings(
         "offer, start, end, nodes, kind, phi, sure, held until, price",
     )];

@@ -119,7 +119,7 @@ impl Slurm {
             ("account", self.account.as_ref()),
         ];
         for (key, name) in names {
-            word(key, name)?;
+            check_slurm_name(key, name)?;
         }
         let nodes = self.nodes();
         let distinct: BTreeSet<_> = nodes.iter().collect();
@@ -175,8 +175,8 @@ impl Slurm {
         let mut parties = BTreeSet::new();
         for (index, party) in self.parties.iter().enumerate() {
             let wrong = |why: String| format!("party[{index}].{why}");
-            word("user", Some(&party.user)).map_err(wrong)?;
-            word("account", party.account.as_ref()).map_err(wrong)?;
+            check_slurm_name("user", Some(&party.user)).map_err(wrong)?;
+            check_slurm_name("account", party.account.as_ref()).map_err(wrong)?;
             if party.name.is_empty() || !parties.insert(&party.name) {
                 return Err(wrong(format!(
                     "name: expected the name of a party that is not named before, found {:?}",
@@ -266,7 +266,7 @@ impl Slurm {
 }
 
 /// Checks a name that becomes part of an argument of Slurm's programs.
-fn word(key: &str, name: Option<&String>) -> Result<(), String> {
+fn check_slurm_name(key: &str, name: Option<&String>) -> Result<(), String> {
     let is_word = |name: &String| {
         (1..=NAME_LENGTH_MAX).contains(&name.len())
             && !name.starts_with('-')

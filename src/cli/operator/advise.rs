@@ -39,8 +39,11 @@ pub(in crate::cli) struct Options {
 pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
     let settings = Config::load(options.config.as_deref())?.planner();
     let provider = Provider {
-        prices: settings.pricing.as_ref().map_or_else(Prices::published, prices),
-        present: present(&settings),
+        prices: settings
+            .pricing
+            .as_ref()
+            .map_or_else(Prices::published, advised_prices),
+        present: configured_policy(&settings),
     };
     let answer =
         (options.advise.advise(Some(provider))).map_err(|fault| Failure::Usage(fault.to_string()))?;
@@ -49,7 +52,7 @@ pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// The price list, without its profiles.
-fn prices(pricing: &planner::Pricing) -> Prices {
+fn advised_prices(pricing: &planner::Pricing) -> Prices {
     Prices {
         currency: pricing.currency.code().to_owned(),
         node_hour_micros: pricing.node_hour_micros,
@@ -61,7 +64,7 @@ fn prices(pricing: &planner::Pricing) -> Prices {
 }
 
 /// The behaviour of the service as it is configured.
-fn present(settings: &planner::Settings) -> Policy {
+fn configured_policy(settings: &planner::Settings) -> Policy {
     let phi_max = settings.refusals.alternatives_phi;
     Policy {
         order: settings.order,

@@ -84,16 +84,16 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     let clock = Clock::system();
     match options.action {
         Action::Add(add) => {
-            let access = open(&add.common, &clock).await?;
-            make(&access, add, &clock).await
+            let access = open_keys(&add.common, &clock).await?;
+            make_key(&access, add, &clock).await
         }
         Action::List(common) => {
-            let keys = open(&common, &clock).await?.keys().await?;
-            list(&keys, common.json, clock.micros());
+            let keys = open_keys(&common, &clock).await?.keys().await?;
+            print_keys(&keys, common.json, clock.micros());
             Ok(())
         }
         Action::Revoke(Revoke { id, common }) => {
-            let revoked = open(&common, &clock).await?.revoke(id).await?;
+            let revoked = open_keys(&common, &clock).await?.revoke(id).await?;
             if !revoked {
                 return Err(Failure::Refused(format!("there is no key {id} that still works")));
             }
@@ -107,12 +107,12 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     }
 }
 
-async fn open(common: &Common, clock: &Clock) -> Result<Access, Failure> {
+async fn open_keys(common: &Common, clock: &Clock) -> Result<Access, Failure> {
     Config::load(common.store.config.as_deref())?;
     Ok(Access::new(common.store.open().await?, clock.clone()))
 }
 
-async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
+async fn make_key(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
     let expires = add.expires.map(|length| clock.micros().saturating_add(length));
     let key = access
         .add_key(&add.party, add.role, add.label.as_deref(), expires)
@@ -144,7 +144,7 @@ async fn make(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
+fn print_keys(keys: &[KeyInfo], as_json: bool, now: Micros) {
     if as_json {
         let one = |key: &KeyInfo| {
             json!({
@@ -152,7 +152,7 @@ fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
                 "party": key.party,
                 "role": key.role.word(),
                 "label": key.label,
-                "state": state(key, now),
+                "state": key_state(key, now),
                 "created": instant(key.created),
                 "expires": key.expires.map(instant),
                 "revoked": key.revoked.map(instant),
@@ -166,7 +166,7 @@ fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
             &key.id,
             &key.party,
             &key.role.word(),
-            &state(key, now),
+            &key_state(key, now),
             &instant(key.created),
             &key.expires.map_or_else(|| "never".to_owned(), instant),
             &key.label.as_deref().unwrap_or_default(),
@@ -175,7 +175,7 @@ fn list(keys: &[KeyInfo], as_json: bool, now: Micros) {
     print_rows(rows, &[]);
 }
 
-fn state(key: &KeyInfo, now: Micros) -> &'static str {
+fn key_state(key: &KeyInfo, now: Micros) -> &'static str {
     if key.revoked.is_some() {
         "revoked"
     } else if key.expires.is_some_and(|expires| expires <= now) {

@@ -44,8 +44,8 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         let saying = json!({ "state": state, "reason": options.reason });
         let answer = server.put_json(&path, &saying).await?;
         return server.show(answer, |said: &RepairedView| {
-            let lines = said.nodes.iter().map(|node| line(&said.resource, node));
-            print_rows(std::iter::once(heading()).chain(lines).collect(), &[1]);
+            let lines = said.nodes.iter().map(|node| node_table_row(&said.resource, node));
+            print_rows(std::iter::once(node_table_heading()).chain(lines).collect(), &[1]);
             say!(
                 "{} lost their work, {} moved, {} have no place any more; {} held offers are withdrawn",
                 said.lost,
@@ -70,10 +70,10 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         print_json(&json!(listed));
         return Ok(());
     }
-    let mut rows = vec![heading()];
+    let mut rows = vec![node_table_heading()];
     for of in listed {
         let of: NodesView = read(of)?;
-        rows.extend(of.nodes.iter().map(|node| line(&of.resource, node)));
+        rows.extend(of.nodes.iter().map(|node| node_table_row(&of.resource, node)));
         let hidden = (of.capacity as usize).saturating_sub(of.nodes.len());
         if hidden > 0 {
             rows.push(row([&of.resource, &hidden, &"more that are up"]));
@@ -83,12 +83,12 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-fn heading() -> Vec<String> {
+fn node_table_heading() -> Vec<String> {
     headings("RESOURCE, NUMBER, NODE, STATE, SINCE, REASON")
 }
 
 /// A row for a node: since when it is as bad as it is, and all that is said of it.
-fn line(resource: &str, node: &NodeView) -> Vec<String> {
+fn node_table_row(resource: &str, node: &NodeView) -> Vec<String> {
     let mut worst = node.said.iter().filter(|said| said.state == node.state);
     let since = worst.next().map_or("", |said| said.since.as_str());
     let reasons: Vec<String> = node

@@ -107,7 +107,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let measured = http::Measured::since(clock.micros());
     let data_dir = &make_folders(&options.store.data_dir)?;
     let tls = config.tls.as_ref().map(Tls::load).transpose()?;
-    let scheme = scheme(tls.is_some(), options.listen);
+    let scheme = address_scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
     tokio::spawn(clock.clone().notice_steps(stop.clone()));
     let (listener, address) = listen(options.listen).await?;
@@ -127,7 +127,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     let folders = open_folders(&config, data_dir)?;
     let executors = executors::executors(&config, &folders, data_dir)?;
-    forget(&config, folders.clone(), &store, &clock, &stop);
+    start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
     let predictions = prediction::keep(store.clone(), config.predictions(), clock.clone(), stop.clone());
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
@@ -183,7 +183,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         tokio::spawn(reloader.run(stop.clone()));
         // Set once, here.
         let _ = router.set(http::router(api, portal::pages()));
-        announce(scheme, address, &key, &options.store);
+        announce_service(scheme, address, &key, &options.store);
         info!(%address, "ready");
         std::future::pending().await
     };
@@ -285,7 +285,13 @@ async fn first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
 }
 
 /// Starts to remove old data: the folders of jobs, and executions that are not needed.
-fn forget(config: &Config, folders: JobFolders, store: &Store, clock: &Clock, stop: &CancellationToken) {
+fn start_removing_old_data(
+    config: &Config,
+    folders: JobFolders,
+    store: &Store,
+    clock: &Clock,
+    stop: &CancellationToken,
+) {
     let (store, clock, stop) = (|| store.clone(), || clock.clone(), || stop.clone());
     let policy = config.history.policy();
     tokio::spawn(prediction::prune(policy, store(), clock(), stop()));
@@ -301,7 +307,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
 }
 
 /// The scheme of the addresses for clients.
-fn scheme(is_secure: bool, listen: SocketAddr) -> &'static str {
+fn address_scheme(is_secure: bool, listen: SocketAddr) -> &'static str {
     if is_secure {
         return "https";
     }
@@ -378,10 +384,10 @@ async fn told_to_stop() {
 }
 
 /// Prints the address of the service and commands to try, ready to paste.
-fn announce(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &StoreOptions) {
+fn announce_service(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &StoreOptions) {
     let file = options.data_dir.join("operator.key");
     let file = file.display();
-    let pasted = quoted(&file.to_string());
+    let pasted = quote_for_shell(&file.to_string());
     let mut text = format!("bespeak is listening on {scheme}://{address}\n");
     if key.is_new {
         let secret = key.secret.expose();
@@ -401,7 +407,7 @@ fn announce(scheme: &str, address: SocketAddr, key: &OperatorKey, options: &Stor
 }
 
 /// A word as a shell takes it, in quotes where it has to be.
-fn quoted(word: &str) -> String {
+fn quote_for_shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if word.chars().all(plain) {
         word.to_owned()
@@ -416,8 +422,11 @@ mod tests {
 
     #[test]
     fn what_is_to_be_pasted_is_quoted_where_a_shell_would_take_it_apart() {
-        assert_eq!(quoted("bespeak-data/operator.key"), "bespeak-data/operator.key");
-        assert_eq!(quoted("a b/operator.key"), "'a b/operator.key'");
-        assert_eq!(quoted("it's; rm"), r"'it'\''s; rm'");
+        assert_eq!(
+            quote_for_shell("bespeak-data/operator.key"),
+            "bespeak-data/operator.key"
+        );
+        assert_eq!(quote_for_shell("a b/operator.key"), "'a b/operator.key'");
+        assert_eq!(quote_for_shell("it's; rm"), r"'it'\''s; rm'");
     }
 }

@@ -47,14 +47,14 @@ impl Reloader {
                 () = stop.cancelled() => return,
                 Some(()) = self.hangup.recv() => {
                     match self.reload(None, false).await {
-                        Ok(told) => say(&told),
+                        Ok(told) => log_reload(&told),
                         Err(why) => error!(%why, "SIGHUP: nothing is changed"),
                     }
                 }
                 Some(ReloadOrder { party, is_dry, reply }) = self.orders.recv() => {
                     let told = self.reload(Some(party), is_dry).await;
                     if let Ok(told) = &told && !is_dry {
-                        say(told);
+                        log_reload(told);
                     }
                     // The caller may be gone.
                     let _ = reply.send(told);
@@ -132,7 +132,7 @@ impl Read {
 }
 
 /// Tells in the log what was taken over, and what was not.
-fn say(told: &ReloadedView) {
+fn log_reload(told: &ReloadedView) {
     info!(
         resources = told.changes.resources.len(),
         moved = told.changes.moved.len(),

@@ -202,7 +202,7 @@ impl InputFiles {
     fn change<T>(&self, party: &str, change: impl FnOnce(&mut Used) -> T) -> io::Result<T> {
         let mut parties = lock(&self.used);
         if !parties.contains_key(party) {
-            let used = count(&self.folder(party))?;
+            let used = count_input_files(&self.folder(party))?;
             parties.insert(party.to_owned(), used);
         }
         Ok(change(parties.entry(party.to_owned()).or_default()))
@@ -264,7 +264,7 @@ impl Drop for Upload {
 }
 
 /// The content of a party's folder; uploads that a crash cut off are removed.
-fn count(folder: &Path) -> io::Result<Used> {
+fn count_input_files(folder: &Path) -> io::Result<Used> {
     let mut used = Used::default();
     for entry in if_there(fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;

@@ -326,7 +326,10 @@ impl JobFolders {
         self.remove_doomed()?;
         let mut over = Vec::new();
         for (name, id) in self.folders()? {
-            match self.last_of(&name).and_then(|folder| ended(&folder)) {
+            match self
+                .last_of(&name)
+                .and_then(|folder| job_folder_ended_at(&folder))
+            {
                 Ok(ended) => over.extend(ended.filter(|ended| *ended < before).map(|_| (name, id))),
                 Err(error) => warn!(agreement = %id, %error, "the folder could not be read and stays"),
             }
@@ -506,7 +509,7 @@ fn parts_of(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
 }
 
 /// When the job of a folder ended; where nothing was started in it, when its files were last moved.
-fn ended(folder: &Folder) -> Result<Option<Micros>, ExecutionError> {
+fn job_folder_ended_at(folder: &Folder) -> Result<Option<Micros>, ExecutionError> {
     if let Some(end) = folder.end()? {
         return Ok(Some(end.ended));
     }

@@ -285,10 +285,10 @@ pub(crate) fn remove_from(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     };
     let mut moved = 0;
     for _ in 0..ROUNDS_MAX {
-        let found = clear(&top, |folder| {
+        let found = clear_folder_tree(&top, |folder| {
             let inner = opened_up(open_folder(&top, folder)?);
             // Deeper folders are moved up, so that all of them can be reached without a path or a stack.
-            clear(&inner, |deeper| move_up(&inner, deeper, &top, &mut moved))?;
+            clear_folder_tree(&inner, |deeper| move_up(&inner, deeper, &top, &mut moved))?;
             match rustix::fs::unlinkat(&top, folder, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => Ok(()),
                 removed => removed,
@@ -303,7 +303,10 @@ pub(crate) fn remove_from(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
 
 /// Removes the content of a folder except folders that are not empty, and does an action with those. Returns the number of
 /// entries.
-fn clear(folder: &OwnedFd, mut with: impl FnMut(&OsStr) -> Result<(), Errno>) -> Result<usize, Errno> {
+fn clear_folder_tree(
+    folder: &OwnedFd,
+    mut with: impl FnMut(&OsStr) -> Result<(), Errno>,
+) -> Result<usize, Errno> {
     let mut found = 0;
     for name in names_in(folder)? {
         let name = &name?;
@@ -353,17 +356,17 @@ pub(crate) fn open_folder<P: rustix::path::Arg + Copy>(parent: impl AsFd, name: 
         // By its descriptor: its name may be a link to something else by now.
         rustix::fs::chmod(format!("/proc/self/fd/{}", closed.as_raw_fd()), Mode::RWXU)
     };
-    insistently(|| open(FOLDER), open_up)
+    with_folder_made_writable(|| open(FOLDER), open_up)
 }
 
 /// Looks at a name in a folder, of which its user may have forbidden that to itself.
 fn look_at(folder: &Dir, name: &CStr) -> Result<Stat, Errno> {
     let look = || rustix::fs::statat(folder.fd()?, name, AtFlags::SYMLINK_NOFOLLOW);
-    insistently(look, || rustix::fs::fchmod(folder.fd()?, Mode::RWXU))
+    with_folder_made_writable(look, || rustix::fs::fchmod(folder.fd()?, Mode::RWXU))
 }
 
 /// Does something that a folder may not allow, where it can be made to.
-fn insistently<T>(
+fn with_folder_made_writable<T>(
     what: impl Fn() -> Result<T, Errno>,
     allow: impl Fn() -> Result<(), Errno>,
 ) -> Result<T, Errno> {

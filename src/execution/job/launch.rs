@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::limits;
 use crate::execution::job::process::ProcessIdentity;
-use crate::execution::job::shortage::{PAUSE, is_shortage, patiently, say};
+use crate::execution::job::shortage::{PAUSE, is_shortage, retry_during_shortage, say_on_standard_error};
 use crate::execution::job::spec::environment;
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec};
@@ -25,10 +25,10 @@ const NOT_FOUND: u8 = 127;
 /// program does not run.
 pub fn run(job_folder: &Path) -> ExitCode {
     let folder = Folder::at(job_folder);
-    match claim(&folder) {
+    match claim_job(&folder) {
         Ok(Some(job)) => {
             let error = become_program(&folder, &job);
-            say(&format_args!("{} cannot be run: {error}", job.program.display()));
+            say_on_standard_error(&format_args!("{} cannot be run: {error}", job.program.display()));
             ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
                 NOT_FOUND
             } else {
@@ -37,7 +37,7 @@ pub fn run(job_folder: &Path) -> ExitCode {
         }
         Ok(None) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&error);
+            say_on_standard_error(&error);
             ExitCode::FAILURE
         }
     }
@@ -45,14 +45,14 @@ pub fn run(job_folder: &Path) -> ExitCode {
 
 /// The job to become, if it is for this process to become it. While the machine is short of something it waits: the
 /// supervisor stops it when the slot is over, and then knows that the job never started.
-fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
-    let Some(job) = patiently(|| folder.spec())? else {
+fn claim_job(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
+    let Some(job) = retry_during_shortage(|| folder.spec())? else {
         return Ok(None);
     };
     let identify = || {
         ProcessIdentity::current().map_err(ExecutionError::system("identify the process of", folder.path()))
     };
-    let process = patiently(identify)?;
+    let process = retry_during_shortage(identify)?;
     let claim = || {
         // It begins when the claim is written, however long that has to wait.
         let began = StartTime::now(&Clock::system());
@@ -64,13 +64,13 @@ fn claim(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
         let is_ours = |of: &Claim| matches!(of, Claim::Started { process: of, .. } if *of == process);
         Ok(folder.decide(&claim)? || folder.claim()?.as_ref().is_some_and(is_ours))
     };
-    let won = patiently(claim)?;
+    let won = retry_during_shortage(claim)?;
     Ok(won.then_some(job))
 }
 
 /// Only an error of the program itself comes back from here: a shortage is waited out until the supervisor stops this process.
 fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
-    if let Err(error) = limits::apply(&job.limits) {
+    if let Err(error) = limits::apply_job_limits(&job.limits) {
         return error;
     }
     let pieces = job.piece.map(|piece| piece.of);

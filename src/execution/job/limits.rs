@@ -103,7 +103,7 @@ pub(crate) fn open_files_of_others() -> Option<u64> {
 ///
 /// # Errors
 /// When the system refuses.
-pub(crate) fn apply(limits: &JobLimits) -> io::Result<()> {
+pub(crate) fn apply_job_limits(limits: &JobLimits) -> io::Result<()> {
     let data = limits
         .memory
         .map(|bytes| bytes.saturating_add(RESERVE.max(bytes / 4)));
@@ -136,7 +136,7 @@ pub(crate) fn apply(limits: &JobLimits) -> io::Result<()> {
 }
 
 /// Looks at the use of a job, seldom enough not to be a load.
-pub(crate) struct Watch {
+pub(crate) struct LimitWatch {
     limits: JobLimits,
     pub(crate) members: Members,
     folder: Folder,
@@ -146,7 +146,7 @@ pub(crate) struct Watch {
     walk: Option<(Walk, Duration)>,
 }
 
-impl Watch {
+impl LimitWatch {
     /// Over the job that has these processes and this folder.
     pub(crate) fn new(members: Members, limits: JobLimits, folder: &Folder) -> Self {
         let now = Instant::now();
@@ -168,44 +168,44 @@ impl Watch {
         let began = Instant::now();
         if began >= self.next_processes {
             let excess = self.processes();
-            self.next_processes = again(began.elapsed());
+            self.next_processes = next_limit_check(began.elapsed());
             if let Some(excess) = excess? {
                 return Ok(Some(excess));
             }
         }
-        self.files()
+        self.look_at_files()
     }
 
     fn processes(&mut self) -> Result<Option<Excess>, ExecutionError> {
         let (memory, processes) = (self.limits.memory, self.limits.processes);
         let failed = ExecutionError::system("look at the processes of", self.folder.path());
         let used = self.members.used().map_err(failed)?;
-        if let Some(excess) = over(Limit::Processes, used.threads, processes) {
+        if let Some(excess) = excess_over_limit(Limit::Processes, used.threads, processes) {
             return Ok(Some(excess));
         }
-        if over(Limit::Memory, used.resident, memory).is_none() {
+        if excess_over_limit(Limit::Memory, used.resident, memory).is_none() {
             return Ok(None);
         }
         // Pages that several processes share were counted for each of them: now it matters, and is worth the effort.
-        Ok(over(Limit::Memory, used.proportional(), memory))
+        Ok(excess_over_limit(Limit::Memory, used.proportional(), memory))
     }
 
-    fn files(&mut self) -> Result<Option<Excess>, ExecutionError> {
+    fn look_at_files(&mut self) -> Result<Option<Excess>, ExecutionError> {
         let began = Instant::now();
         let (mut walk, spent) = match self.walk.take() {
             Some(walk) => walk,
             None if self.limits.files.is_none() || began < self.next_files => return Ok(None),
             None => {
-                self.next_files = again(PAUSE_MAX);
+                self.next_files = next_limit_check(PAUSE_MAX);
                 (self.folder.walk()?, Duration::ZERO)
             }
         };
         let done = walk.go_on(Some(began + STRETCH));
         let spent = spent + began.elapsed();
         // A folder that cannot be looked at now is looked at again.
-        self.next_files = again(spent);
+        self.next_files = next_limit_check(spent);
         let done = done.map_err(ExecutionError::system("look into", self.folder.path()))?;
-        let excess = over(Limit::Files, walk.bytes(), self.limits.files);
+        let excess = excess_over_limit(Limit::Files, walk.bytes(), self.limits.files);
         if !done && excess.is_none() {
             self.walk = Some((walk, spent));
         }
@@ -233,11 +233,11 @@ pub(crate) fn files_excess(
 }
 
 /// When to look again after a look that took so long.
-fn again(took: Duration) -> Instant {
+fn next_limit_check(took: Duration) -> Instant {
     Instant::now() + (took * SHARE).clamp(LOOK, PAUSE_MAX)
 }
 
-fn over(limit: Limit, found: u64, most: Option<u64>) -> Option<Excess> {
+fn excess_over_limit(limit: Limit, found: u64, most: Option<u64>) -> Option<Excess> {
     let most = most.filter(|most| found > *most)?;
     Some(Excess { limit, found, most })
 }

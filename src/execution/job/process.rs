@@ -43,7 +43,7 @@ impl ProcessIdentity {
         Ok(Self {
             pid: pid.as_raw_pid(),
             start_ticks: stat.start_ticks,
-            boot: boot()?,
+            boot: boot_id()?,
         })
     }
 
@@ -60,7 +60,7 @@ impl ProcessIdentity {
     /// A descriptor of it by which it can be waited for; `None` when it is gone, or ended and only not yet reaped.
     pub(crate) fn open(&self) -> io::Result<Option<OwnedFd>> {
         let Some(pid) = self.pid() else { return Ok(None) };
-        if boot()? != self.boot {
+        if boot_id()? != self.boot {
             return Ok(None);
         }
         let process = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -92,7 +92,7 @@ pub(crate) fn signal_group(leader: Pid, signal: Signal) -> io::Result<()> {
 }
 
 /// The numbers of all processes, rising, so that processes started meanwhile are mostly among them.
-fn all() -> io::Result<impl Iterator<Item = Pid>> {
+fn all_process_ids() -> io::Result<impl Iterator<Item = Pid>> {
     let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
     Ok(fs::read_dir("/proc")?.flatten().filter_map(number))
 }
@@ -200,7 +200,7 @@ impl Members {
     pub(crate) fn used(&mut self) -> io::Result<Used> {
         let mut used = Used::default();
         let mut still = HashMap::with_capacity(self.known.len());
-        for pid in all()? {
+        for pid in all_process_ids()? {
             let Some(stat) = Stat::of(pid)?.filter(|stat| !stat.ended) else {
                 continue;
             };
@@ -209,7 +209,7 @@ impl Members {
             let belongs = match known {
                 Some(belongs) => belongs,
                 None if used.processes.iter().any(|(of, _)| Some(*of) == stat.parent) => true,
-                None => carries(pid, &self.mark)?,
+                None => process_carries_mark(pid, &self.mark)?,
             };
             still.insert(process, belongs);
             if belongs {
@@ -224,15 +224,15 @@ impl Members {
 }
 
 /// Whether a process was started with this entry in its environment; `false` for processes of other users.
-fn carries(pid: Pid, mark: &str) -> io::Result<bool> {
-    let environ = there(fs::read(format!("/proc/{pid}/environ")))?.unwrap_or_default();
+fn process_carries_mark(pid: Pid, mark: &str) -> io::Result<bool> {
+    let environ = if_process_is_there(fs::read(format!("/proc/{pid}/environ")))?.unwrap_or_default();
     let mut entries = environ.split(|byte| *byte == 0);
     Ok(entries.any(|entry| entry == mark.as_bytes()))
 }
 
 /// The data read of a process; none where it is gone or not ours to read. A shortage of the machine says nothing about
 /// the process, and is an error.
-fn there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Err(error) if is_shortage(&error) => Err(error),
         read => Ok(read.ok()),
@@ -253,7 +253,7 @@ struct Stat {
 impl Stat {
     /// Of the process that has a number now, if one has.
     fn of(pid: Pid) -> io::Result<Option<Self>> {
-        let line = there(fs::read_to_string(format!("/proc/{pid}/stat")))?;
+        let line = if_process_is_there(fs::read_to_string(format!("/proc/{pid}/stat")))?;
         Ok(line.as_deref().and_then(Self::read))
     }
 
@@ -277,7 +277,7 @@ impl Stat {
 }
 
 /// The identity of this start of the machine.
-fn boot() -> io::Result<String> {
+fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
         .trim()
         .to_owned())

@@ -41,13 +41,15 @@ impl ExecutionError {
 ///
 /// # Errors
 /// The errors of the action that are no shortages.
-pub(crate) fn patiently<T>(mut what: impl FnMut() -> Result<T, ExecutionError>) -> Result<T, ExecutionError> {
+pub(crate) fn retry_during_shortage<T>(
+    mut what: impl FnMut() -> Result<T, ExecutionError>,
+) -> Result<T, ExecutionError> {
     let mut told = false;
     loop {
         match what() {
             Err(error) if error.is_shortage() => {
                 if !std::mem::replace(&mut told, true) {
-                    say(&error);
+                    say_on_standard_error(&error);
                 }
                 std::thread::sleep(PAUSE);
             }
@@ -58,7 +60,7 @@ pub(crate) fn patiently<T>(mut what: impl FnMut() -> Result<T, ExecutionError>) 
 
 /// Says something on the standard error output. Unlike `eprintln!` it does not panic where that cannot be written: the
 /// log may be on the disk that is full.
-pub(crate) fn say(what: &dyn Display) {
+pub(crate) fn say_on_standard_error(what: &dyn Display) {
     let _ = writeln!(io::stderr(), "bespeak: {what}");
 }
 
@@ -73,9 +75,9 @@ mod tests {
     #[test]
     fn a_shortage_is_waited_out_and_any_other_error_is_not() {
         let mut results = vec![Ok(3), Err(failure(Errno::NOSPC)), Err(failure(Errno::MFILE))];
-        let done = patiently(|| results.pop().unwrap_or_else(|| Err(failure(Errno::IO))));
+        let done = retry_during_shortage(|| results.pop().unwrap_or_else(|| Err(failure(Errno::IO))));
         assert_eq!(done.ok(), Some(3));
-        let refused: Result<(), _> = patiently(|| Err(failure(Errno::ACCESS)));
+        let refused: Result<(), _> = retry_during_shortage(|| Err(failure(Errno::ACCESS)));
         assert!(refused.is_err_and(|error| !error.is_shortage()));
     }
 }

@@ -28,9 +28,9 @@ use crate::clock::{Clock, Micros};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};
-use crate::execution::job::limits::{Watch, files_excess};
+use crate::execution::job::limits::{LimitWatch, files_excess};
 use crate::execution::job::process::{Members, ProcessIdentity, ended_within, signal_group};
-use crate::execution::job::shortage::{self, patiently, say};
+use crate::execution::job::shortage::{self, retry_during_shortage, say_on_standard_error};
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec, SaveWork};
 
@@ -53,29 +53,29 @@ pub fn run(job_folder: &Path) -> ExitCode {
     match supervise(&Folder::at(job_folder)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&error);
+            say_on_standard_error(&error);
             ExitCode::FAILURE
         }
     }
 }
 
 fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
-    let Some(_lock) = patiently(|| folder.lock())? else {
+    let Some(_lock) = retry_during_shortage(|| folder.lock())? else {
         return Ok(());
     };
-    let Some(job) = patiently(|| folder.spec())? else {
+    let Some(job) = retry_during_shortage(|| folder.spec())? else {
         return Ok(());
     };
-    if patiently(|| folder.end())?.is_some() {
+    if retry_during_shortage(|| folder.end())?.is_some() {
         return Ok(());
     }
     let supervisor = Supervisor::new(folder, job, Clock::system());
     let end = supervisor.see_to_the_end()?;
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
-    patiently(|| folder.write_end(&end))?;
+    retry_during_shortage(|| folder.write_end(&end))?;
     if let Err(error) = temporary.and_then(|remove| remove.map_or(Ok(()), |remove| remove())) {
-        say(&error);
+        say_on_standard_error(&error);
     }
     Ok(())
 }
@@ -143,16 +143,16 @@ impl<'a> Supervisor<'a> {
     fn see_to_the_end(&self) -> Result<JobEnd, ExecutionError> {
         let mut told = false;
         loop {
-            match patiently(|| self.folder.claim())? {
+            match retry_during_shortage(|| self.folder.claim())? {
                 Some(Claim::Started { process, began }) => return self.watch(&process, began),
                 Some(Claim::Abandoned) => {
-                    let stop = patiently(|| self.ordered())?;
+                    let stop = retry_during_shortage(|| self.ordered())?;
                     self.tell(stop);
                     return Ok(self.end(stop.map_or(RunOutcome::Lost, Stop::outcome), None));
                 }
                 // A launcher of an earlier supervisor may yet claim the job: the winner is known in the next round.
                 None if self.stop()?.is_some() => {
-                    patiently(|| self.folder.decide(&Claim::Abandoned))?;
+                    retry_during_shortage(|| self.folder.decide(&Claim::Abandoned))?;
                 }
                 None => match self.launch() {
                     Ok((child, outputs)) => {
@@ -163,7 +163,7 @@ impl<'a> Supervisor<'a> {
                     // Nothing has run, and the slot is not over.
                     Err(error) if error.is_shortage() => {
                         if !std::mem::replace(&mut told, true) {
-                            say(&error);
+                            say_on_standard_error(&error);
                         }
                         thread::sleep(shortage::PAUSE);
                     }
@@ -197,16 +197,17 @@ impl<'a> Supervisor<'a> {
         let written = file.metadata().map_or(0, |meta| meta.len());
         let room = self.job.output_limit.saturating_sub(written);
         let (reader, writer) = io::pipe().map_err(self.failed("make a pipe for"))?;
-        let captured = capture(reader, file, room).map_err(self.failed("keep the output of"))?;
+        let captured = capture_job_output(reader, file, room).map_err(self.failed("keep the output of"))?;
         Ok((writer, captured))
     }
 
     /// Waits for the end of the process that was launched; `None` where it did not become the job.
     fn see_to(&self, mut child: Child, outputs: &[Captured]) -> Result<Option<JobEnd>, ExecutionError> {
         let leader = Pid::from_child(&child);
-        let identity =
-            patiently(|| ProcessIdentity::of(leader).map_err(self.failed("identify the process of")))?;
-        let process = patiently(|| {
+        let identity = retry_during_shortage(|| {
+            ProcessIdentity::of(leader).map_err(self.failed("identify the process of"))
+        })?;
+        let process = retry_during_shortage(|| {
             pidfd_open(leader, PidfdFlags::empty()).map_err(self.failed("follow the process of"))
         })?;
 
@@ -217,14 +218,14 @@ impl<'a> Supervisor<'a> {
         // the status is taken.
         signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
         let status = child.wait().map_err(self.failed("wait for"))?;
-        let began = match patiently(|| self.folder.claim())? {
+        let began = match retry_during_shortage(|| self.folder.claim())? {
             Some(Claim::Started { process, began }) if process == identity => began,
             // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
             None if stop.is_none() && status.code() == Some(1) => {
                 return Err(self.failed("launch")(not_launched(status)));
             }
             None if stop.is_none() => {
-                say(&not_launched(status));
+                say_on_standard_error(&not_launched(status));
                 thread::sleep(RELAUNCH_PAUSE);
                 return Ok(None);
             }
@@ -247,7 +248,8 @@ impl<'a> Supervisor<'a> {
 
     /// Waits for the end of a job that an earlier supervisor launched.
     fn watch(&self, identity: &ProcessIdentity, began: StartTime) -> Result<JobEnd, ExecutionError> {
-        let process = patiently(|| identity.open().map_err(self.failed("follow the process of")))?;
+        let process =
+            retry_during_shortage(|| identity.open().map_err(self.failed("follow the process of")))?;
         let began = if process.is_some() { began } else { began.unseen() };
         let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {
@@ -273,7 +275,7 @@ impl<'a> Supervisor<'a> {
         &self,
         process: &OwnedFd,
         leader: Pid,
-        watch: &mut Watch,
+        watch: &mut LimitWatch,
     ) -> Result<Option<(Stop, Left)>, ExecutionError> {
         let ended = |wait| match ended_within(process, wait) {
             Err(error) if shortage::is_shortage(&error) => {
@@ -288,7 +290,7 @@ impl<'a> Supervisor<'a> {
             // The job is none the better watched without its supervisor.
             Err(error) => {
                 if !std::mem::replace(&mut told, true) {
-                    say(&error);
+                    say_on_standard_error(&error);
                 }
                 None
             }
@@ -356,9 +358,9 @@ impl<'a> Supervisor<'a> {
         self.slot_end().saturating_sub(grace)
     }
 
-    fn watch_over(&self, leader: &ProcessIdentity) -> Watch {
+    fn watch_over(&self, leader: &ProcessIdentity) -> LimitWatch {
         let members = Members::of(self.job.agreement, Some(leader));
-        Watch::new(members, self.job.limits, self.folder)
+        LimitWatch::new(members, self.job.limits, self.folder)
     }
 
     /// Why a job that was not stopped did not end well: the system may have refused a write before the next look.
@@ -433,8 +435,8 @@ impl<'a> Supervisor<'a> {
         TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
     }
 
-    fn kill_what_is_left(&self, watch: &mut Watch) -> Result<(), ExecutionError> {
-        patiently(|| watch.members.kill().map_err(self.failed("kill the processes of")))
+    fn kill_what_is_left(&self, watch: &mut LimitWatch) -> Result<(), ExecutionError> {
+        retry_during_shortage(|| watch.members.kill().map_err(self.failed("kill the processes of")))
     }
 
     /// The end of a job that began, by its status where that is known, and whether it had to.
@@ -497,7 +499,11 @@ fn not_launched(status: ExitStatus) -> std::io::Error {
 
 /// Writes the data of a pipe to a file, up to a limit. Data beyond it are read and dropped, so that the job is neither
 /// stopped nor delayed. Returns at the end whether anything was dropped. Fails where there can be no more threads.
-fn capture(mut pipe: impl Read + Send + 'static, mut file: File, limit: u64) -> io::Result<Captured> {
+fn capture_job_output(
+    mut pipe: impl Read + Send + 'static,
+    mut file: File,
+    limit: u64,
+) -> io::Result<Captured> {
     let (done, end) = mpsc::channel();
     thread::Builder::new().spawn(move || {
         let mut buffer = vec![0; BUFFER];

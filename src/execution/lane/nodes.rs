@@ -156,7 +156,7 @@ impl Lane {
             if !runs || !given.iter().any(|node| down.contains(node)) {
                 continue;
             }
-            let told = match self.recorded_end(&agreement).await {
+            let told = match self.recorded_job_end(&agreement).await {
                 Ok(Some(end)) => self.report_recorded(&agreement, end).await,
                 Ok(None) => Ok(true),
                 Err(failure) => Err(failure),
@@ -174,14 +174,14 @@ impl Lane {
 
     /// How the job of an agreement has ended by its own record. Where its executor is asked about it just now, this waits for a
     /// moment.
-    async fn recorded_end(&self, agreement: &Agreement) -> Result<Option<JobEnd>, Failure> {
+    async fn recorded_job_end(&self, agreement: &Agreement) -> Result<Option<JobEnd>, Failure> {
         let own = Run::from(agreement);
         let read = move |executor: &dyn Executor| {
             // Records of a job that was lost before say nothing of this one.
             if own.attempt > 0 && !executor.end_earlier_attempts(own)? {
                 return Ok(None);
             }
-            executor.recorded_end(own)
+            executor.recorded_job_end(own)
         };
         let mut tries = 1;
         loop {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Failure, Lane, known, planned_slots};
+use super::{Failure, Lane, is_report_taken, planned_slots};
 use crate::execution::Executor;
 use crate::execution::faults::Doing;
 
@@ -92,7 +92,7 @@ impl Lane {
         }
         for (work, unused) in self.shared.executor.unused() {
             let id = ids.get(&work).copied().unwrap_or(work);
-            known(self.context.planner.report_unused(id, unused).await)?;
+            is_report_taken(self.context.planner.report_unused(id, unused).await)?;
         }
         prepared
     }

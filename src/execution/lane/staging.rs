@@ -2,7 +2,7 @@
 
 use tracing::warn;
 
-use super::{Failure, JobSpec, Lane, known, slot_end};
+use super::{Failure, JobSpec, Lane, is_report_taken, slot_end};
 use crate::agreement::{
     Agreement, AgreementState, Brought, Job, JobEnd, Limit, Moved, Run, RunOutcome, Source, StagedFile,
     StagingEnd,
@@ -21,7 +21,7 @@ type Addressed = Vec<(String, String)>;
 impl Lane {
     /// Starts a job once its files have been brought, and has them brought until then. Where one cannot be, its work is over.
     pub(super) async fn bring_and_start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
-        let Some(wanted) = given(agreement) else {
+        let Some(wanted) = job_with_files_to_give(agreement) else {
             return self.start(agreement, job).await;
         };
         let mut since = None;
@@ -30,7 +30,9 @@ impl Lane {
                 Standing::Underway { since } => return self.report_staging(agreement, since).await,
                 Standing::Over(Verdict::Arrived { .. }, began, _) => since = Some(began),
                 Standing::Over(verdict, began, _) => {
-                    return self.report_ended(agreement, unstaged(verdict, Some(began))).await;
+                    return self
+                        .report_ended(agreement, end_of_unstaged_job(verdict, Some(began)))
+                        .await;
                 }
             }
         }
@@ -39,7 +41,7 @@ impl Lane {
             Ok(staged) => self.start(agreement, JobSpec { staged, ..job }).await,
             Err(why) => {
                 let at = self.context.clock.micros();
-                let end = unstaged(Verdict::Failed { at, why }, since.or(Some(at)));
+                let end = end_of_unstaged_job(Verdict::Failed { at, why }, since.or(Some(at)));
                 self.report_ended(agreement, end).await
             }
         }
@@ -103,7 +105,7 @@ impl Lane {
             Standing::Underway { .. } => None,
             // They had arrived, and nothing was started.
             Standing::Over(Verdict::Arrived { at }, ..) => Some(JobEnd::new(RunOutcome::Lost, None, at)),
-            Standing::Over(verdict, since, _) => Some(unstaged(verdict, Some(since))),
+            Standing::Over(verdict, since, _) => Some(end_of_unstaged_job(verdict, Some(since))),
         })
     }
 
@@ -170,7 +172,7 @@ impl Lane {
     /// Tells the planner that a job's files are being brought, where it has not been told.
     async fn report_staging(&self, agreement: &Agreement, since: Micros) -> Result<(), Failure> {
         let told = agreement.slot_started().is_some();
-        if !told && known(self.context.planner.report_staging(agreement.into(), since).await)? {
+        if !told && is_report_taken(self.context.planner.report_staging(agreement.into(), since).await)? {
             self.note_delay(agreement, since);
         }
         Ok(())
@@ -188,7 +190,7 @@ impl Lane {
             None => (at, planner.report_started(own, at).await),
         };
         let is_first = agreement.slot_started().is_none();
-        if known(told)? && is_first {
+        if is_report_taken(told)? && is_first {
             self.note_delay(agreement, began);
         }
         Ok(())
@@ -209,7 +211,7 @@ pub(super) fn is_start_new(agreement: &Agreement) -> bool {
 }
 
 /// The job of an agreement's slot where that is given files under names of their own before it starts: a later slot finds them.
-fn given(agreement: &Agreement) -> Option<&Job> {
+fn job_with_files_to_give(agreement: &Agreement) -> Option<&Job> {
     let job = agreement.job.as_ref().filter(|_| agreement.slots_over() == 0)?;
     let is_given = job.staging.iter().any(|file| file.source.is_some());
     is_given.then_some(job)
@@ -217,24 +219,29 @@ fn given(agreement: &Agreement) -> Option<&Job> {
 
 /// The order to bring the files of a job that come from addresses; none where none do.
 fn to_bring(agreement: &Agreement) -> Option<Order> {
-    let files = addressed(given(agreement)?.fetched())?;
-    Some(order(agreement, Way::In, files, true))
+    let files = addressed_files(job_with_files_to_give(agreement)?.fetched())?;
+    Some(staging_order(agreement, Way::In, files, true))
 }
 
 /// The order to send the files of a job that ended then; none where none are sent.
 fn to_send(agreement: &Agreement, job: &Job, ended: Micros) -> Option<Order> {
     let had_time = slot_end(agreement) - ended > TIME_TO_SEND;
-    Some(order(agreement, Way::Out, addressed(job.sent())?, had_time))
+    Some(staging_order(
+        agreement,
+        Way::Out,
+        addressed_files(job.sent())?,
+        had_time,
+    ))
 }
 
-fn addressed<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<Addressed> {
+fn addressed_files<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<Addressed> {
     let files: Addressed = files
         .map(|(file, address)| (file.name.clone(), address.to_owned()))
         .collect();
     (!files.is_empty()).then_some(files)
 }
 
-fn order(agreement: &Agreement, way: Way, files: Addressed, had_time: bool) -> Order {
+fn staging_order(agreement: &Agreement, way: Way, files: Addressed, had_time: bool) -> Order {
     Order {
         run: agreement.into(),
         party: agreement.party.clone(),
@@ -246,7 +253,7 @@ fn order(agreement: &Agreement, way: Way, files: Addressed, had_time: bool) -> O
 }
 
 /// The end of a job that could not have its files, which were asked for since then.
-fn unstaged(verdict: Verdict, since: Option<Micros>) -> JobEnd {
+fn end_of_unstaged_job(verdict: Verdict, since: Option<Micros>) -> JobEnd {
     let at = verdict.at();
     let (outcome, failure) = match verdict {
         Verdict::Failed { why, .. } => (RunOutcome::Unstaged, Some(why)),

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::agreement::Run;
 use crate::clock::Clock;
 use crate::execution::files::if_there;
-use crate::execution::slurm::commands::option;
+use crate::execution::slurm::commands::command_option;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{DryRun, Flag, Operation, Reservation};
@@ -97,7 +97,7 @@ impl SlurmExecutor {
         if let Some(configuration) = &self.settings.configuration
             && let Err(why) = fs::metadata(configuration)
         {
-            return wrong(format!("{}: {why}", configuration.display()));
+            return failed_check(format!("{}: {why}", configuration.display()));
         }
         let mut versions = Vec::new();
         for program in PROGRAMS {
@@ -109,7 +109,7 @@ impl SlurmExecutor {
         }
         let [version] = versions.as_slice() else {
             let versions = versions.join(" and ");
-            return wrong(format!("they are of versions {versions}"));
+            return failed_check(format!("they are of versions {versions}"));
         };
         let is_tested = TESTED.iter().any(|of| version.starts_with(of));
         let tested = TESTED.join(", ");
@@ -139,8 +139,8 @@ impl SlurmExecutor {
         let socket = helper.socket.display();
         match greeted {
             Ok(_) => Ok(format!("it answers at {socket}, and knows the same cluster")),
-            Err(Error::Refused(_, said)) => wrong(format!("it refuses: {said}")),
-            Err(Error::Missing(_, why)) => wrong(format!("it does not answer: {why}")),
+            Err(Error::Refused(_, said)) => failed_check(format!("it refuses: {said}")),
+            Err(Error::Missing(_, why)) => failed_check(format!("it does not answer: {why}")),
             Err(why) => Err(why.into()),
         }
     }
@@ -149,9 +149,9 @@ impl SlurmExecutor {
         let name = &self.settings.partition;
         let shown = self.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
         match shown.split_whitespace().next() {
-            None => wrong(format!("Slurm has no partition {name}")),
+            None => failed_check(format!("Slurm has no partition {name}")),
             Some("up") => Ok(format!("{name} is up")),
-            Some(state) => wrong(format!("{name} is {state}: it starts no jobs")),
+            Some(state) => failed_check(format!("{name} is {state}: it starts no jobs")),
         }
     }
 
@@ -166,7 +166,7 @@ impl SlurmExecutor {
             return Ok(format!("all {all} are in the partition"));
         }
         let shown = missing[..many.min(NAMES_MAX)].join(", ");
-        wrong(format!(
+        failed_check(format!(
             "{many} of {all} are not in {partition}: {shown}; node_list names them"
         ))
     }
@@ -192,7 +192,7 @@ impl SlurmExecutor {
             }
         }
         if !refused.is_empty() {
-            return wrong(refused.join("; "));
+            return failed_check(refused.join("; "));
         }
         Ok("all are known, and may have jobs".to_owned())
     }
@@ -286,7 +286,7 @@ impl SlurmExecutor {
         let folder = self.settings.work_dir.display();
         match self.act(Operation::Touch) {
             Ok(_) => Ok(format!("{folder} is written here")),
-            Err(Error::Unknown(_, said)) => wrong(format!("{folder} cannot be written: {said}")),
+            Err(Error::Unknown(_, said)) => failed_check(format!("{folder} cannot be written: {said}")),
             Err(why) => Err(why.into()),
         }
     }
@@ -320,7 +320,7 @@ impl SlurmExecutor {
         arguments.extend([
             "--parsable".into(),
             format!("--job-name={}", self.name_of(Run::first(token))).into(),
-            option("--chdir", &folder),
+            command_option("--chdir", &folder),
             "--output=/dev/null".into(),
             "--error=/dev/null".into(),
             "--wrap=echo $(cat token) $(date +%s) >draft && mv draft seen".into(),
@@ -387,7 +387,7 @@ impl SlurmExecutor {
 fn of_clock(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
     for (by, way) in [(before - at, "ahead of"), (at - after, "behind")] {
         if by > CLOCKS_DIFFER_MAX {
-            return wrong(format!(
+            return failed_check(format!(
                 "this machine's clock is {by} seconds {way} that of {owner}"
             ));
         }
@@ -395,7 +395,7 @@ fn of_clock(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
     Ok(format!("{owner} answers, and its clock agrees"))
 }
 
-fn wrong(words: impl Into<String>) -> Seen {
+fn failed_check(words: impl Into<String>) -> Seen {
     Err(Found::Wrong(words.into()))
 }
 

@@ -103,7 +103,7 @@ impl Slurm {
         environment: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Result<String, Error> {
         let mut command = match open_files_of_others() {
-            Some(open_files) if program == SUBMITS => limited(program, open_files),
+            Some(open_files) if program == SUBMITS => command_with_file_limit(program, open_files),
             _ => Command::new(program),
         };
         command
@@ -126,11 +126,11 @@ impl Slurm {
             Ok(both) => both,
             Err(why) => {
                 // Its outputs could not be read, so it is ended.
-                wait(&mut child, Duration::ZERO).map_err(missing)?;
+                wait_for_command(&mut child, Duration::ZERO).map_err(missing)?;
                 return Err(missing(why));
             }
         };
-        let status = wait(&mut child, self.patience).map_err(missing)?;
+        let status = wait_for_command(&mut child, self.patience).map_err(missing)?;
         let slow = Error::Slow(program.into(), self.patience.as_secs());
         let status = status.ok_or(slow.clone())?;
         let ended = Instant::now();
@@ -142,19 +142,23 @@ impl Slurm {
         if status.success() {
             return String::from_utf8(output).map_err(|_| not_understood(program, "it is no text"));
         }
-        Err(classify(program, status, &String::from_utf8_lossy(&said)))
+        Err(classify_command_error(
+            program,
+            status,
+            &String::from_utf8_lossy(&said),
+        ))
     }
 }
 
 /// A program with this soft limit of open files, instead of the limit that this process has raised for itself.
-fn limited(program: &'static str, open_files: u64) -> Command {
+fn command_with_file_limit(program: &'static str, open_files: u64) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "ulimit -S -n \"$0\" && exec \"$@\""]);
     command.args([&open_files.to_string(), program]);
     command
 }
 
-fn classify(program: &'static str, status: ExitStatus, said: &str) -> Error {
+fn classify_command_error(program: &'static str, status: ExitStatus, said: &str) -> Error {
     let words: Vec<&str> = said.split_whitespace().collect();
     let said: String = words.join(" ").chars().take(SAID_MAX).collect();
     if program == SUBMITS && status.code().is_some_and(|code| CANNOT_RUN.contains(&code)) {
@@ -173,7 +177,7 @@ fn classify(program: &'static str, status: ExitStatus, said: &str) -> Error {
 }
 
 /// Waits for a program's end; kills it with all that it started when that does not come in time.
-fn wait(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
+fn wait_for_command(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
     let process = Pid::from_child(child);
     let in_time = pidfd_open(process, PidfdFlags::empty())
         .map_err(std::io::Error::from)
@@ -203,7 +207,7 @@ fn read_all(output: Option<impl Read + Send + 'static>) -> std::io::Result<mpsc:
 }
 
 /// A path as an argument's value.
-pub(crate) fn option(name: &str, path: &Path) -> std::ffi::OsString {
+pub(crate) fn command_option(name: &str, path: &Path) -> std::ffi::OsString {
     let mut option = std::ffi::OsString::from(name);
     option.push("=");
     option.push(path);
@@ -252,14 +256,17 @@ mod tests {
 
     #[test]
     fn what_passes_its_limits_on_has_those_that_the_service_was_started_with() {
-        let mut command = limited("sh", 99);
+        let mut command = command_with_file_limit("sh", 99);
         let output = command
             .args(["-c", "ulimit -S -n; echo $1", "sh", "a b"])
             .output()
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "99\na b\n");
-        let missing = limited("no-such-program-of-slurm", 99).output().unwrap();
-        let missing = classify(SUBMITS, missing.status, &String::from_utf8_lossy(&missing.stderr));
+        let missing = command_with_file_limit("no-such-program-of-slurm", 99)
+            .output()
+            .unwrap();
+        let missing =
+            classify_command_error(SUBMITS, missing.status, &String::from_utf8_lossy(&missing.stderr));
         assert!(matches!(missing, Error::Missing { .. }), "{missing}");
     }
 

@@ -156,28 +156,32 @@ impl Serving {
                 nodes,
                 work_dir,
             } => {
-                same(settings, partition, nodes, work_dir)?;
+                check_same_cluster(settings, partition, nodes, work_dir)?;
                 is_safe(&settings.work_dir)?;
             }
             Operation::Reserve(of) => {
-                nodes(settings, &of.nodes)?;
-                users(cluster, &of.users)?;
-                instants(of.start.iter().chain([&of.end]))?;
+                check_node_names(settings, &of.nodes)?;
+                check_users_of_parties(cluster, &of.users)?;
+                check_instants(of.start.iter().chain([&of.end]))?;
                 let is_long = of.start.is_none_or(|start| start < of.end);
-                ensure(is_long, "it ends before it begins")?;
+                refuse_unless(is_long, "it ends before it begins")?;
             }
             Operation::Change(of) => {
-                of.nodes.iter().try_for_each(|names| nodes(settings, names))?;
-                of.users.iter().try_for_each(|names| users(cluster, names))?;
-                instants(of.start.iter().chain(&of.end))?;
+                of.nodes
+                    .iter()
+                    .try_for_each(|names| check_node_names(settings, names))?;
+                of.users
+                    .iter()
+                    .try_for_each(|names| check_users_of_parties(cluster, names))?;
+                check_instants(of.start.iter().chain(&of.end))?;
             }
             Operation::Limit { job, minutes } => {
-                ensure((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
-                let found = ours(cluster, std::slice::from_ref(job), false)?;
-                ensure(!found.is_empty(), "Slurm has no such job")?;
+                refuse_unless((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
+                let found = our_jobs(cluster, std::slice::from_ref(job), false)?;
+                refuse_unless(!found.is_empty(), "Slurm has no such job")?;
             }
             Operation::Cancel { jobs } => {
-                let jobs = ours(cluster, jobs, true)?;
+                let jobs = our_jobs(cluster, jobs, true)?;
                 if jobs.is_empty() {
                     // The words of scancel for jobs that have ended.
                     let said = "Invalid job id specified".to_owned();
@@ -187,16 +191,16 @@ impl Serving {
             }
             Operation::Submit(of) => {
                 self.submission(settings, of)?;
-                place(cluster, &of.place)?;
+                check_job_folder(cluster, &of.place)?;
             }
             Operation::Judge(dry) => {
                 user_of(cluster, &dry.party)?;
                 let is_one = dry.nodes > 0 && (1..=MINUTES_MAX).contains(&dry.minutes);
-                ensure(is_one, "nodes and minutes are from 1 on")?;
+                refuse_unless(is_one, "nodes and minutes are from 1 on")?;
             }
             Operation::Dedicate { .. } => {
                 let has_some = !settings.dedicated.is_empty();
-                ensure(has_some, "the helper's configuration dedicates no nodes")?;
+                refuse_unless(has_some, "the helper's configuration dedicates no nodes")?;
             }
             Operation::Create {
                 place: at,
@@ -204,18 +208,18 @@ impl Serving {
                 save,
                 inputs,
             } => {
-                place(cluster, at)?;
-                instants([until])?;
-                saves(*save)?;
-                given(inputs, files)?;
+                check_job_folder(cluster, at)?;
+                check_instants([until])?;
+                check_save_of_work(*save)?;
+                check_given_files(inputs, files)?;
             }
             Operation::Put { place: at, .. }
             | Operation::Exists { place: at, .. }
-            | Operation::List { place: at } => place(cluster, at)?,
+            | Operation::List { place: at } => check_job_folder(cluster, at)?,
             Operation::Open { place: at, item } => {
-                place(cluster, at)?;
+                check_job_folder(cluster, at)?;
                 let is_wrong = matches!(item, Item::File(name) if !is_name(name));
-                ensure(!is_wrong, "it is no name of a file")?;
+                refuse_unless(!is_wrong, "it is no name of a file")?;
             }
             Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
                 is_safe(&settings.work_dir)?;
@@ -225,7 +229,7 @@ impl Serving {
                 is_safe(&settings.work_dir)?;
                 let path = settings.work_dir.join(id.to_string());
                 let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
-                ensure(!is_other, "the job's folder is no folder")?;
+                refuse_unless(!is_other, "the job's folder is no folder")?;
             }
             Operation::Touch | Operation::Clear => is_safe(&settings.work_dir)?,
             Operation::Release { .. } | Operation::Undedicate => {}
@@ -235,14 +239,14 @@ impl Serving {
 
     fn submission(&self, settings: &Settings, of: &Submission) -> Result<(), Reply> {
         let most = u32::try_from(settings.nodes.len()).unwrap_or(u32::MAX);
-        ensure(
+        refuse_unless(
             (1..=most).contains(&of.nodes),
             "it wants more nodes than the resource has, or none",
         )?;
-        instants([&crate::clock::second_of(of.slot_end).seconds()])?;
-        saves(of.save)?;
+        check_instants([&crate::clock::second_of(of.slot_end).seconds()])?;
+        check_save_of_work(of.save)?;
         let is_later = of.place.id.slot > 1;
-        ensure(of.pieces.is_some() || !is_later, "there is no such piece")?;
+        refuse_unless(of.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
         let mut named = applications
             .filter(|application| {
@@ -251,16 +255,16 @@ impl Serving {
                 is_named && application.program == of.program
             })
             .peekable();
-        ensure(named.peek().is_some(), "the program is not in the catalogue")?;
-        ensure(
-            named.any(|application| takes(application, &of.arguments, is_later)),
+        refuse_unless(named.peek().is_some(), "the program is not in the catalogue")?;
+        refuse_unless(
+            named.any(|application| application_takes_arguments(application, &of.arguments, is_later)),
             "no application of the catalogue with this program takes these arguments",
         )
     }
 }
 
 /// Which of these jobs there are, where all of them are of this resource: by their names, or inside its reservations.
-fn ours(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
+fn our_jobs(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
     let is_number = |job: &String| {
         job.len() <= JOB_LENGTH_MAX
             && job.starts_with(|c: char| c.is_ascii_digit())
@@ -299,7 +303,7 @@ fn known_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
 }
 
 /// Whether an application takes these arguments, with those behind them by which it goes on with saved work.
-fn takes(application: &Application, arguments: &[String], goes_on: bool) -> bool {
+fn application_takes_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
     let resume = application.checkpoint.as_ref().map(|of| of.resume.as_slice());
     let given = if goes_on {
         arguments.strip_suffix(resume.unwrap_or_default())
@@ -309,20 +313,25 @@ fn takes(application: &Application, arguments: &[String], goes_on: bool) -> bool
     given.is_some_and(|given| application.check(given, |_| true).is_ok())
 }
 
-fn ensure(is_so: bool, otherwise: &str) -> Result<(), Reply> {
+fn refuse_unless(is_so: bool, otherwise: &str) -> Result<(), Reply> {
     if is_so {
         return Ok(());
     }
     Err(Reply::Forbidden(otherwise.to_owned()))
 }
 
-fn same(settings: &Settings, partition: &str, nodes: &[String], work_dir: &Path) -> Result<(), Reply> {
+fn check_same_cluster(
+    settings: &Settings,
+    partition: &str,
+    nodes: &[String],
+    work_dir: &Path,
+) -> Result<(), Reply> {
     for (what, is_same) in [
         ("partition", settings.partition == partition),
         ("node_list", settings.nodes == nodes),
         ("work_dir", settings.work_dir == work_dir),
     ] {
-        ensure(is_same, &format!("the helper's configuration has another {what}"))?;
+        refuse_unless(is_same, &format!("the helper's configuration has another {what}"))?;
     }
     Ok(())
 }
@@ -333,7 +342,7 @@ fn is_safe(work_dir: &Path) -> Result<(), Reply> {
         let path = work_dir.display();
         Reply::System(why.raw_os_error(), format!("look at {path}: {why}"))
     })?;
-    ensure(
+    refuse_unless(
         meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0,
         &format!(
             "{} has to belong to the helper's user, and only that user may write there",
@@ -342,9 +351,9 @@ fn is_safe(work_dir: &Path) -> Result<(), Reply> {
     )
 }
 
-fn nodes(settings: &Settings, names: &[String]) -> Result<(), Reply> {
+fn check_node_names(settings: &Settings, names: &[String]) -> Result<(), Reply> {
     let distinct: BTreeSet<_> = names.iter().collect();
-    ensure(
+    refuse_unless(
         !names.is_empty() && distinct.len() == names.len(),
         "nodes have to be named, each once",
     )?;
@@ -356,7 +365,7 @@ fn nodes(settings: &Settings, names: &[String]) -> Result<(), Reply> {
 }
 
 /// Whether all of these are users of parties.
-fn users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
+fn check_users_of_parties(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
     names.split(',').try_for_each(|name| {
         let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
         let account = cluster.settings.accounts().find(|(_, of)| of.user == name);
@@ -367,43 +376,43 @@ fn users(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
 /// Whether the user of a party may have jobs.
 fn user_of(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
     let owner = cluster.owner_of(party).map_err(Reply::Slurm)?;
-    ensure(owner.user != 0, "nothing is done as root")
+    refuse_unless(owner.user != 0, "nothing is done as root")
 }
 
-fn instants<'a>(of: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
+fn check_instants<'a>(of: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
     let are_in_range = of.into_iter().all(|second| (0..=SECONDS_MAX).contains(second));
-    ensure(are_in_range, "an instant is out of range")
+    refuse_unless(are_in_range, "an instant is out of range")
 }
 
-fn saves(save: Option<SaveWork>) -> Result<(), Reply> {
+fn check_save_of_work(save: Option<SaveWork>) -> Result<(), Reply> {
     let is_time = save.is_none_or(|save| save.grace >= 0);
-    ensure(is_time, "the time to save work is negative")
+    refuse_unless(is_time, "the time to save work is negative")
 }
 
 /// Whether a job's folder may be reached into.
-fn place(cluster: &SlurmExecutor, place: &Place) -> Result<(), Reply> {
+fn check_job_folder(cluster: &SlurmExecutor, place: &Place) -> Result<(), Reply> {
     is_safe(&cluster.settings.work_dir)?;
     user_of(cluster, &place.party)?;
     let Place { id, common, .. } = place;
-    ensure(
+    refuse_unless(
         common == id || id.slot > 1 && common.slot == 1 && common.agreement == id.agreement,
         "that is the folder of another job",
     )
 }
 
 /// Whether these are the names of the files that came.
-fn given(names: &[String], files: &[File]) -> Result<(), Reply> {
+fn check_given_files(names: &[String], files: &[File]) -> Result<(), Reply> {
     let distinct: BTreeSet<_> = names.iter().collect();
-    ensure(
+    refuse_unless(
         names.len() == files.len() && names.len() <= FILES_MAX && distinct.len() == names.len(),
         "each input has to come with a name of its own",
     )?;
-    ensure(
+    refuse_unless(
         names.iter().all(|name| is_file_name(name)),
         "an input's name is none of a file",
     )?;
     let is_file = |file: &File| file.metadata().is_ok_and(|meta| meta.is_file());
-    ensure(files.iter().all(is_file), "an input is no file")
+    refuse_unless(files.iter().all(is_file), "an input is no file")
 }
 
 /// Whether this names something in a folder.

@@ -117,7 +117,7 @@ impl Executor for SlurmExecutor {
     }
 
     /// Its user may write that record; one that is wrong spares the provider a loss.
-    fn recorded_end(&self, of: Run) -> Result<Option<JobEnd>, ExecutionError> {
+    fn recorded_job_end(&self, of: Run) -> Result<Option<JobEnd>, ExecutionError> {
         let folder = self.folder(of);
         if let Some(end) = folder.end()? {
             return Ok(Some(end));

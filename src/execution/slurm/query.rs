@@ -171,7 +171,7 @@ pub(crate) struct PartitionRow {
 impl Slurm {
     /// Every job of some partitions, by their names with commas, that the controller has not forgotten.
     pub(crate) fn jobs(&self, partitions: &str) -> Result<Vec<JobRow>, Error> {
-        let mark = mark();
+        let mark = record_mark();
         let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%r|%j");
         let listed = self.call(
             "squeue",
@@ -200,7 +200,7 @@ impl Slurm {
 
     /// The nodes of a partition.
     pub(crate) fn nodes(&self, partition: &str) -> Result<Vec<NodeRow>, Error> {
-        let mark = mark();
+        let mark = record_mark();
         let format = format!("{mark}%N|%T|%C|%E");
         let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
         each_record("sinfo", &listed, &mark, node_of)
@@ -214,10 +214,10 @@ impl Slurm {
 
     /// Every partition, once or several times, with all or some of its nodes.
     pub(crate) fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
-        let mark = mark();
+        let mark = record_mark();
         let listed = self.call("sinfo", ["-a", "-h", "-o", &format!("{mark}%R|%l|%N")])?;
         each_record("sinfo", &listed, &mark, |line| {
-            let [name, limit, nodes] = fields(line)?;
+            let [name, limit, nodes] = fields_of_record(line)?;
             Some(PartitionRow {
                 name: name.to_owned(),
                 longest_job: limit_of(limit)?,
@@ -228,7 +228,7 @@ impl Slurm {
 }
 
 /// The beginning of each record: the authors of its fields cannot know it.
-fn mark() -> String {
+fn record_mark() -> String {
     format!("{}|", Uuid::now_v7().simple())
 }
 
@@ -252,12 +252,12 @@ fn each_record<T>(
 }
 
 /// The fields of a line, of which only the last may have a separator in it.
-fn fields<const N: usize>(line: &str) -> Option<[&str; N]> {
+fn fields_of_record<const N: usize>(line: &str) -> Option<[&str; N]> {
     line.splitn(N, '|').collect::<Vec<_>>().try_into().ok()
 }
 
 fn job_of(line: &str) -> Option<JobRow> {
-    let [id, state, reservation, nodes, start, end, user, reason, name] = fields(line)?;
+    let [id, state, reservation, nodes, start, end, user, reason, name] = fields_of_record(line)?;
     Some(JobRow {
         id: id.to_owned(),
         state: JobState::of(state),
@@ -274,7 +274,7 @@ fn job_of(line: &str) -> Option<JobRow> {
 
 /// A node; signs behind the word for its state say more of it, an asterisk that it does not answer.
 fn node_of(record: &str) -> Option<NodeRow> {
-    let [name, state, cpus, reason] = fields(record)?;
+    let [name, state, cpus, reason] = fields_of_record(record)?;
     let word = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let counts: Vec<u32> = cpus
         .split('/')
@@ -412,7 +412,7 @@ mod tests {
         );
         assert_eq!(read("\n").unwrap(), [""; 0]);
         assert!(read("slurm says something else\nM|1").is_err());
-        assert!(mark() != mark());
+        assert!(record_mark() != record_mark());
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, StagingRecord, Verdict, Way};
 use crate::execution::lock::lock;
 use books::{Books, Trouble};
-use transfer::{Line, shown};
+use transfer::{Line, address_without_query};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
 const AT_ONCE_MAX: usize = 64;
@@ -145,7 +145,7 @@ impl Stager {
         }
         let now = self.0.clock.micros();
         let (folder, asked) = (self.folder(order.run), order.clone());
-        let record = blocking(move || {
+        let record = with_files_off_async_threads(move || {
             let record = folder.staging()?;
             let mut record = record.unwrap_or_else(|| StagingRecord::of(&asked.party));
             if Standing::of(record.way(asked.way), asked.run).is_none() {
@@ -187,7 +187,7 @@ impl Stager {
     /// When that cannot be read at the moment.
     pub(super) async fn record(&self, run: Run) -> Result<Option<StagingRecord>, ExecutionError> {
         let folder = self.folder(run);
-        blocking(move || folder.staging()).await
+        with_files_off_async_threads(move || folder.staging()).await
     }
 
     /// Removes files from the working folder of a run.
@@ -196,7 +196,7 @@ impl Stager {
     /// When the system refuses.
     pub(super) async fn remove_files(&self, run: Run, names: Vec<String>) -> Result<(), ExecutionError> {
         let folder = self.folder(run);
-        blocking(move || folder.remove_files(names.iter().map(String::as_str))).await
+        with_files_off_async_threads(move || folder.remove_files(names.iter().map(String::as_str))).await
     }
 
     /// Gives an order up, and removes what has been brought of it.
@@ -212,7 +212,7 @@ impl Stager {
         }
         let folder = self.folder(run);
         match way {
-            Way::In => blocking(move || folder.remove_parts()).await,
+            Way::In => with_files_off_async_threads(move || folder.remove_parts()).await,
             Way::Out => Ok(()),
         }
     }
@@ -243,7 +243,7 @@ impl Shared {
         info!(run = %order.run, ?verdict, "files moved");
         if matches!(verdict, Verdict::Failed { .. } | Verdict::NoRoom { .. }) && order.way == Way::In {
             let folder = books.folder().clone();
-            if let Err(error) = blocking(move || folder.remove_parts()).await {
+            if let Err(error) = with_files_off_async_threads(move || folder.remove_parts()).await {
                 warn!(run = %order.run, %error, "what was brought is not removed");
             }
         }
@@ -278,7 +278,7 @@ impl Shared {
             let bytes = file.bytes;
             format!(
                 "the slot was over when {bytes}{of} bytes of {name} had been moved, {}",
-                towards(order.way, address)
+                transfer_in_words(order.way, address)
             )
         });
         Verdict::Failed { at, why }
@@ -298,7 +298,7 @@ impl Shared {
                 return match verdict {
                     Verdict::Failed { at, why } => Verdict::Failed {
                         at,
-                        why: format!("{name}, {}: {why}", towards(order.way, address)),
+                        why: format!("{name}, {}: {why}", transfer_in_words(order.way, address)),
                     },
                     other => other,
                 };
@@ -319,7 +319,7 @@ impl Shared {
             }
             let before = books.file(at).bytes;
             let moved = match way {
-                Way::In => transfer::fetch(books, at, address, &self.line).await,
+                Way::In => transfer::fetch_file(books, at, address, &self.line).await,
                 Way::Out => self.send(books, at, address).await,
             };
             if books.file(at).bytes > before {
@@ -364,7 +364,7 @@ impl Shared {
             Ok((file, folder.is_incomplete()))
         };
         let theirs = |why: &str| Trouble::Theirs(why.to_owned());
-        let file = match blocking(open).await {
+        let file = match with_files_off_async_threads(open).await {
             Ok((Some(file), _)) => file,
             Ok((None, true)) => return Err(Trouble::Ours("not all files came back from the cluster".into())),
             Ok((None, false)) => return Err(theirs("the job has left no such file")),
@@ -376,7 +376,7 @@ impl Shared {
             .map_err(|why| Trouble::Ours(why.to_string()))?
             .len();
         let file = (tokio::fs::File::from_std(file), length);
-        transfer::send(books, at, file, address, &self.line).await
+        transfer::send_file(books, at, file, address, &self.line).await
     }
 
     /// The places of a party. Those that no order has are forgotten.
@@ -389,16 +389,16 @@ impl Shared {
 }
 
 /// Which way a file goes, in words.
-fn towards(way: Way, address: &str) -> String {
+fn transfer_in_words(way: Way, address: &str) -> String {
     let word = match way {
         Way::In => "from",
         Way::Out => "to",
     };
-    format!("{word} {}", shown(address))
+    format!("{word} {}", address_without_query(address))
 }
 
 /// Works on files off the async threads.
-async fn blocking<T: Send + 'static>(
+async fn with_files_off_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ExecutionError> + Send + 'static,
 ) -> Result<T, ExecutionError> {
     let done = tokio::task::spawn_blocking(work).await;

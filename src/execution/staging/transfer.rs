@@ -75,9 +75,9 @@ impl Asking {
             }
             _ => return Ok(false),
         };
-        let next = field(answer.headers(), &LOCATION).filter(|_| leads_on);
+        let next = header_field(answer.headers(), &LOCATION).filter(|_| leads_on);
         let next = next.and_then(|to| answer.url().join(&to).ok());
-        self.address = next.ok_or_else(|| refused(status))?.into();
+        self.address = next.ok_or_else(|| trouble_of_status(status))?.into();
         self.led_on += 1;
         if self.led_on > REDIRECTS_MAX {
             let message = format!("it leads on more than {REDIRECTS_MAX} times");
@@ -92,7 +92,12 @@ impl Line {
     async fn request(&self, asking: &Asking) -> Result<RequestBuilder, Trouble> {
         let address = &asking.address;
         let check = self.allowed.check(address);
-        check.map_err(|why| Trouble::Theirs(format!("{} is not allowed: {why}", shown(address))))?;
+        check.map_err(|why| {
+            Trouble::Theirs(format!(
+                "{} is not allowed: {why}",
+                address_without_query(address)
+            ))
+        })?;
         let resolved = tokio::time::timeout(IDLE, self.allowed.resolved(address)).await;
         let resolved = resolved.unwrap_or_else(|_| Err("its host is not found in time".to_owned()));
         let target = resolved.map_err(Trouble::Passing)?;
@@ -131,12 +136,17 @@ impl Pace {
 }
 
 /// Fetches a file, or the rest of it. How far it has come is in the books, whatever comes of it.
-pub(super) async fn fetch(books: &mut Books, at: usize, address: &str, line: &Line) -> Result<(), Trouble> {
+pub(super) async fn fetch_file(
+    books: &mut Books,
+    at: usize,
+    address: &str,
+    line: &Line,
+) -> Result<(), Trouble> {
     books.on_the_way();
     let mut bytes = books.file(at).bytes;
     let mut part = open_part(books, at, &mut bytes).await?;
     let fetched = fetch_into(&mut part, &mut bytes, books, at, (address, line)).await;
-    settle(&mut part, books, at, bytes).await?;
+    settle_fetched_bytes(&mut part, books, at, bytes).await?;
     fetched?;
     books.file(at).done = true;
     books.note(at, bytes).await
@@ -164,19 +174,24 @@ async fn open_part(books: &mut Books, at: usize, bytes: &mut u64) -> Result<File
         // Its disk has lost some of it.
         *bytes = 0;
     }
-    cut(&mut part, *bytes).await?;
+    cut_fetched_file(&mut part, *bytes).await?;
     Ok(part)
 }
 
 /// Cuts a file at a length and goes on there.
-async fn cut(part: &mut File, bytes: u64) -> Result<(), Trouble> {
+async fn cut_fetched_file(part: &mut File, bytes: u64) -> Result<(), Trouble> {
     part.set_len(bytes).await?;
     part.seek(io::SeekFrom::Start(bytes)).await?;
     Ok(())
 }
 
 /// Makes what has arrived last, and writes it down.
-async fn settle(part: &mut File, books: &mut Books, at: usize, bytes: u64) -> Result<(), Trouble> {
+async fn settle_fetched_bytes(
+    part: &mut File,
+    books: &mut Books,
+    at: usize,
+    bytes: u64,
+) -> Result<(), Trouble> {
     part.flush().await?;
     part.sync_data().await?;
     books.note(at, bytes).await
@@ -205,7 +220,7 @@ async fn fetch_into(
             break answer;
         }
     };
-    let range = field(answer.headers(), &CONTENT_RANGE).unwrap_or_default();
+    let range = header_field(answer.headers(), &CONTENT_RANGE).unwrap_or_default();
     match answer.status() {
         StatusCode::PARTIAL_CONTENT if begun.is_some_and(|from| begins_at(&range, from)) => {}
         StatusCode::OK => *bytes = 0,
@@ -219,9 +234,9 @@ async fn fetch_into(
                 "it gives another part than it was asked for".to_owned(),
             ));
         }
-        status => return Err(refused(status)),
+        status => return Err(trouble_of_status(status)),
     }
-    cut(part, *bytes).await?;
+    cut_fetched_file(part, *bytes).await?;
     let all = answer.content_length().map(|rest| *bytes + rest);
     let file = books.file(at);
     (file.of, file.mark) = (all, mark_of(answer.headers()));
@@ -236,7 +251,7 @@ async fn fetch_into(
     };
     check(all.unwrap_or(0))?;
     // From now on the mark is that of what is there.
-    settle(part, books, at, *bytes).await?;
+    settle_fetched_bytes(part, books, at, *bytes).await?;
 
     let (mut pace, mut noted, mut seen) = (line.pace(), *bytes, Instant::now());
     let mut next = tokio::time::Instant::now() + NOTE_EVERY;
@@ -251,13 +266,13 @@ async fn fetch_into(
                 seen = Instant::now();
                 pace.keep(chunk.len()).await;
             }
-            Ok(Err(why)) => return Err(Trouble::Passing(words(&why))),
-            Err(_) if seen.elapsed() > IDLE => return Err(silent()),
+            Ok(Err(why)) => return Err(Trouble::Passing(transfer_error_in_words(&why))),
+            Err(_) if seen.elapsed() > IDLE => return Err(trouble_of_silence()),
             Err(_) => {}
         }
         if tokio::time::Instant::now() >= next {
             if noted < *bytes {
-                settle(part, books, at, *bytes).await?;
+                settle_fetched_bytes(part, books, at, *bytes).await?;
                 noted = *bytes;
             }
             next = tokio::time::Instant::now() + NOTE_EVERY;
@@ -266,7 +281,7 @@ async fn fetch_into(
 }
 
 /// Sends a file with this length, and waits until the other end has it.
-pub(super) async fn send(
+pub(super) async fn send_file(
     books: &mut Books,
     at: usize,
     (file, length): (File, u64),
@@ -294,8 +309,8 @@ async fn send_from(mut file: File, length: u64, address: &str, line: &Line) -> R
         let mut sending = Box::pin(request.body(Body::wrap(body)).send());
         // It may answer before it has all.
         let answer = tokio::select! {
-            answer = &mut sending => answer.map_err(|why| Trouble::Passing(words(&why))),
-            fed = feed(&mut file, length, sender, line.pace()) => {
+            answer = &mut sending => answer.map_err(|why| Trouble::Passing(transfer_error_in_words(&why))),
+            fed = feed_file_to_request(&mut file, length, sender, line.pace()) => {
                 fed?;
                 within_idle(sending).await
             }
@@ -305,13 +320,13 @@ async fn send_from(mut file: File, length: u64, address: &str, line: &Line) -> R
         }
         return match answer.status() {
             status if status.is_success() => Ok(()),
-            status => Err(refused(status)),
+            status => Err(trouble_of_status(status)),
         };
     }
 }
 
 /// Gives the bytes of a file to a request.
-async fn feed(
+async fn feed_file_to_request(
     file: &mut File,
     length: u64,
     mut sender: Sender<Bytes, io::Error>,
@@ -327,7 +342,7 @@ async fn feed(
             Ok(Ok(())) => {}
             // The request is over, and says why.
             Ok(Err(_)) => return Ok(()),
-            Err(_) => return Err(silent()),
+            Err(_) => return Err(trouble_of_silence()),
         }
     }
     Ok(())
@@ -337,12 +352,14 @@ async fn feed(
 async fn within_idle(
     sent: impl Future<Output = Result<Response, reqwest::Error>>,
 ) -> Result<Response, Trouble> {
-    let answer = tokio::time::timeout(IDLE, sent).await.map_err(|_| silent())?;
-    answer.map_err(|why| Trouble::Passing(words(&why)))
+    let answer = tokio::time::timeout(IDLE, sent)
+        .await
+        .map_err(|_| trouble_of_silence())?;
+    answer.map_err(|why| Trouble::Passing(transfer_error_in_words(&why)))
 }
 
 /// The trouble that a status tells.
-fn refused(status: StatusCode) -> Trouble {
+fn trouble_of_status(status: StatusCode) -> Trouble {
     let why = format!("it answers {status}");
     let passes = [
         StatusCode::REQUEST_TIMEOUT,
@@ -356,12 +373,12 @@ fn refused(status: StatusCode) -> Trouble {
     }
 }
 
-fn silent() -> Trouble {
+fn trouble_of_silence() -> Trouble {
     Trouble::Passing(format!("it has been silent for {} seconds", IDLE.as_secs()))
 }
 
 /// An error of a request with its reasons, and without the address, which may have secrets.
-fn words(why: &reqwest::Error) -> String {
+fn transfer_error_in_words(why: &reqwest::Error) -> String {
     let mut said = Vec::new();
     let mut reason = why.source();
     while let Some(of) = reason {
@@ -375,11 +392,11 @@ fn words(why: &reqwest::Error) -> String {
 }
 
 /// An address as it is shown: without its query, which may have secrets.
-pub(super) fn shown(address: &str) -> &str {
+pub(super) fn address_without_query(address: &str) -> &str {
     address.split(['?', '#']).next().unwrap_or_default()
 }
 
-fn field(head: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn header_field(head: &HeaderMap, name: &HeaderName) -> Option<String> {
     head.get(name)?.to_str().ok().map(ToOwned::to_owned)
 }
 
@@ -394,7 +411,7 @@ fn begins_at(range: &str, from: u64) -> bool {
 /// The mark of the version that an answer has, by which the rest of it can be asked for: a strong entity tag, else the time of its
 /// last change (RFC 9110, section 13.1.5).
 fn mark_of(head: &HeaderMap) -> Option<String> {
-    let tag = field(head, &ETAG).filter(|tag| tag.starts_with('"'));
-    let mark = tag.or_else(|| field(head, &LAST_MODIFIED));
+    let tag = header_field(head, &ETAG).filter(|tag| tag.starts_with('"'));
+    let mark = tag.or_else(|| header_field(head, &LAST_MODIFIED));
     mark.filter(|mark| mark.len() <= MARK_MAX)
 }

@@ -11,11 +11,11 @@ use crate::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
 };
 use crate::negotiation::error;
-use crate::negotiation::idempotency::told;
+use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in;
-use crate::negotiation::request::offer::{Draft, only, wrong_name};
+use crate::negotiation::request::offer::{Draft, only_reading_of_offer, wrong_name};
 use crate::negotiation::request::places_of_any;
-use crate::negotiation::request::wording::verbatim;
+use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content};
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Acceptance, Lost, Proposal, Scaling};
@@ -57,7 +57,7 @@ impl Accepting {
 
 /// The places for faults, found by now, of an offer that is accepted in these words: the places of a request where there are no
 /// words.
-fn form(words: Option<&str>) -> Places {
+fn places_of_accepted_offer(words: Option<&str>) -> Places {
     match words {
         Some(_) => Places::document("/wsag:AgreementOffer"),
         None => places_of_any(),
@@ -89,7 +89,7 @@ impl Negotiation {
         accepting: Accepting,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        let form = form(accepting.words.as_deref());
+        let form = places_of_accepted_offer(accepting.words.as_deref());
         let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
             Acceptable::Before(answer) => return Ok(*answer),
@@ -112,7 +112,7 @@ impl Negotiation {
                 let instance = self.instance(&scope, instance.id).await?;
                 Err(self.lost_offer(lost, &row, &instance, form, again).await)
             }
-            accepted => told(accepted, |accepted| AcceptedView::of(&accepted)),
+            accepted => answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted)),
         }
     }
 
@@ -126,18 +126,18 @@ impl Negotiation {
     ) -> Result<Acceptable> {
         let (said, instance) = self.offered_to(party, accepting.offer).await?;
         let row = said.row.clone();
-        names(&accepting, &instance)?;
+        check_accepted_names(&accepting, &instance)?;
         if let Some(lost) = self.why_lost(&row, &instance) {
             if let Some(answer) = self.answered(key).await? {
                 return Ok(Acceptable::Before(Box::new(answer)));
             }
             let again = key.map(|key| key.step(0));
-            let form = form(accepting.words.as_deref());
+            let form = places_of_accepted_offer(accepting.words.as_deref());
             return Err(self.lost_offer(lost, &row, &instance, form, again).await);
         }
         let Accepting { words, input, .. } = accepting;
         let proposal = self.proposal_accepted(said, words, &instance).await?;
-        let proposal = proposal.map_err(|why| within(input, why))?;
+        let proposal = proposal.map_err(|why| faults_of_accepted_offer(input, why))?;
         Ok(Acceptable::Now(Box::new(row), instance, Box::new(proposal)))
     }
 
@@ -203,7 +203,12 @@ impl Negotiation {
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
         else {
             // One of before it was kept: read again. Counter offers leave no choice.
-            let Draft { proposal, .. } = only(self.drafts_of(&offer, &form(words), party, replaced)?)?;
+            let Draft { proposal, .. } = only_reading_of_offer(self.drafts_of(
+                &offer,
+                &places_of_accepted_offer(words),
+                party,
+                replaced,
+            )?)?;
             return Ok(Proposal {
                 document: wording,
                 ..proposal
@@ -306,11 +311,11 @@ fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, 
     if let Some(wrong) = wrong_name(&document, offer.name.as_deref()) {
         return Err(wrong.into());
     }
-    Ok((*offer, verbatim(&document)?.into()))
+    Ok((*offer, verbatim_offer(&document)?.into()))
 }
 
 /// The names of the negotiation and the agreement are the right ones.
-fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<()> {
+fn check_accepted_names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<()> {
     let extension = match accepting.replaced {
         None => "NegotiationExtension",
         Some(_) => "RenegotiationExtension",
@@ -343,7 +348,7 @@ fn names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<()> {
 }
 
 /// The faults of an offer, at their places in its input.
-fn within(input: &str, error: Error) -> Error {
+fn faults_of_accepted_offer(input: &str, error: Error) -> Error {
     let moved = |mut violations: Violations| {
         for violation in &mut violations.0 {
             violation.path.insert_str(0, input);

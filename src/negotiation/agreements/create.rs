@@ -10,11 +10,11 @@ use wsag::{Document, Message, Places, ns};
 use super::accept::{Accepting, accepting};
 use crate::agreement::{AgreementState, Wording};
 use crate::negotiation::error::wrong;
-use crate::negotiation::idempotency::told;
+use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{At, Check, Json};
-use crate::negotiation::request::offer::{Draft, only};
-use crate::negotiation::request::wording::{self, verbatim};
+use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
+use crate::negotiation::request::wording::{self, verbatim_offer};
 use crate::negotiation::request::{DecisionTime, Request};
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
@@ -51,7 +51,7 @@ impl Negotiation {
                 self.place(offer, drafts, key.clone()).await
             }
             CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
-                self.pend_proposal(only(drafts)?.proposal, acceptance, None, key.clone())
+                self.pend_proposal(only_reading_of_offer(drafts)?.proposal, acceptance, None, key.clone())
                     .await
             }
             CreateRequest::Offered(accepting, DecisionTime::Now) => {
@@ -150,7 +150,9 @@ impl Negotiation {
                     refusal = Some(self.reading(move |this| this.offerable(view, &offer)).await?);
                 }
                 Err(planner::Error::Refused(_)) => {}
-                accepted => return told(accepted, |accepted| AcceptedView::of(&accepted)),
+                accepted => {
+                    return answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted));
+                }
             }
         }
         Err(refusal.map_or_else(
@@ -190,7 +192,7 @@ impl Negotiation {
             }
         };
         let mut drafts = self.drafts(&document, &offer, party, None)?;
-        worded(&mut drafts, &verbatim(&document)?.into());
+        note_request_wording(&mut drafts, &verbatim_offer(&document)?.into());
         Ok(CreateRequest::New(offer, drafts, decision))
     }
 
@@ -233,7 +235,7 @@ impl Negotiation {
     ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let offer = Box::new(wish.offer(&offered.template));
         let mut drafts = self.drafts_of(&offer, places, party, None)?;
-        worded(&mut drafts, &wording::kept(wish, offered));
+        note_request_wording(&mut drafts, &wording::wording_to_keep(wish, offered));
         Ok((offer, drafts))
     }
 
@@ -283,7 +285,7 @@ impl Named {
         };
         Some(Self {
             id: offer.agreement_id?,
-            words: verbatim(&document).ok()?.into(),
+            words: verbatim_offer(&document).ok()?.into(),
             is_pending,
         })
     }
@@ -319,7 +321,7 @@ fn says_what_it_buys(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result
 }
 
 /// Notes the words in which the requests of an offer came.
-fn worded(drafts: &mut [Draft], wording: &Wording) {
+fn note_request_wording(drafts: &mut [Draft], wording: &Wording) {
     for draft in drafts {
         draft.proposal.document = wording.clone();
     }

@@ -70,7 +70,7 @@ impl Output {
         let Some(mut file) = self.0.take() else {
             return Ok(Vec::new());
         };
-        let (file, page) = blocking(move || {
+        let (file, page) = with_files_off_async_threads(move || {
             let mut page = Vec::new();
             file.by_ref().take(PAGE_MAX).read_to_end(&mut page)?;
             Ok((file, page))
@@ -114,7 +114,7 @@ impl Upload {
     /// # Errors
     /// [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`] when the system refuses.
     pub async fn write(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Self> {
-        blocking(move || {
+        with_files_off_async_threads(move || {
             self.0.write(bytes.as_ref())?;
             Ok(self)
         })
@@ -126,7 +126,7 @@ impl Upload {
     /// # Errors
     /// [`Error::Short`], [`Error::Internal`] when the system refuses.
     pub async fn finish(self) -> Result<bool> {
-        blocking(move || Ok(self.0.finish()?)).await
+        with_files_off_async_threads(move || Ok(self.0.finish()?)).await
     }
 }
 
@@ -138,7 +138,7 @@ impl Negotiation {
     pub async fn files(&self, party: &str) -> Result<FilesView> {
         let (files, party) = (self.files.clone(), party.to_owned());
         let quota = files.quota();
-        let own = blocking(move || Ok(files.own(&party)?)).await?;
+        let own = with_files_off_async_threads(move || Ok(files.own(&party)?)).await?;
         Ok(FilesView {
             files: own.into_iter().map(FileView::of).collect(),
             quota_bytes: Some(quota),
@@ -154,7 +154,7 @@ impl Negotiation {
             return Err(Error::BadName);
         }
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
-        blocking(move || Ok(Upload(files.upload(&party, &name)?))).await
+        with_files_off_async_threads(move || Ok(Upload(files.upload(&party, &name)?))).await
     }
 
     /// The content of one of the party's own files.
@@ -163,7 +163,9 @@ impl Negotiation {
     /// [`Error::NotFound`] where it has none of this name.
     pub async fn file(&self, party: &str, name: &str) -> Result<Output> {
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
-        let file = blocking(move || Ok(files.find_own(&party, &name).map(File::open).transpose()?));
+        let file = with_files_off_async_threads(move || {
+            Ok(files.find_own(&party, &name).map(File::open).transpose()?)
+        });
         Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
     }
 
@@ -179,7 +181,7 @@ impl Negotiation {
             )));
         }
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
-        let removed = blocking(move || Ok(files.remove(&party, &name)?)).await?;
+        let removed = with_files_off_async_threads(move || Ok(files.remove(&party, &name)?)).await?;
         if removed { Ok(()) } else { Err(Error::NotFound) }
     }
 
@@ -205,7 +207,7 @@ impl Negotiation {
         let agreement = self.stored(&scope, id).await?;
         let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
         still_kept(&agreement, &folder)?;
-        let written = blocking(move || {
+        let written = with_files_off_async_threads(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();
             let mut all: Vec<_> = streams.filter_map(|stream| folder.stream(stream)).collect();
             all.extend(folder.written_files()?);
@@ -229,7 +231,7 @@ impl Negotiation {
             name.to_owned(),
         );
         still_kept(&agreement, &folder)?;
-        let file = blocking(move || match folder.written(&name)? {
+        let file = with_files_off_async_threads(move || match folder.written(&name)? {
             None => Ok(None),
             Some(written) => Ok(Some(folder.open(&written)?)),
         });
@@ -256,7 +258,7 @@ impl Negotiation {
             ));
         }
         let folders = self.jobs.clone();
-        match blocking(move || Ok(folders.remove_ended(work)?)).await? {
+        match with_files_off_async_threads(move || Ok(folders.remove_ended(work)?)).await? {
             Removal::Removed | Removal::NothingThere => Ok(()),
             Removal::Running => Err(Error::Conflict(
                 "the job is still being stopped; try again in a moment".to_owned(),
@@ -310,7 +312,7 @@ impl From<UploadError> for Error {
 }
 
 /// Works on files off the async threads.
-pub(in crate::negotiation) async fn blocking<T: Send + 'static>(
+pub(in crate::negotiation) async fn with_files_off_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;

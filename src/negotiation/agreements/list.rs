@@ -4,7 +4,7 @@ use uuid::Uuid;
 use wsag::listings::{self, AgreementList, ListedAgreement};
 
 use crate::agreement::Agreement;
-use crate::negotiation::service::cut;
+use crate::negotiation::service::cut_page;
 use crate::negotiation::views::agreement::{AgreementPage, EventView, TimelineView};
 use crate::negotiation::views::documents::{agreement_state, date_time, instant};
 use crate::negotiation::{Error, Negotiation, Result, Scope};
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-fn listed(event: TrailLine) -> listings::Event {
+fn listed_event(event: TrailLine) -> listings::Event {
     listings::Event {
         at: instant(event.at),
         kind: event.kind,
@@ -71,7 +71,7 @@ impl Negotiation {
             }
             Some(id) => self.with_id(&scope, id, after, limit + 1).await?,
         };
-        let (found, next) = cut(found, limit, |of| of.id);
+        let (found, next) = cut_page(found, limit, |of| of.id);
         let agreements = found.iter().map(|agreement| self.view(agreement)).collect();
         Ok(Page {
             view: AgreementPage { agreements, next },
@@ -113,7 +113,7 @@ impl Negotiation {
         };
         let document = listings::Timeline {
             agreement_id: id.to_string(),
-            events: events.into_iter().map(listed).collect(),
+            events: events.into_iter().map(listed_event).collect(),
         };
         Ok((view, document))
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use wsag::operations::{accept_agreement_input, reason, reject_agreement_input};
 
 use super::accept::{Acceptable, Accepting};
-use crate::negotiation::idempotency::told;
+use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result};
 use crate::planner::{CallBackTarget, Proposal, Settlement, Ways};
 use crate::store::{self, Undecided};
@@ -74,7 +74,7 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         proposal.idempotency = key.map(RequestKey::of_acceptance);
-        told(self.planner.pend(proposal, acceptance, offer).await, |accepted| {
+        answer_of_repeated_request(self.planner.pend(proposal, acceptance, offer).await, |accepted| {
             self.undecided.notify_one();
             AcceptedView::of(&accepted)
         })
@@ -169,14 +169,14 @@ impl Negotiation {
         let settlement = Settlement {
             id: agreement,
             ways,
-            telling: acceptance.map(telling),
+            telling: acceptance.map(call_back_target),
         };
         self.planner.settle(settlement).await?;
         Ok(())
     }
 }
 
-fn telling(address: String) -> CallBackTarget {
+fn call_back_target(address: String) -> CallBackTarget {
     CallBackTarget {
         address,
         accepted: accept_agreement_input(),

@@ -9,7 +9,7 @@ use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTe
 use crate::agreement::{Agreement, AgreementState, Run, RunOutcome, ServiceState};
 use crate::execution::job::folder::Folder;
 use crate::execution::slurm::name_of;
-use crate::negotiation::agreements::files::blocking;
+use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::wording::Words;
 use crate::negotiation::views::agreement::StagedView;
 use crate::negotiation::views::documents::{
@@ -56,7 +56,8 @@ impl Negotiation {
             superseded_by: succession.superseded_by,
             ..self.view(&agreement)
         };
-        self.reading(move |_| shown(&agreement, view, words)).await?
+        self.reading(move |_| show_agreement(&agreement, view, words))
+            .await?
     }
 
     /// Why an agreement was rejected, as its timeline says.
@@ -77,7 +78,7 @@ impl Negotiation {
             return Ok(Vec::new());
         };
         let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
-        let record = blocking(move || Ok(folder.staging()?)).await?;
+        let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
         Ok(StagedView::of(&job.staging, record.as_ref()))
     }
 
@@ -105,17 +106,17 @@ impl Negotiation {
     }
 }
 
-fn shown(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown> {
+fn show_agreement(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown> {
     let (offer, context, said) = words.parts()?;
     Ok(Shown {
         context: terms::context(&offer.context),
         terms: terms::terms(&offer.terms),
-        properties: properties(agreement, *offer, &view, (context, said)),
+        properties: agreement_properties(agreement, *offer, &view, (context, said)),
         view,
     })
 }
 
-fn properties(
+fn agreement_properties(
     agreement: &Agreement,
     offer: AgreementOffer,
     view: &AgreementView,
@@ -131,7 +132,7 @@ fn properties(
             placement: agreement.is_placed().then(|| Placement {
                 confidence: view.confidence,
                 status: status.clone(),
-                ..placement(agreement)
+                ..agreement_placement(agreement)
             }),
         })
         .collect();
@@ -156,7 +157,7 @@ fn properties(
     }
 }
 
-fn placement(agreement: &Agreement) -> Placement {
+fn agreement_placement(agreement: &Agreement) -> Placement {
     Placement {
         resource: Some(agreement.resource.clone()),
         planned_start: date_time(agreement.placement().start),

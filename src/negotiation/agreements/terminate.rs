@@ -4,7 +4,7 @@ use uuid::Uuid;
 use wsag::Message;
 
 use crate::agreement::Agreement;
-use crate::negotiation::idempotency::{kept, told};
+use crate::negotiation::idempotency::{answer_of_repeated_request, kept};
 use crate::negotiation::request::read_ending;
 use crate::negotiation::{AgreementView, Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Termination};
@@ -53,7 +53,7 @@ impl Negotiation {
                 let now = self.visible(&scope, id).await.unwrap_or(before);
                 Err(Error::Conflict(format!("the agreement is {} already", now.state)))
             }
-            ended => told(ended, |agreement| AgreementView::of(&agreement)),
+            ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
         }
     }
 }

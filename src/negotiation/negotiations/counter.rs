@@ -12,7 +12,7 @@ use wsag::time::DateTime;
 use wsag::{Document, Places, Violation};
 
 use crate::agreement::{OfferKind, OfferTerms, Shape};
-use crate::negotiation::request::offer::unwritable;
+use crate::negotiation::request::offer::unwritable_offer;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::Offered;
 use crate::negotiation::views::offer::content;
@@ -43,7 +43,7 @@ pub(in crate::negotiation) fn weights(offer: &AgreementOffer) -> Weights {
 }
 
 /// The sizes that an offer could have beyond the requested ones, where it has a law of scaling.
-pub(in crate::negotiation) fn others(
+pub(in crate::negotiation) fn sizes_beyond_offer(
     offer: &AgreementOffer,
     offered: &Offered,
     capacity: u32,
@@ -54,11 +54,11 @@ pub(in crate::negotiation) fn others(
         _ => None,
     });
     let asked = asked.unwrap_or_else(|| RangeValue::exactly(f64::from(offered.defaults().nodes)));
-    Some(sizes::beyond(law, &asked, capacity))
+    Some(sizes::sizes_beyond_range(law, &asked, capacity))
 }
 
 /// The ways to read an offer, each without an open choice, in its requester's order; none where there are too many.
-pub(in crate::negotiation) fn readings(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
+pub(in crate::negotiation) fn readings_of_offer(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
     if offer.terms.is_conjunctive() {
         return vec![content(offer)];
     }
@@ -88,7 +88,7 @@ fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
 /// The best candidates among the ones that can be expressed, each with its words; and the rules that the best of the
 /// others break. A candidate that cannot be expressed dominates no other. The best are looked for [`ROUNDS_MAX`] times
 /// at most.
-pub(in crate::negotiation) fn sayable(
+pub(in crate::negotiation) fn sayable_counter_offers(
     mut candidates: Vec<Candidate>,
     weights: Weights,
     say: impl Fn(&Candidate) -> Result<Counter, Vec<Violation>>,
@@ -127,10 +127,10 @@ pub(in crate::negotiation) fn counter(
     demands: &CompiledConstraints,
     candidate: &OfferTerms,
 ) -> Result<Counter, Vec<Violation>> {
-    let offer = worded(asked, &offered.template, candidate);
+    let offer = counter_offer_in_words(asked, &offered.template, candidate);
     let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.
-    let document = Document::made(&made, places).map_err(|why| vec![unwritable(places, &why)])?;
+    let document = Document::made(&made, places).map_err(|why| vec![unwritable_offer(places, &why)])?;
     let mut broken = wsag::rules::check(&document);
     broken.extend(offered.compiled.check(&document));
     let mut unmet: i64 = 0;
@@ -152,7 +152,11 @@ pub(in crate::negotiation) fn counter(
 }
 
 /// The offer with a candidate's numbers in place of its own, where they differ.
-fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -> AgreementOffer {
+fn counter_offer_in_words(
+    asked: &AgreementOffer,
+    template: &Template,
+    candidate: &OfferTerms,
+) -> AgreementOffer {
     let mut offer = asked.clone();
     offer.agreement_id = None;
     let moldable = scheduling(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
@@ -169,7 +173,7 @@ fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -
     let all = offer.terms.all.get_or_insert_default();
     let (mut time, mut size) = (false, false);
     for tree in all.iter_mut() {
-        let found = reword(tree, &numbers);
+        let found = reword_terms(tree, &numbers);
         (time, size) = (time || found.0, size || found.1);
     }
     // The parts that the offer had left to the template and that differ from it now.
@@ -183,7 +187,7 @@ fn worded(asked: &AgreementOffer, template: &Template, candidate: &OfferTerms) -
         };
         if missing {
             let mut tree = term(description);
-            reword(&mut tree, &numbers);
+            reword_terms(&mut tree, &numbers);
             all.push(tree);
         }
     }
@@ -202,10 +206,10 @@ struct Numbers {
 }
 
 /// Whether a tree of terms says when, and on how many nodes; with these numbers from now on.
-fn reword(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
+fn reword_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
     match tree {
         TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
-            let found = trees.iter_mut().map(|tree| reword(tree, numbers));
+            let found = trees.iter_mut().map(|tree| reword_terms(tree, numbers));
             found.fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1))
         }
         TermTree::Term(term) => {

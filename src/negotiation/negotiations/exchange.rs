@@ -9,9 +9,9 @@ use wsag::negotiations::{NegotiationOfferState, advertise_output, negotiate_outp
 use wsag::{Document, Message, Places};
 
 use super::flat::AnswersView;
-use super::offers::{Arrival, Placed, invalid, violation};
+use super::offers::{Arrival, Placed, invalid_offer, violation};
 use crate::agreement::{NegotiationInstance, OfferState};
-use crate::negotiation::idempotency::{StoredAnswer, kept, told};
+use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, kept};
 use crate::negotiation::request::json::{Check, Json};
 use crate::negotiation::views::offer::{documents, views};
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Result, Scope};
@@ -143,9 +143,9 @@ impl Negotiation {
                     match self.planner.bargain(bargain).await {
                         Err(planner::Error::NotFound) => return Err(self.is_over(instance).await),
                         Err(planner::Error::Stale(why)) => {
-                            return Err(invalid(vec![violation(&places, "", why)]));
+                            return Err(invalid_offer(vec![violation(&places, "", why)]));
                         }
-                        done => told(done, |_| put)?,
+                        done => answer_of_repeated_request(done, |_| put)?,
                     }
                 }
                 Err(before) => before,
@@ -176,11 +176,11 @@ impl Negotiation {
         let (_, incoming) = self
             .understand(instance, &placed, false)
             .await?
-            .map_err(invalid)?;
+            .map_err(invalid_offer)?;
         let name = incoming.offer.name.clone();
         if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
             let message = "another offer of this negotiation has this OfferId";
-            return Err(invalid(vec![violation(
+            return Err(invalid_offer(vec![violation(
                 &placed.places,
                 "/@wsag-neg:OfferId",
                 message,
@@ -282,14 +282,14 @@ fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>> {
         return Err(Error::not_offered(&document, &what));
     }
     let placed = offers.into_iter().enumerate().map(|(index, offer)| {
-        let places = Places::document(place(message, index, count));
+        let places = Places::document(place_of_offer(message, index, count));
         Placed::new(offer, places)
     });
     Ok(placed.collect())
 }
 
 /// The path of an offer in its message.
-fn place(message: &str, index: usize, count: usize) -> String {
+fn place_of_offer(message: &str, index: usize, count: usize) -> String {
     let path = format!("/wsag-neg:{message}/wsag-neg:NegotiationOffer");
     if count == 1 {
         path

@@ -172,7 +172,7 @@ impl Negotiation {
                 })
             })
             .await??;
-        let refused = |member: &str, message: &str| refused(&request.places, member, message);
+        let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
         if let Some(name) = &of_itself.id
             && self.store.offer_named(instance.id, name).await?.is_some()
         {
@@ -253,7 +253,7 @@ impl Negotiation {
             let Request { wish, places, .. } = request;
             if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";
-                return refused(&places, "/pending", message);
+                return refuse_member(&places, "/pending", message);
             }
             let offer = match base {
                 None => wish.offer(&request.offered.template),
@@ -263,7 +263,7 @@ impl Negotiation {
                         && named != of
                     {
                         let message = format!("what it changes was made from the template {of:?}");
-                        return refused(&places, "/template", &message);
+                        return refuse_member(&places, "/template", &message);
                     }
                     let offered = this.templates.get(of);
                     wish.change(&offer, offered.as_ref().map(|of| &of.template))
@@ -272,7 +272,7 @@ impl Negotiation {
             let drafts = this.drafts_of(&offer, &places, &party, replaced.as_ref())?;
             let draft = drafts.into_iter().next().filter(|_| offer.terms.is_conjunctive());
             Ok(Placed {
-                offer: spoken(offer, of_itself, otherwise),
+                offer: offer_in_negotiation(offer, of_itself, otherwise),
                 places,
                 draft,
             })
@@ -282,7 +282,7 @@ impl Negotiation {
 }
 
 /// The refusal of a request for one of its members.
-fn refused<T>(places: &Places, member: &str, message: &str) -> Result<T> {
+fn refuse_member<T>(places: &Places, member: &str, message: &str) -> Result<T> {
     let mut check = Check::default();
     check.add(&format!("{}{member}", places.root()), message);
     check.finish(None)
@@ -294,7 +294,11 @@ fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraint
 }
 
 /// An offer as it enters a negotiation, with the defaults of the members that it leaves out.
-fn spoken(offer: AgreementOffer, of_itself: OfItself, otherwise: NegotiationOfferState) -> OfferDocument {
+fn offer_in_negotiation(
+    offer: AgreementOffer,
+    of_itself: OfItself,
+    otherwise: NegotiationOfferState,
+) -> OfferDocument {
     let template = offer.context.template_id.clone().unwrap_or_default();
     OfferDocument {
         offer_id: Some(of_itself.id.unwrap_or_else(|| Uuid::now_v7().to_string())),

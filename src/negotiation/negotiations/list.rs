@@ -6,7 +6,7 @@ use wsag::listings::{self, ListedNegotiation};
 
 use super::NegotiationView;
 use crate::agreement::NegotiationInstance;
-use crate::negotiation::service::cut;
+use crate::negotiation::service::cut_page;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Negotiation, Result, Scope};
 
@@ -56,7 +56,7 @@ impl Negotiation {
     ) -> Result<NegotiationsView> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let found = self.store.negotiations_page(scope.party(), after, limit + 1);
-        let (found, next) = cut(found.await?, limit, |of| of.id);
+        let (found, next) = cut_page(found.await?, limit, |of| of.id);
         let negotiations = self.with_what_is_held(found).await?;
         Ok(NegotiationsView { negotiations, next })
     }

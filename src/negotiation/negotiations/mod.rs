@@ -21,7 +21,7 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violations};
 
-use super::idempotency::{StoredAnswer, kept, told};
+use super::idempotency::{StoredAnswer, answer_of_repeated_request, kept};
 use super::request::read_ending;
 use super::views::values::{MoneyView, instant, second};
 use super::{Error, Input, Negotiation, RequestKey, Result, Scope, error};
@@ -132,7 +132,7 @@ impl Negotiation {
             document,
             idempotency: key.map(|key| key.kept(|opened| kept(&Opened::of(opened)))),
         };
-        told(self.planner.initiate(initiation).await, |opened| {
+        answer_of_repeated_request(self.planner.initiate(initiation).await, |opened| {
             Opened::of(&opened)
         })
     }
@@ -283,8 +283,8 @@ impl Negotiation {
             idempotency: key.map(|key| key.kept(|ended| kept(&told_of_end(ended)))),
         };
         match self.planner.end_negotiation(end).await {
-            Err(planner::Error::NotFound) => Err(over(&self.instance(scope, id).await?)),
-            ended => told(ended, |ended| told_of_end(&ended)),
+            Err(planner::Error::NotFound) => Err(negotiation_is_over(&self.instance(scope, id).await?)),
+            ended => answer_of_repeated_request(ended, |ended| told_of_end(&ended)),
         }
     }
 
@@ -307,7 +307,7 @@ impl Negotiation {
 }
 
 /// Why nothing more is done in a negotiation that goes on no longer.
-pub(super) fn over(instance: &NegotiationInstance) -> Error {
+pub(super) fn negotiation_is_over(instance: &NegotiationInstance) -> Error {
     // It has left the planner's table, so an unended one has expired.
     match instance.state(Time::MIN) {
         NegotiationState::Terminated => Error::Conflict("the negotiation is terminated already".to_owned()),

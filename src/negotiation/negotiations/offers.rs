@@ -13,15 +13,15 @@ use wsag::negotiations::{
 };
 use wsag::{Places, Violation, Violations};
 
-use super::counter::{counter, others, readings, sayable, weights};
-use super::over;
+use super::counter::{counter, readings_of_offer, sayable_counter_offers, sizes_beyond_offer, weights};
+use super::negotiation_is_over;
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
 };
 use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::{kept, kept_answer};
 use crate::negotiation::request::json::TOKEN_MAX;
-use crate::negotiation::request::offer::{Draft, only};
+use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Result, Scope};
@@ -91,7 +91,7 @@ impl Negotiation {
         let (mut understood, incoming) = match self.understand(instance, &placed, is_first).await? {
             Ok(understood) => understood,
             // An offer that cannot be answered in a negotiation opens none.
-            Err(violations) if is_first => return Err(invalid(violations)),
+            Err(violations) if is_first => return Err(invalid_offer(violations)),
             // An offer without a place in the tree is not kept in it, and nor is its answer.
             Err(violations) => {
                 let rejection = Rejection::Violations(violations);
@@ -176,7 +176,7 @@ impl Negotiation {
     ) -> Result<Vec<WordedOffer>> {
         let Placed { offer, places, .. } = placed;
         let mut rejected = None;
-        for asked in readings(offer) {
+        for asked in readings_of_offer(offer) {
             let tried = self
                 .try_reading(instance, parent, &understood, placed, asked)
                 .await?;
@@ -211,7 +211,7 @@ impl Negotiation {
                     Some(draft) => Ok(draft),
                     None => this
                         .drafts_of(&asked, &places, &party, replaced.as_ref())
-                        .and_then(only),
+                        .and_then(only_reading_of_offer),
                 };
                 (asked, places, replaced, drafted)
             })
@@ -227,7 +227,8 @@ impl Negotiation {
         let weights = weights(&asked);
         let offered = asked.context.template_id.as_deref();
         let offered = offered.and_then(|template| self.templates.get(template));
-        let others = offered.and_then(|offered| others(&asked, &offered, self.templates.capacity()));
+        let others =
+            offered.and_then(|offered| sizes_beyond_offer(&asked, &offered, self.templates.capacity()));
         self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
             .await;
         let barred = draft.proposal.barred.clone();
@@ -257,7 +258,7 @@ impl Negotiation {
                 return Err(Rejection::Violations(Vec::new()));
             };
             let say = |of: &Candidate| counter(&asked, &places, &offered, &demands, &of.terms);
-            let (said, mut broken) = sayable(quote.candidates, weights, say);
+            let (said, mut broken) = sayable_counter_offers(quote.candidates, weights, say);
             let mut counters = Vec::with_capacity(said.len());
             for (counter, mut candidate) in said {
                 if state == OfferState::Acceptable {
@@ -457,7 +458,7 @@ impl Negotiation {
         replaced: Option<&Agreement>,
     ) -> Result<Promise, Vec<Violation>> {
         let drafts = self.drafts_of(offer, places, party, replaced);
-        let draft = drafts.and_then(only).map_err(|why| match why {
+        let draft = drafts.and_then(only_reading_of_offer).map_err(|why| match why {
             Error::Invalid(violations) | Error::NotOffered(violations) => violations.0,
             other => {
                 tracing::warn!(error = %other, "a counter offer cannot be read");
@@ -476,7 +477,7 @@ impl Negotiation {
     /// Why a negotiation is no longer on the planner's table.
     pub(in crate::negotiation) async fn is_over(&self, before: &NegotiationInstance) -> Error {
         match self.instance(&Scope::All, before.id).await {
-            Ok(instance) => over(&instance),
+            Ok(instance) => negotiation_is_over(&instance),
             Err(why) => why,
         }
     }
@@ -498,6 +499,6 @@ pub(in crate::negotiation) fn violation(
     wrong(places.below(below), message)
 }
 
-pub(in crate::negotiation) fn invalid(violations: Vec<Violation>) -> Error {
+pub(in crate::negotiation) fn invalid_offer(violations: Vec<Violation>) -> Error {
     Error::Invalid(Violations::of(violations))
 }

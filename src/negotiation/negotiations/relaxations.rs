@@ -22,7 +22,9 @@ impl Negotiation {
         };
         let places = Places::document("");
         let keeps = |relaxation: &RelaxationView| {
-            let made = relaxed(relaxation).change(offer, Some(&offered.template)).make();
+            let made = relaxed_request(relaxation)
+                .change(offer, Some(&offered.template))
+                .make();
             let document = Document::made(&made, &places);
             document.is_ok_and(|document| offered.compiled.check(&document).is_empty())
         };
@@ -34,7 +36,7 @@ impl Negotiation {
 }
 
 /// The new values of a change.
-fn relaxed(relaxation: &RelaxationView) -> FlatRequest {
+fn relaxed_request(relaxation: &RelaxationView) -> FlatRequest {
     let at = |time: scheduler::Time| DateTime::from_seconds(time.seconds());
     FlatRequest {
         nodes: relaxation.nodes.map(|nodes| (nodes, nodes)),

@@ -56,7 +56,7 @@ impl Negotiation {
             if proposal.preemption.is_some() {
                 size.duration = PIECE_SECONDS.min(size.duration);
             }
-            if let Some(said) = cluster.refusal_of(prospective(proposal, job, size)).await {
+            if let Some(said) = cluster.refusal_of(prospective_job(proposal, job, size)).await {
                 sizes.push(*shape);
                 why.get_or_insert(said);
             }
@@ -82,7 +82,7 @@ impl Negotiation {
         let cluster = self.executors.get(&terms.resource).filter(Shared::is_cluster)?;
         let judged = async {
             for size in some_of(&sizes_of(terms), SIZES_MAX) {
-                let said = cluster.refusal_of(prospective(proposal, job, size)).await;
+                let said = cluster.refusal_of(prospective_job(proposal, job, size)).await;
                 if said.is_some() {
                     return said;
                 }
@@ -99,7 +99,7 @@ impl Negotiation {
 }
 
 /// The job of a proposal in this size, as clusters judge it.
-fn prospective(proposal: &Proposal, job: &Job, size: Shape) -> ProspectiveJob {
+fn prospective_job(proposal: &Proposal, job: &Job, size: Shape) -> ProspectiveJob {
     ProspectiveJob {
         party: proposal.party.clone(),
         application: job.application.clone(),

@@ -5,24 +5,24 @@ use wsag::job::{Bound, FilterKind, RangeValue, Resources};
 use crate::agreement::{Filter, Measure};
 
 /// The filters of a job. A range without parts asks for nothing.
-pub(in crate::negotiation) fn of(resources: &Resources) -> Vec<Filter> {
+pub(in crate::negotiation) fn filters_of_job(resources: &Resources) -> Vec<Filter> {
     let architecture = resources.cpu_architecture.as_ref().map(|name| Filter::Word {
         attribute: "cpu_architecture".to_owned(),
         is: name.clone(),
     });
     let numbers = resources.filters.iter().map(|filter| {
-        let (attribute, measure) = attribute(filter.kind);
+        let (attribute, measure) = attribute_of_filter(filter.kind);
         Filter::Number {
             attribute: attribute.to_owned(),
             measure,
-            within: whole(&filter.range),
+            within: whole_numbers_of_range(&filter.range),
         }
     });
     architecture.into_iter().chain(numbers).collect()
 }
 
 /// The attribute that a filter is about, as the configuration names it.
-fn attribute(kind: FilterKind) -> (&'static str, Measure) {
+fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
     match kind {
         FilterKind::IndividualCpuSpeed => ("cpu_speed_hz", Measure::Node),
         FilterKind::IndividualCpuCount => ("cpus", Measure::Node),
@@ -38,19 +38,19 @@ fn attribute(kind: FilterKind) -> (&'static str, Measure) {
 }
 
 /// The whole numbers that a range allows: one pair of bounds for each of its parts.
-fn whole(range: &RangeValue) -> Vec<(i64, i64)> {
+fn whole_numbers_of_range(range: &RangeValue) -> Vec<(i64, i64)> {
     let least = |bound: &Bound| {
         if bound.exclusive {
-            at(bound.value.floor()).saturating_add(1)
+            nearest_whole_number(bound.value.floor()).saturating_add(1)
         } else {
-            at(bound.value.ceil())
+            nearest_whole_number(bound.value.ceil())
         }
     };
     let most = |bound: &Bound| {
         if bound.exclusive {
-            at(bound.value.ceil()).saturating_sub(1)
+            nearest_whole_number(bound.value.ceil()).saturating_sub(1)
         } else {
-            at(bound.value.floor())
+            nearest_whole_number(bound.value.floor())
         }
     };
     let upper = range.upper.iter().map(|bound| (i64::MIN, most(bound)));
@@ -58,8 +58,8 @@ fn whole(range: &RangeValue) -> Vec<(i64, i64)> {
     let exact = range.exact.iter().map(|exact| {
         let epsilon = exact.epsilon.unwrap_or(0.0);
         (
-            at((exact.value - epsilon).ceil()),
-            at((exact.value + epsilon).floor()),
+            nearest_whole_number((exact.value - epsilon).ceil()),
+            nearest_whole_number((exact.value + epsilon).floor()),
         )
     });
     let ranges = range
@@ -75,7 +75,7 @@ fn whole(range: &RangeValue) -> Vec<(i64, i64)> {
 
 /// A whole number, or the nearest that there is.
 #[expect(clippy::cast_possible_truncation, reason = "beyond either end it is the end")]
-fn at(value: f64) -> i64 {
+fn nearest_whole_number(value: f64) -> i64 {
     value as i64
 }
 
@@ -97,7 +97,7 @@ mod tests {
             }],
             ranges: vec![(bound(20.0, true), bound(30.0, true))],
         };
-        let within = whole(&range);
+        let within = whole_numbers_of_range(&range);
         assert_eq!(within, [(i64::MIN, 2), (91, i64::MAX), (9, 11), (21, 29)]);
         for number in -5..120 {
             let allowed = within
@@ -105,7 +105,10 @@ mod tests {
                 .any(|(least, most)| (least..=most).contains(&&number));
             assert_eq!(allowed, range.contains(at_f64(number)), "{number}");
         }
-        assert_eq!(whole(&RangeValue::default()), [(i64::MIN, i64::MAX)]);
+        assert_eq!(
+            whole_numbers_of_range(&RangeValue::default()),
+            [(i64::MIN, i64::MAX)]
+        );
     }
 
     fn at_f64(number: i64) -> f64 {

@@ -52,7 +52,7 @@ impl FlatRequest {
         let name = template.name.clone().unwrap_or_default();
         let mut members = template.terms.all.clone().unwrap_or_default();
         // These are the requester's alone to say.
-        each(&mut members, &mut |content| match content {
+        change_each_description(&mut members, &mut |content| match content {
             ServiceDescription::JobDefinition(definition) => {
                 (definition.application, definition.staging) = (None, Vec::new());
             }
@@ -81,7 +81,7 @@ impl FlatRequest {
 
     /// The members of an `All` with this in them, and with the terms that it needs besides, named as the template's.
     fn said_in(&self, mut members: Vec<TermTree>, template: &Terms) -> Terms {
-        each(&mut members, &mut |content| match content {
+        change_each_description(&mut members, &mut |content| match content {
             ServiceDescription::JobDefinition(definition) => self.job(definition),
             ServiceDescription::AllocationTime(window) => self.time(window),
             ServiceDescription::Scheduling(scheduling) => self.plan(scheduling),
@@ -96,7 +96,7 @@ impl FlatRequest {
                 service_name: first.map_or_else(String::new, |of| of.service_name.clone()),
                 content,
             };
-            add(&mut members, &term);
+            add_term_to_members(&mut members, &term);
         }
         Terms { all: Some(members) }
     }
@@ -169,11 +169,11 @@ impl FlatRequest {
 }
 
 /// Changes every service description in these trees.
-fn each(trees: &mut [TermTree], change: &mut impl FnMut(&mut ServiceDescription)) {
+fn change_each_description(trees: &mut [TermTree], change: &mut impl FnMut(&mut ServiceDescription)) {
     for tree in trees {
         match tree {
             TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
-                each(members, change);
+                change_each_description(members, change);
             }
             TermTree::Term(term) => {
                 if let Term::ServiceDescription(description) = &mut **term {
@@ -186,15 +186,18 @@ fn each(trees: &mut [TermTree], change: &mut impl FnMut(&mut ServiceDescription)
 
 /// Adds a term to the members of an `All` where they have none of its kind; where only some ways to read them have one, to the
 /// others.
-fn add(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
-    match members.iter_mut().find(|member| says(member, &term.content)) {
+fn add_term_to_members(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
+    match members
+        .iter_mut()
+        .find(|member| tree_has_term(member, &term.content))
+    {
         None => members.push(TermTree::Term(Box::new(Term::ServiceDescription(term.clone())))),
         Some(TermTree::Term(_)) => {}
-        Some(TermTree::All(members)) => add(members, term),
+        Some(TermTree::All(members)) => add_term_to_members(members, term),
         Some(TermTree::ExactlyOne(ways) | TermTree::OneOrMore(ways)) => {
             for way in ways {
                 let mut both = vec![std::mem::replace(way, TermTree::All(Vec::new()))];
-                add(&mut both, term);
+                add_term_to_members(&mut both, term);
                 *way = if both.len() == 1 {
                     both.remove(0)
                 } else {
@@ -206,10 +209,10 @@ fn add(members: &mut Vec<TermTree>, term: &ServiceDescriptionTerm) {
 }
 
 /// Whether a tree has a term of this kind.
-fn says(tree: &TermTree, content: &ServiceDescription) -> bool {
+fn tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
     match tree {
         TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
-            members.iter().any(|member| says(member, content))
+            members.iter().any(|member| tree_has_term(member, content))
         }
         TermTree::Term(term) => {
             matches!(&**term, Term::ServiceDescription(of) if is_same_kind(&of.content, content))

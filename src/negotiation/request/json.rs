@@ -320,7 +320,7 @@ impl Check {
         for (name, _) in object.members {
             if !known.contains(&name.as_str()) {
                 let message = format!("there is no such member; known are {}", known.join(", "));
-                self.add(&joined(&at.pointer, name), message);
+                self.add(&pointer_to_member(&at.pointer, name), message);
             }
         }
         Some(object)
@@ -445,7 +445,7 @@ impl<'j> Object<'j> {
         let (name, value) = self.members.iter().find(|(known, _)| known == name)?;
         (*value != Json::Null).then(|| At {
             value,
-            pointer: joined(&self.pointer, name),
+            pointer: pointer_to_member(&self.pointer, name),
         })
     }
 
@@ -488,7 +488,7 @@ impl<'j> Object<'j> {
 }
 
 /// A pointer to a member.
-fn joined(pointer: &str, name: &str) -> String {
+fn pointer_to_member(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 

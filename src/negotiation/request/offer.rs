@@ -130,7 +130,7 @@ impl Negotiation {
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>> {
         let made = offer.make();
-        let document = Document::made(&made, places).map_err(|why| unwritable(places, &why))?;
+        let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
         self.drafts(&document, offer, party, replaced)
     }
 
@@ -176,9 +176,9 @@ impl<'a> Check<'a> {
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
-        let filters = described
-            .job
-            .map_or_else(Vec::new, |definition| filters::of(&definition.resources));
+        let filters = described.job.map_or_else(Vec::new, |definition| {
+            filters::filters_of_job(&definition.resources)
+        });
         let mut request = self.request(&described, job.as_ref());
         if let Some(begun) = self.begun {
             self.check_begun(begun, request.as_mut(), job.as_ref(), &filters);
@@ -479,7 +479,7 @@ impl<'a> Check<'a> {
             self.violation(ns::ARP, "Duration", 0, message);
         }
         let exactly = RangeValue::exactly(f64::from(otherwise));
-        let found = sizes::of(
+        let found = sizes::sizes_of_range(
             law,
             sizes.unwrap_or(&exactly),
             self.negotiation.templates.capacity(),
@@ -532,13 +532,13 @@ fn wall_time_limit(job: &JobDefinition) -> Option<i32> {
 }
 
 /// The one way to read an offer that leaves no choice.
-pub(in crate::negotiation) fn only(drafts: Vec<Draft>) -> Result<Draft> {
+pub(in crate::negotiation) fn only_reading_of_offer(drafts: Vec<Draft>) -> Result<Draft> {
     let first = drafts.into_iter().next();
     first.ok_or_else(|| Error::Internal("an offer can be read in no way".to_owned()))
 }
 
 /// The fault of an offer that no document can carry.
-pub(in crate::negotiation) fn unwritable(places: &Places, why: &GuardError) -> Violation {
+pub(in crate::negotiation) fn unwritable_offer(places: &Places, why: &GuardError) -> Violation {
     wrong(
         places.root(),
         format!("it cannot be written into a document: {why}"),

@@ -15,7 +15,7 @@ const SIZES_MAX: usize = 1_000;
 ///
 /// # Errors
 /// A sentence about the fault of the law or its sizes.
-pub(in crate::negotiation) fn of(
+pub(in crate::negotiation) fn sizes_of_range(
     law: &Moldability,
     range: &RangeValue,
     capacity: u32,
@@ -28,7 +28,7 @@ pub(in crate::negotiation) fn of(
         None => moldable::Sizes::Every,
     };
     let bounds = least..=greatest;
-    let shapes = Shapes::new(&scheduled(law), bounds, &sizes).map_err(|why| why.to_string())?;
+    let shapes = Shapes::new(&scheduler_law(law), bounds, &sizes).map_err(|why| why.to_string())?;
     if shapes.len() > SIZES_MAX {
         return Err(format!(
             "at most {SIZES_MAX} sizes are expected, these are {}: list the ones that matter",
@@ -41,12 +41,16 @@ pub(in crate::negotiation) fn of(
 
 /// The sizes outside a range that a provider with at most `capacity` nodes on a resource can think of, the nearest first; none
 /// for a list, which says which sizes the application can have. Those for which the law has no duration are left out.
-pub(in crate::negotiation) fn beyond(law: &Moldability, range: &RangeValue, capacity: u32) -> Vec<Shape> {
+pub(in crate::negotiation) fn sizes_beyond_range(
+    law: &Moldability,
+    range: &RangeValue,
+    capacity: u32,
+) -> Vec<Shape> {
     let listed = range.listed().is_some_and(|listed| listed.len() > 1);
     let Some((least, greatest)) = range.whole_numbers().ok().filter(|_| !listed) else {
         return Vec::new();
     };
-    let law = scheduled(law);
+    let law = scheduler_law(law);
     let of = |nodes| {
         let found = Shapes::new(&law, nodes..=nodes, &moldable::Sizes::Every).ok()?;
         let (nodes, duration) = found.largest();
@@ -61,7 +65,7 @@ pub(in crate::negotiation) fn beyond(law: &Moldability, range: &RangeValue, capa
 }
 
 /// The law as the scheduler has it.
-fn scheduled(law: &Moldability) -> Law {
+fn scheduler_law(law: &Moldability) -> Law {
     match law {
         Moldability::Linear { intercept, slope } => Law::Linear {
             k: *intercept,
@@ -119,7 +123,7 @@ mod tests {
     use super::*;
 
     fn shapes(law: &Moldability, range: &RangeValue) -> Result<Vec<(u32, i64)>, String> {
-        let found = of(law, range, 16)?;
+        let found = sizes_of_range(law, range, 16)?;
         Ok(found.iter().map(|shape| (shape.nodes, shape.duration)).collect())
     }
 
@@ -164,7 +168,7 @@ mod tests {
     #[test]
     fn beyond_a_range_are_the_sizes_that_the_law_and_the_provider_have() {
         let nodes = |law: &Moldability, range: &RangeValue, capacity| -> Vec<u32> {
-            let found = beyond(law, range, capacity);
+            let found = sizes_beyond_range(law, range, capacity);
             found.iter().map(|shape| shape.nodes).collect()
         };
         let work = Moldability::ConstantWork(160.0);

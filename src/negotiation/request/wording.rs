@@ -30,7 +30,7 @@ impl Words {
         match self {
             Self::Offer(offer, _) => Ok(offer),
             Self::Document(text) => {
-                let document = Document::written(&text).map_err(unreadable)?;
+                let document = Document::written(&text).map_err(unreadable_wording)?;
                 offer_of(&document)
             }
         }
@@ -47,11 +47,11 @@ impl Words {
                 Ok((offer, parts.0, parts.1))
             }
             Self::Document(text) => {
-                let document = Document::written(&text).map_err(unreadable)?;
+                let document = Document::written(&text).map_err(unreadable_wording)?;
                 let offer = offer_of(&document)?;
                 let (context, terms) = document
                     .offer_fragments()
-                    .ok_or_else(|| unreadable("it is another document"))?;
+                    .ok_or_else(|| unreadable_wording("it is another document"))?;
                 Ok((offer, context, terms))
             }
         }
@@ -66,31 +66,31 @@ impl WordedOffer {
     pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self> {
         // As negotiation constraints were written before they were held to the published schemas.
         let document = document.replace("wsag-neg:Constraint", "wsag:Constraint");
-        let read = Document::written(&document).map_err(unreadable)?;
-        let words = match wsag::read_again(&read).map_err(unreadable)? {
+        let read = Document::written(&document).map_err(unreadable_wording)?;
+        let words = match wsag::read_again(&read).map_err(unreadable_wording)? {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)
             | Message::AdvertiseInput(offers) => offers.into_iter().next(),
             _ => None,
         };
-        let words = words.ok_or_else(|| unreadable("it is another document"))?;
+        let words = words.ok_or_else(|| unreadable_wording("it is another document"))?;
         Ok(Self { row, words })
     }
 }
 
 fn offer_of(document: &Document<'_>) -> Result<Box<AgreementOffer>> {
-    match wsag::read_again(document).map_err(unreadable)? {
+    match wsag::read_again(document).map_err(unreadable_wording)? {
         Message::AgreementOffer(offer) => Ok(offer),
-        _ => Err(unreadable("it is another document")),
+        _ => Err(unreadable_wording("it is another document")),
     }
 }
 
-fn unreadable(why: impl std::fmt::Display) -> Error {
+fn unreadable_wording(why: impl std::fmt::Display) -> Error {
     Error::Internal(format!("a stored offer cannot be read: {why}"))
 }
 
 /// A wish about a template as it is kept.
-pub(in crate::negotiation) fn kept(wish: &FlatRequest, offered: &Offered) -> Wording {
+pub(in crate::negotiation) fn wording_to_keep(wish: &FlatRequest, offered: &Offered) -> Wording {
     Wording::Request {
         template: offered.version,
         request: wish.to_json(),
@@ -98,7 +98,7 @@ pub(in crate::negotiation) fn kept(wish: &FlatRequest, offered: &Offered) -> Wor
 }
 
 /// The offer as it came, complete in itself, to be kept and shown again.
-pub(in crate::negotiation) fn verbatim(document: &Document<'_>) -> Result<String> {
+pub(in crate::negotiation) fn verbatim_offer(document: &Document<'_>) -> Result<String> {
     let text = document
         .offer_xml()
         .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
@@ -113,7 +113,7 @@ impl Negotiation {
         match words {
             Words::Offer(offer, places) => self.drafts_of(&offer, &places, party, None),
             Words::Document(text) => {
-                let document = Document::written(&text).map_err(unreadable)?;
+                let document = Document::written(&text).map_err(unreadable_wording)?;
                 let offer = offer_of(&document)?;
                 self.drafts(&document, &offer, party, None)
             }
@@ -132,17 +132,17 @@ impl Negotiation {
             Wording::Document(text) => return Ok(Words::Document(text)),
             Wording::Request { template, request } => (template, request),
         };
-        let (wish, places) = FlatRequest::from_json(&request).map_err(unreadable)?;
+        let (wish, places) = FlatRequest::from_json(&request).map_err(unreadable_wording)?;
         if let Some(offered) = self.templates.version(version) {
             return Ok(Words::Offer(Box::new(wish.offer(&offered.template)), places));
         }
         // The template has changed since.
         let text = self.store.template_version(version).await?;
-        let text = text.ok_or_else(|| unreadable("its template is not there"))?;
+        let text = text.ok_or_else(|| unreadable_wording("its template is not there"))?;
         let template = self
             .reading(move |_| templates::read(text.as_bytes()))
             .await?
-            .map_err(unreadable)?;
+            .map_err(unreadable_wording)?;
         Ok(Words::Offer(Box::new(wish.offer(&template)), places))
     }
 }

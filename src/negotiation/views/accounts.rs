@@ -8,7 +8,7 @@ use wsag::time::DateTime;
 use super::documents::sum;
 use super::values::{MoneyView, instant};
 use crate::agreement::{Account, Balance, Entry};
-use crate::negotiation::service::cut;
+use crate::negotiation::service::cut_page;
 use crate::negotiation::{Negotiation, Result, Scope};
 
 /// Entries on a page where the caller does not say, and at most.
@@ -120,7 +120,7 @@ impl Negotiation {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let (balances, entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
-        let (entries, next) = cut(entries, limit, |of| of.posting);
+        let (entries, next) = cut_page(entries, limit, |of| of.posting);
         Ok(Accounts {
             balances,
             entries,

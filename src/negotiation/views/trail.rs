@@ -6,7 +6,7 @@ use wsag::listings::{self, TrailedLine};
 use wsag::time::DateTime;
 
 use super::values::instant;
-use crate::negotiation::service::cut;
+use crate::negotiation::service::cut_page;
 use crate::negotiation::{Error, Negotiation, Result, Scope};
 use crate::store::TrailLine;
 
@@ -128,7 +128,7 @@ impl Negotiation {
     pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage> {
         let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
         let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
-        let (lines, next) = cut(lines, limit, |of| of.number);
+        let (lines, next) = cut_page(lines, limit, |of| of.number);
         Ok(TrailPage { lines, next })
     }
 }

@@ -38,7 +38,7 @@ impl Decider<'_> {
         if !self.settings.refusals.availability {
             return Ok(None);
         }
-        self.probe(&asked.party)?;
+        self.count_quota_question(&asked.party)?;
         let now = self.second();
         let within = Interval::new(
             asked.within.start.max(now),
@@ -57,9 +57,9 @@ impl Decider<'_> {
             .collect();
         gaps.sort_unstable_by_key(|gap| (gap.start, gap.end));
         let step = self.settings.refusals.coarsen;
-        let mut free = joined(&gaps);
+        let mut free = join_free_intervals(&gaps);
         free.retain_mut(|gap| {
-            *gap = coarsened(*gap, step);
+            *gap = whole_steps_of_gap(*gap, step);
             !gap.is_empty()
         });
         free.truncate(GAPS_MAX);
@@ -68,7 +68,7 @@ impl Decider<'_> {
 }
 
 /// Intervals in order of their starts as the fewest that cover the same.
-fn joined(intervals: &[Interval]) -> Vec<Interval> {
+fn join_free_intervals(intervals: &[Interval]) -> Vec<Interval> {
     let mut joined: Vec<Interval> = Vec::new();
     for next in intervals {
         match joined.last_mut() {
@@ -80,7 +80,7 @@ fn joined(intervals: &[Interval]) -> Vec<Interval> {
 }
 
 /// The steps that lie in an interval whole.
-fn coarsened(gap: Interval, step: i64) -> Interval {
+fn whole_steps_of_gap(gap: Interval, step: i64) -> Interval {
     let start = Time(-(-gap.start.seconds()).div_euclid(step) * step);
     let end = Time(gap.end.seconds().div_euclid(step) * step);
     Interval::new(start, end.max(start))
@@ -97,15 +97,15 @@ mod tests {
     #[test]
     fn what_overlaps_or_touches_is_one() {
         assert_eq!(
-            joined(&[of(0, 5), of(2, 3), of(5, 8), of(9, 10)]),
+            join_free_intervals(&[of(0, 5), of(2, 3), of(5, 8), of(9, 10)]),
             [of(0, 8), of(9, 10)]
         );
     }
 
     #[test]
     fn only_whole_steps_are_told() {
-        assert_eq!(coarsened(of(1, 39), 10), of(10, 30));
-        assert!(coarsened(of(11, 19), 10).is_empty());
-        assert_eq!(coarsened(of(11, 19), 1), of(11, 19));
+        assert_eq!(whole_steps_of_gap(of(1, 39), 10), of(10, 30));
+        assert!(whole_steps_of_gap(of(11, 19), 10).is_empty());
+        assert_eq!(whole_steps_of_gap(of(11, 19), 1), of(11, 19));
     }
 }

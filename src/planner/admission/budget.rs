@@ -15,7 +15,7 @@ impl Decider<'_> {
     /// The earliest start in the window of a request from which on a placement on a resource is within the budget, and
     /// can be priced at all; none where no start is. O(log n), and for a budget the logarithm of the window's length
     /// besides.
-    pub(in crate::planner) fn affordable_from(
+    pub(in crate::planner) fn affordable_budget_from(
         &self,
         resource: usize,
         load: Fraction,
@@ -29,7 +29,7 @@ impl Decider<'_> {
         let affordable = |start: Time| {
             let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
             let price = self.price_under(load, resource, priced);
-            price.is_some_and(|price| payer.budget.is_none_or(|budget| within(price, budget)))
+            price.is_some_and(|price| payer.budget.is_none_or(|budget| is_within_budget(price, budget)))
         };
         let (mut early, mut late) = (window.start, window.end - request.duration);
         if !affordable(late) {
@@ -71,22 +71,22 @@ impl Decider<'_> {
             return true;
         };
         let lowest = self.lowest_budget(payer, requests);
-        lowest.is_some_and(|lowest| within(lowest, budget))
+        lowest.is_some_and(|lowest| is_within_budget(lowest, budget))
     }
 
     /// Whether there is a start in the window of one of the requests, free or not, that its payer can pay.
-    pub(in crate::planner) fn could_pay(&self, payer: Payer<'_>, requests: &[(usize, Request)]) -> bool {
+    pub(in crate::planner) fn can_payer_pay(&self, payer: Payer<'_>, requests: &[(usize, Request)]) -> bool {
         requests.iter().any(|(resource, request)| {
             let window = request.window_at(self.second());
             let load = self.load(*resource, window);
-            self.affordable_from(*resource, load, payer, request, window)
+            self.affordable_budget_from(*resource, load, payer, request, window)
                 .is_some()
         })
     }
 }
 
 /// Whether a price is within a budget: never in another currency.
-pub(in crate::planner) fn within(price: Money, budget: Money) -> bool {
+pub(in crate::planner) fn is_within_budget(price: Money, budget: Money) -> bool {
     price.currency == budget.currency && price.micros <= budget.micros
 }
 

@@ -5,7 +5,7 @@ use scheduler::Time;
 use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Refusal, exceeded};
+use crate::planner::error::{Refusal, quota_exceeded};
 use crate::planner::request::Proposal;
 
 /// Seconds of an hour.
@@ -23,7 +23,7 @@ impl Decider<'_> {
         if let Some(horizon) = quotas.horizon {
             let deadline = *proposal.deadline.get_or_insert(self.horizon());
             if deadline > self.second() + horizon {
-                return Err(exceeded(format!(
+                return Err(quota_exceeded(format!(
                     "a party may plan {} hours ahead",
                     horizon / 3_600
                 )));
@@ -58,13 +58,13 @@ impl Decider<'_> {
     }
 
     /// Counts a question of a party for a quote. A quote reveals something about the agreements of others.
-    pub(in crate::planner) fn probe(&mut self, party: &str) -> Result<(), Refusal> {
+    pub(in crate::planner) fn count_quota_question(&mut self, party: &str) -> Result<(), Refusal> {
         let Some(most) = self.settings.quotas.probes_per_minute else {
             return Ok(());
         };
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
         if self.plan.table.probes.count(party, minute) > most {
-            return Err(exceeded(format!("a party may ask {most} times a minute")));
+            return Err(quota_exceeded(format!("a party may ask {most} times a minute")));
         }
         Ok(())
     }
@@ -77,7 +77,7 @@ impl Decider<'_> {
         });
         let most = self.settings.negotiation.holds_max;
         if beside.is_none() && self.plan.table.held_answers(party) >= most {
-            return Err(exceeded(format!(
+            return Err(quota_exceeded(format!(
                 "a party may have the offers of {most} answers held at a time"
             )));
         }
@@ -94,7 +94,7 @@ impl Decider<'_> {
 }
 
 fn too_many(node_hours: u64, used: u128) -> Refusal {
-    exceeded(format!(
+    quota_exceeded(format!(
         "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
         used.div_ceil(HOUR)
     ))

@@ -13,7 +13,7 @@ use scheduler::{Interval, Reason, Request, Seconds, Time};
 
 use crate::agreement::{Barred, Filter, Money};
 use crate::planner::decider::Decider;
-use crate::planner::error::{AlternativeSlot, Refusal, bare};
+use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
 
@@ -64,7 +64,7 @@ impl Decider<'_> {
         } else {
             return Ok(Interval::new(ready, deadline));
         };
-        Err(bare(reason, binding))
+        Err(bare_refusal(reason, binding))
     }
 
     /// The condition that no resource meets, and the values of the nodes, in words.
@@ -102,10 +102,10 @@ impl Decider<'_> {
     }
 
     /// The refusal of an offer that no resource takes, without a search for anything else.
-    pub(in crate::planner) fn refused_briefly(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
+    pub(in crate::planner) fn refuse_briefly(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
-        let closed = self.words_of_closed().filter(|_| is_missing);
+        let closed = self.closed_resources_in_words().filter(|_| is_missing);
         let barred = words_of_barred(need.barred);
         let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
         let mut binding = binding.unwrap_or_else(|| match reason {
@@ -119,26 +119,26 @@ impl Decider<'_> {
         }
         Refusal {
             cut_short,
-            ..bare(reason, binding)
+            ..bare_refusal(reason, binding)
         }
     }
 
     /// The refusal of an offer that no resource takes.
     pub(in crate::planner) fn refused(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
-        let briefly = self.refused_briefly(need, reason);
+        let briefly = self.refuse_briefly(need, reason);
         if reason != Reason::NoCapacityInWindow {
             return briefly;
         }
         let requests = self.requests(need);
         // The search for alternatives has the budget of work of a decision of its own.
         self.plan.resources.share_work(requests.len());
-        let refusal = self.refused_with_advice(need, briefly, &requests);
+        let refusal = self.refuse_with_advice(need, briefly, &requests);
         self.plan.resources.share_work(1);
         refusal
     }
 
     /// The refusal of an offer that has no room, with its alternatives.
-    fn refused_with_advice(
+    fn refuse_with_advice(
         &mut self,
         need: &Need<'_>,
         briefly: Refusal,
@@ -146,8 +146,8 @@ impl Decider<'_> {
     ) -> Refusal {
         let payer = need.payer;
         let lowest = self.lowest_budget(payer, requests);
-        if lowest.is_some() || !self.could_pay(payer, requests) {
-            return self.too_dear(need, lowest, requests);
+        if lowest.is_some() || !self.can_payer_pay(payer, requests) {
+            return self.refuse_too_dear(need, lowest, requests);
         }
         Refusal {
             alternatives: self.alternatives(need, requests),
@@ -157,7 +157,12 @@ impl Decider<'_> {
     }
 
     /// The refusal of an offer with a budget that is too low for all of its possible places.
-    fn too_dear(&mut self, need: &Need<'_>, lowest: Option<Money>, requests: &[(usize, Request)]) -> Refusal {
+    fn refuse_too_dear(
+        &mut self,
+        need: &Need<'_>,
+        lowest: Option<Money>,
+        requests: &[(usize, Request)],
+    ) -> Refusal {
         let binding = match need.payer.budget {
             Some(budget) => format!("every placement in the window costs more than {budget}"),
             None => "it would cost more than any amount that can be written".to_owned(),
@@ -217,7 +222,7 @@ impl Decider<'_> {
                     .deviation_max
                     .is_none_or(|most| deviation <= most.rounded_down(duration));
                 let fixed = request.fixed_to(start);
-                if told && near && self.could_pay(need.payer, &[(*resource, fixed)]) {
+                if told && near && self.can_payer_pay(need.payer, &[(*resource, fixed)]) {
                     found.insert((deviation, start, duration, Reverse(request.nodes)));
                 }
             }

@@ -100,7 +100,7 @@ impl Decider<'_> {
             return None;
         }
         let (price, rate) = (agreement.price?, self.settings.pricing.as_ref()?.cancellation);
-        let rule = fraction(price, rate).micros;
+        let rule = fraction_of_amount(price, rate).micros;
         let cheaper = self.cheaper_by(agreement, price);
         Some(Money::new(rule.max(cheaper).min(price.micros), price.currency))
     }
@@ -110,8 +110,8 @@ impl Decider<'_> {
     pub(in crate::planner) fn change_fee(&self, agreement: &Agreement, next: Option<Money>) -> Option<Money> {
         let (price, pricing) = (agreement.price?, self.settings.pricing.as_ref()?);
         let given_up = Money::new((price.micros - next?.micros).max(0), price.currency);
-        let fee = fraction(price, pricing.change).micros;
-        let rule = fraction(given_up, pricing.cancellation).micros;
+        let fee = fraction_of_amount(price, pricing.change).micros;
+        let rule = fraction_of_amount(given_up, pricing.cancellation).micros;
         let cheaper = self.cheaper_by(agreement, price).min(given_up.micros);
         let fee = (fee + rule.max(cheaper)).min(price.micros);
         Some(Money::new(fee, price.currency))
@@ -183,7 +183,7 @@ impl Decider<'_> {
 }
 
 /// A part of an amount, to the nearest millionth.
-fn fraction(amount: Money, fraction: Fraction) -> Money {
+fn fraction_of_amount(amount: Money, fraction: Fraction) -> Money {
     part(amount, fraction.numerator.into(), fraction.denominator.into())
 }
 

@@ -28,9 +28,9 @@ impl Decider<'_> {
             }
         }
         let detail = format!("the operator of {} has taken its time back", agreement.resource);
-        let lost = self.lose_because(agreement, EventKind::Broken, detail);
+        let lost = self.lose_agreement_because(agreement, EventKind::Broken, detail);
         let lost = lost.ok_or(Error::Unavailable)?;
-        self.release_about(lost.id);
+        self.release_holds_about(lost.id);
         Ok(lost)
     }
 }
@@ -38,7 +38,7 @@ impl Decider<'_> {
 impl Plan {
     /// Forgets the jobs to be stopped once their slots have been over for long, and this plan has known them for as long:
     /// nothing of them runs any more.
-    pub(in crate::planner) fn give_up_stopping(&mut self, now: Time) {
+    pub(in crate::planner) fn give_up_stopping_lost_work(&mut self, now: Time) {
         let made = self.made;
         self.stopping
             .retain(|_, agreement| agreement.placement().end.max(made) + STOPPED_AFTER > now);
@@ -50,18 +50,18 @@ impl Plan {
         for agreement in lost {
             // A resource that is not configured has no executor to ask.
             if self.resources.place(&agreement.resource).is_some() {
-                self.stop_later(agreement);
+                self.stop_lost_work_later(agreement);
             }
         }
     }
 
     /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
-    pub(in crate::planner) fn stop_later(&mut self, agreement: Agreement) {
+    pub(in crate::planner) fn stop_lost_work_later(&mut self, agreement: Agreement) {
         self.stopping.insert(agreement.id, agreement);
     }
 
     /// Forgets it: nothing is left. Whether it was to be stopped.
-    pub(in crate::planner) fn has_stopped(&mut self, agreement: Uuid) -> bool {
+    pub(in crate::planner) fn has_lost_work_stopped(&mut self, agreement: Uuid) -> bool {
         self.stopping.remove(&agreement).is_some()
     }
 }

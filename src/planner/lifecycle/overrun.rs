@@ -57,7 +57,7 @@ impl Decider<'_> {
         let step = self.settings.overruns.step(agreement);
         let why = if step <= 0 {
             "it has been made longer by all that its template allows"
-        } else if self.prolong(agreement, end + step) {
+        } else if self.prolong_slot(agreement, end + step) {
             return;
         } else {
             "its nodes are promised to others"
@@ -82,17 +82,17 @@ impl Decider<'_> {
     }
 
     /// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
-    fn prolong(&mut self, agreement: &Agreement, end: Time) -> bool {
+    fn prolong_slot(&mut self, agreement: &Agreement, end: Time) -> bool {
         let now = self.second();
         // The offers in its place relied on its end.
-        self.release_about(agreement.id);
+        self.release_holds_about(agreement.id);
         let present = self.plan.planned_slot(agreement, agreement.slots_over());
         let Some((at, number)) = present else {
             return false;
         };
         let longer = self.attempt(|this| {
             this.plan.resources.vacate(at, now, number);
-            let end = this.reached(at, agreement, end);
+            let end = this.reached_end(at, agreement, end);
             let rest = this.running_of(at, agreement, number);
             let longer = Request {
                 deadline: end,

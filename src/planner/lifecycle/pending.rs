@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Step};
-use crate::planner::error::{Error, Result, bare};
+use crate::planner::error::{Error, Result, bare_refusal};
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::Acceptance;
 use crate::planner::request::{Accepted, Idempotency, Proposal};
@@ -106,7 +106,7 @@ impl Decider<'_> {
         // It is on the first resource until it is decided.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";
-            return Err(bare(Reason::ResourceNotOffered, why).into());
+            return Err(bare_refusal(Reason::ResourceNotOffered, why).into());
         }
         let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
         if self.plan.pending() >= PENDING_MAX {
@@ -199,7 +199,7 @@ impl Decider<'_> {
         while let Some(mut way) = ways.next() {
             way.id = pending.id;
             // In words only: its alternatives are not sent anywhere.
-            match self.reserved_or(&way, Self::refused_briefly) {
+            match self.reserved_or(&way, Self::refuse_briefly) {
                 Ok(None) => return Ok(Step::Wait([way].into_iter().chain(ways).collect())),
                 Ok(Some((agreement, admitted, number))) => {
                     let agreement = Agreement {

@@ -16,13 +16,13 @@ use crate::planner::requests::request_of_slot;
 
 impl Decider<'_> {
     /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
-    pub(in crate::planner) fn slot_over(&mut self, mut agreement: Agreement, end: &JobEnd) {
+    pub(in crate::planner) fn end_piece(&mut self, mut agreement: Agreement, end: &JobEnd) {
         let (number, of) = (agreement.slot_number(), agreement.slots.len());
         agreement.has_started(end.started);
         agreement.end_slot(end.ended);
         agreement.service = ServiceState::Idle;
         let brought = end.staging.as_ref().and_then(|of| of.brought);
-        let mut events = self.has_brought(&mut agreement, brought);
+        let mut events = self.has_brought_files(&mut agreement, brought);
         let detail = format!("piece {number} of {of} is over, its work saved");
         events.push(self.event(EventKind::Checkpointed, detail));
         events.extend(self.assess(&mut agreement));
@@ -30,7 +30,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement that cannot be carried out any more, and stops its running work.
-    pub(in crate::planner) fn lose_because(
+    pub(in crate::planner) fn lose_agreement_because(
         &mut self,
         mut agreement: Agreement,
         kind: EventKind,
@@ -45,7 +45,7 @@ impl Decider<'_> {
         );
         let lost = self.update(agreement, events);
         if had_job {
-            self.plan.stop_later(lost.clone());
+            self.plan.stop_lost_work_later(lost.clone());
         }
         Some(lost)
     }

@@ -78,7 +78,7 @@ impl Planner {
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn report_stopped(&self, id: Uuid) -> Result<()> {
         self.ask(move |of| {
-            of.plan.has_stopped(id);
+            of.plan.has_lost_work_stopped(id);
             Ok(())
         })
         .await
@@ -137,7 +137,7 @@ impl Decider<'_> {
             return Err(Error::NotFound);
         }
         let why = format!("its work cannot go on: {}", why.words());
-        self.lose_because(agreement, EventKind::Ended, why);
+        self.lose_agreement_because(agreement, EventKind::Ended, why);
         Ok(())
     }
 
@@ -229,7 +229,7 @@ pub(in crate::planner) fn in_its_time(
 }
 
 /// How a job ended, in words for its party.
-pub(in crate::planner) fn describe(end: &JobEnd) -> String {
+pub(in crate::planner) fn job_end_in_words(end: &JobEnd) -> String {
     let how = match end.outcome {
         RunOutcome::Completed => "exit status 0".to_owned(),
         RunOutcome::Failed { exit } => format!("exit status {exit}"),

@@ -14,7 +14,7 @@ use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOut
 use crate::planner::decider::Decider;
 use crate::planner::placement::find::RESTART;
 use crate::planner::resources::resource::{CLUSTER, LOCAL};
-use crate::planner::words::by;
+use crate::planner::words::time_difference_in_words;
 use crate::store::Change;
 
 /// How often lost work is run again at most: more losses than this are not chance.
@@ -33,11 +33,11 @@ impl Decider<'_> {
     pub(in crate::planner) fn may_restart(&self, agreement: &Agreement) -> bool {
         let lost = |job: &Job| job.restarts.saturating_sub(job.missed);
         self.settings.restarting.contains(&agreement.template)
-            && self.may_wait_again(agreement, |job| lost(job) < RESTARTS_MAX)
+            && self.may_retry_slot(agreement, |job| lost(job) < RESTARTS_MAX)
     }
 
     /// Whether an agreement that is being carried out may wait for another slot, where that is so of its job.
-    fn may_wait_again(&self, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
+    fn may_retry_slot(&self, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
         agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && agreement.job.as_ref().is_some_and(may)
@@ -46,10 +46,10 @@ impl Decider<'_> {
 
     /// Makes an agreement wait for another slot after this end of its work, where it may and where there is a slot. Returns
     /// whether it waits. Work that was never started always waits again, with any rule of its template about losses.
-    pub(in crate::planner) fn goes_on_after(&mut self, agreement: &Agreement, end: &JobEnd) -> bool {
+    pub(in crate::planner) fn retry_after_end(&mut self, agreement: &Agreement, end: &JobEnd) -> bool {
         let never_started = end.started.is_none();
         let may = if never_started {
-            self.may_wait_again(agreement, |job| job.missed < MISSES_MAX)
+            self.may_retry_slot(agreement, |job| job.missed < MISSES_MAX)
         } else {
             self.may_restart(agreement)
         };
@@ -67,15 +67,15 @@ impl Decider<'_> {
 
     /// Whether an agreement may go to a resource, or have another place there: one that is in service and has what was asked for.
     /// Work that was lost is run again where its job of before can be stopped.
-    pub(in crate::planner) fn may_go_to(&self, at: usize, agreement: &Agreement) -> bool {
+    pub(in crate::planner) fn may_go_to_resource(&self, at: usize, agreement: &Agreement) -> bool {
         let of = self.plan.resources.get(at);
         of.is_some_and(|of| of.may_have(agreement))
-            && (agreement.restarts() == 0 || self.makes_way(at, agreement))
+            && (agreement.restarts() == 0 || self.tells_old_job_is_gone(at, agreement))
     }
 
     /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
     /// machine.
-    fn makes_way(&self, at: usize, agreement: &Agreement) -> bool {
+    fn tells_old_job_is_gone(&self, at: usize, agreement: &Agreement) -> bool {
         let there = self.plan.resources.get(at).map(|of| of.resource.name.as_str());
         there.is_some_and(|there| {
             there == agreement.resource || self.is_local(there) && self.is_local(&agreement.resource)
@@ -89,15 +89,15 @@ impl Decider<'_> {
     }
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
-    fn after_now(&self) -> Time {
+    fn second_after_loss(&self) -> Time {
         self.second() + 1
     }
 
     /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
     pub(in crate::planner) fn vacate(&mut self, agreement: &Agreement) {
         // The offers in its place rely on its going on.
-        self.release_about(agreement.id);
-        let next = self.after_now();
+        self.release_holds_about(agreement.id);
+        let next = self.second_after_loss();
         self.plan.take_slot_out(agreement, agreement.slots_over(), next);
         self.plan.unbind(agreement, next);
     }
@@ -110,9 +110,9 @@ impl Decider<'_> {
         end: &JobEnd,
         why: Why<'_>,
     ) -> bool {
-        let next = self.after_now();
+        let next = self.second_after_loss();
         // An addition planned for this run is not planned for the next.
-        let agreement = &self.give_back_rest(agreement, next);
+        let agreement = &self.give_back_rest_of_saved(agreement, next);
         let of = self.plan.resources.named(&agreement.resource);
         let on_cluster = of.is_some_and(|of| of.resource.kind == CLUSTER);
         // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
@@ -140,7 +140,7 @@ impl Decider<'_> {
             Why::NeverStarted => self.find_before_offers(&waits, index, RESTART, next, &mut given_way),
         };
         let Some((mut placed, moves)) = found else {
-            self.keep_all_again(given_way);
+            self.keep_all_holds_again(given_way);
             return false;
         };
         placed.ready = agreement.ready;
@@ -167,13 +167,13 @@ impl Decider<'_> {
         placed.has_started(None);
         let waiting = self.update(placed, events);
         self.moved(&moves, RESTART.others);
-        self.plan.stop_later(waiting);
+        self.plan.stop_lost_work_later(waiting);
         let mut lost = agreement.clone();
         lost.has_started(end.started);
         lost.end_slot(end.ended);
         lost.ended = Some(end.ended);
         self.record_execution(&lost, end);
-        self.keep_all_again(given_way);
+        self.keep_all_holds_again(given_way);
         true
     }
 
@@ -181,7 +181,7 @@ impl Decider<'_> {
     /// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
     /// that piece would have added to it. A job that would begin late in its slot has another place where there is one
     /// without offers giving way, and keeps the rest of its slot otherwise.
-    pub(in crate::planner) fn place_missed(&mut self, agreement: &Agreement) {
+    pub(in crate::planner) fn place_missed_slot(&mut self, agreement: &Agreement) {
         let now = self.second();
         let is_over = agreement.slot().end <= now;
         // The nodes kept for its changes rely on its place.
@@ -208,15 +208,15 @@ impl Decider<'_> {
             self.update(placed, vec![event]);
             self.moved(&moves, RESTART.others);
         } else if is_over {
-            self.has_no_place(agreement.clone(), index, why);
+            self.end_without_place(agreement.clone(), index, why);
         } else {
             return;
         }
-        self.keep_all_again(given_way);
+        self.keep_all_holds_again(given_way);
     }
 
     /// Keeps again as much as possible for the offers of answers that have given way.
-    fn keep_all_again(&mut self, answers: BTreeSet<Uuid>) {
+    fn keep_all_holds_again(&mut self, answers: BTreeSet<Uuid>) {
         for answer in answers {
             self.keep_again(
                 answer,
@@ -226,7 +226,7 @@ impl Decider<'_> {
     }
 
     /// The end of work that was lost with its nodes.
-    pub(in crate::planner) fn lost_now(&self, agreement: &Agreement) -> JobEnd {
+    pub(in crate::planner) fn end_of_lost_work(&self, agreement: &Agreement) -> JobEnd {
         agreement.end_without_output(RunOutcome::Lost, self.now)
     }
 }
@@ -246,7 +246,10 @@ fn moved_by(before: &Agreement, after: &Agreement) -> String {
     if after.resource != before.resource {
         moved += &format!(" on {}", after.resource);
     }
-    moved += &format!(", {}", by(after.slot().start - before.slot().start));
+    moved += &format!(
+        ", {}",
+        time_difference_in_words(after.slot().start - before.slot().start)
+    );
     if after.slot_nodes() != before.slot_nodes() {
         moved += &format!(
             ", with {} nodes for {} seconds",

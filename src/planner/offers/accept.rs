@@ -11,8 +11,8 @@ use crate::agreement::{
 use crate::planner::admission::refuse::words_of_barred;
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
-use crate::planner::error::{Error, Lost, Result, bare};
-use crate::planner::offers::messages::{Acceptance, short};
+use crate::planner::error::{Error, Lost, Result, bare_refusal};
+use crate::planner::offers::messages::{Acceptance, refusal_in_short};
 use crate::planner::request::Accepted;
 use crate::planner::resources::need::Placement;
 use crate::store::Change;
@@ -61,7 +61,7 @@ impl Decider<'_> {
             self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
             return Err(Error::Lost(Lost::Barred(why)));
         }
-        let mut admitted = self.as_held(resource, &terms);
+        let mut admitted = self.place_held_for_offer(resource, &terms);
         if let Some(old) = replaced.as_ref().filter(|_| begun) {
             if !lies_as_offered(old, &terms) {
                 let why = "the agreement that it changes has moved".to_owned();
@@ -103,10 +103,10 @@ impl Decider<'_> {
                 self.put_slot_back(resource, &agreement, index, number);
             }
         } else {
-            self.put_reserved(&agreement, number, resource);
+            self.put_reserved_slot(&agreement, number, resource);
         }
         self.plan.insert(agreement.clone(), number);
-        let mut events = vec![self.event(EventKind::Accepted, self.as_offered(&agreement))];
+        let mut events = vec![self.event(EventKind::Accepted, self.acceptance_in_words(&agreement))];
         // One that could not be kept is over already.
         let broken = instance.agreement.filter(|_| old.is_none());
         if let Some(old) = instance.agreement {
@@ -139,15 +139,15 @@ impl Decider<'_> {
             if begun {
                 agreement = self.take_over(&old, agreement);
             }
-            self.supersede(old, settled, agreement.id, terms.fee)?;
+            self.supersede_offers(old, settled, agreement.id, terms.fee)?;
         }
-        let siblings = self.siblings(&offer);
+        let siblings = self.sibling_offers(&offer);
         self.release(siblings);
         Ok(Step::Done(agreement))
     }
 
     /// The place that is held for an offer: as offered, or from now on where that time has come.
-    fn as_held(&self, resource: usize, terms: &OfferTerms) -> Placement {
+    fn place_held_for_offer(&self, resource: usize, terms: &OfferTerms) -> Placement {
         let mut slots = terms.slots.clone();
         let placement = slots.placement();
         let latest = terms.kept_until - placement.duration();
@@ -175,7 +175,7 @@ impl Decider<'_> {
     }
 
     /// How an agreement came to its place and its price, in words for its party.
-    fn as_offered(&self, agreement: &Agreement) -> String {
+    fn acceptance_in_words(&self, agreement: &Agreement) -> String {
         let detail = format!("placed on {} as it was offered", agreement.resource);
         // The price of work that goes on under another agreement includes the time that has passed.
         let price = agreement.origin.is_none().then(|| self.price_in_words(agreement));
@@ -189,7 +189,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn withdraw(&mut self, offer: &NegotiationOffer, reason: Reason, binding: String) {
         self.release(vec![NegotiationOffer {
             state: OfferState::Rejected,
-            refusal: Some(short(&bare(reason, binding))),
+            refusal: Some(refusal_in_short(&bare_refusal(reason, binding))),
             ..offer.clone()
         }]);
     }
@@ -205,7 +205,7 @@ impl Decider<'_> {
         self.plan.table.put(taken);
     }
 
-    fn siblings(&self, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
+    fn sibling_offers(&self, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
         let talks = self.plan.table.get(offer.negotiation);
         let offers = talks.into_iter().flat_map(|talks| talks.offers.values());
         offers
@@ -215,7 +215,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement that another one has taken the place of, for the fee that was quoted.
-    fn supersede(
+    fn supersede_offers(
         &mut self,
         mut old: Agreement,
         mut events: Vec<Event>,

@@ -7,14 +7,16 @@ use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Request, Time};
 
 use crate::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part};
-use crate::planner::admission::budget::within;
+use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Refusal, Result, bare, exceeded};
+use crate::planner::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
 use crate::planner::lifecycle::overruns::TOLD_BEFORE;
 use crate::planner::offers::messages::{Ask, Candidate, Quote};
-use crate::planner::offers::quote::{HOLD_MIN, PHI_EPSILON, coarse, costs, difference_of, last_that, ratio};
+use crate::planner::offers::quote::{
+    HOLD_MIN, PHI_EPSILON, coarse_quote_instant, difference_of, last_that, price_with_fee, ratio,
+};
 use crate::planner::placement::find::part_of;
 use crate::planner::plan::Plan;
 use crate::planner::request::Proposal;
@@ -47,7 +49,7 @@ impl Decider<'_> {
         let place = self.plan.resources.place(&old.resource);
         let of = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
         let Some((shape, (at, rate))) = shape.zip(of) else {
-            return Err(exceeded("its size is beyond what its party may have"));
+            return Err(quota_exceeded("its size is beyond what its party may have"));
         };
         let planned = old.placement();
         let duration = proposal.scaling.shape(*shape, rate).duration;
@@ -63,7 +65,7 @@ impl Decider<'_> {
         let end = planned.end + (wanted - old.planned_seconds());
         let last = old.slots.len() - 1;
         if last >= old.slots_begun() && end <= old.slots[last].placement.start {
-            return Err(bare(
+            return Err(bare_refusal(
                 Reason::WindowContradictory,
                 "its last piece would have no time",
             ));
@@ -73,7 +75,7 @@ impl Decider<'_> {
             .min(planned.end.min(end) - TOLD_BEFORE);
         if until - now < HOLD_MIN {
             let why = "its slot is, or would be, over before what runs could be told";
-            return Err(bare(Reason::WindowInThePast, why));
+            return Err(bare_refusal(Reason::WindowInThePast, why));
         }
         // The rest of it is treated as a new request: it has to lie inside the window and the horizon.
         let rest = Proposal {
@@ -91,10 +93,14 @@ impl Decider<'_> {
                 self.put_slot_back(at, old, index, number);
             }
         }
-        let reached = self.reached(at, old, end);
+        let reached = self.reached_end(at, old, end);
         let fits = reached >= end;
         let told = self.settings.refusals;
-        let reached = if fits { end } else { coarse(reached, told.coarsen) };
+        let reached = if fits {
+            end
+        } else {
+            coarse_quote_instant(reached, told.coarsen)
+        };
         let deviation = ratio(end - reached, duration);
         let phi_max = self.phi_max(&proposal);
         // Longer than it is, or it is no offer.
@@ -105,7 +111,7 @@ impl Decider<'_> {
             let why = "its nodes are promised to others after its slot";
             return Err(Refusal {
                 relaxations: longest.into_iter().collect(),
-                ..bare(Reason::NoCapacityInWindow, why)
+                ..bare_refusal(Reason::NoCapacityInWindow, why)
             });
         }
         let price = self.price_of_change(at, old, reached);
@@ -128,12 +134,12 @@ impl Decider<'_> {
             fee,
             promise: None,
         };
-        if let (Some(budget), Some(costs)) = (proposal.budget, costs(&terms))
-            && !within(costs, budget)
+        if let (Some(budget), Some(costs)) = (proposal.budget, price_with_fee(&terms))
+            && !is_within_budget(costs, budget)
         {
             return Err(Refusal {
                 lowest_budget: Some(costs),
-                ..bare(Reason::BudgetTooLow, "it would cost more than its budget")
+                ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")
             });
         }
         let expires = until;
@@ -142,7 +148,7 @@ impl Decider<'_> {
 
     /// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their
     /// windows all the way, or else as long as there is room as the plan stands.
-    pub(in crate::planner) fn reached(&mut self, at: usize, old: &Agreement, end: Time) -> Time {
+    pub(in crate::planner) fn reached_end(&mut self, at: usize, old: &Agreement, end: Time) -> Time {
         let now = self.second();
         if end <= old.placement().end {
             return end;

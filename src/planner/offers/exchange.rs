@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use crate::agreement::{NegotiationOffer, OfferState};
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Result, bare, exceeded};
-use crate::planner::offers::messages::{Bargain, OfferWords, short};
+use crate::planner::error::{Error, Result, bare_refusal, quota_exceeded};
+use crate::planner::offers::messages::{Bargain, OfferWords, refusal_in_short};
 use crate::planner::offers::open::OpenNegotiation;
 use crate::store::Change;
 
@@ -16,7 +16,7 @@ impl Decider<'_> {
         self.is_new(bargain.idempotency.as_ref())?;
         if let Some(opening) = bargain.opening.take() {
             let id = self.initiate(opening)?.id;
-            let put = self.put_on_the_table(bargain);
+            let put = self.put_offers_on_the_table(bargain);
             if put.is_err() {
                 self.end_talks(id)?;
             }
@@ -25,13 +25,16 @@ impl Decider<'_> {
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         let rejects = |of: &OfferWords| of.offer.state == OfferState::Rejected;
         if !bargain.incoming.as_ref().is_some_and(rejects) {
-            Self::may_ask_in(&talks.instance)?;
+            Self::may_propose_in(&talks.instance)?;
         }
-        self.put_on_the_table(bargain)
+        self.put_offers_on_the_table(bargain)
     }
 
     /// The same, in a negotiation of any party.
-    pub(in crate::planner) fn put_on_the_table(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
+    pub(in crate::planner) fn put_offers_on_the_table(
+        &mut self,
+        bargain: Bargain,
+    ) -> Result<Vec<NegotiationOffer>> {
         let now = self.second();
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         // A proposal of the provider does not count as held at a party's request.
@@ -41,7 +44,7 @@ impl Decider<'_> {
         let most = self.settings.negotiation.offers_max;
         if talks.offers.len() + more > most {
             let binding = format!("a negotiation may have {most} offers");
-            return Err(exceeded(binding).into());
+            return Err(quota_exceeded(binding).into());
         }
         if let Some(OfferWords { offer, .. }) = &bargain.incoming {
             if talks.offers.values().any(|other| other.name == offer.name) {
@@ -70,7 +73,7 @@ impl Decider<'_> {
         let put = bargain.incoming.as_ref().map(|of| of.offer.id);
         for OfferWords { mut offer, document } in bargain.answers {
             if offer.state == OfferState::Acceptable {
-                self.keep_or_demote(party.as_deref(), &mut offer, bargain.otherwise);
+                self.keep_or_demote_offers(party.as_deref(), &mut offer, bargain.otherwise);
             }
             self.plan.table.put(offer.clone());
             self.batch.push(Change::CreateOffer {
@@ -100,12 +103,17 @@ impl Decider<'_> {
     }
 
     /// Keeps an offer where its party may have it held and it has a place, and else gives it the other state.
-    fn keep_or_demote(&mut self, party: Option<&str>, offer: &mut NegotiationOffer, otherwise: OfferState) {
+    fn keep_or_demote_offers(
+        &mut self,
+        party: Option<&str>,
+        offer: &mut NegotiationOffer,
+        otherwise: OfferState,
+    ) {
         let allowed = party.map_or(Ok(()), |party| self.hold_left(party, offer));
         let refusal = match allowed {
             Err(refusal) => refusal,
             // It was found a while ago.
-            Ok(()) if offer.is_expired(self.second()) => bare(
+            Ok(()) if offer.is_expired(self.second()) => bare_refusal(
                 Reason::WindowInThePast,
                 "the instant until which it could be held is over".to_owned(),
             ),
@@ -113,13 +121,13 @@ impl Decider<'_> {
                 offer.held = Some(self.now);
                 return;
             }
-            Ok(()) => bare(
+            Ok(()) => bare_refusal(
                 Reason::NoCapacityInWindow,
                 "its slot has been taken meanwhile".to_owned(),
             ),
         };
         offer.state = otherwise;
-        offer.refusal = Some(short(&refusal));
+        offer.refusal = Some(refusal_in_short(&refusal));
     }
 
     /// The requester lets go of an offer: the nodes kept for it and for its answers are given back.

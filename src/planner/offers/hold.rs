@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::{Interval, Move, Reason, Request, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, beyond, kept};
+use crate::agreement::{
+    Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, held_stretches, stretches_held_beyond,
+};
 use crate::clock::{MICROS_PER_SECOND, second_after};
 use crate::planner::decider::Decider;
-use crate::planner::error::bare;
+use crate::planner::error::bare_refusal;
 use crate::planner::offers::holds::HeldStretch;
-use crate::planner::offers::messages::short;
+use crate::planner::offers::messages::refusal_in_short;
 use crate::store::Change;
 
 impl Decider<'_> {
@@ -43,15 +45,15 @@ impl Decider<'_> {
         let now = self.second();
         let base = self.plan.base(negotiation, &terms.resource);
         if !base.is_empty() {
-            self.pin(negotiation);
+            self.pin_renegotiated(negotiation);
         }
-        let mut offers = self.held_of(negotiation, answer, &terms.resource);
-        let less = kept(&offers, &base);
+        let mut offers = self.held_by_offer(negotiation, answer, &terms.resource);
+        let less = held_stretches(&offers, &base);
         offers.extend(terms.kept());
         let at = self.plan.resources.place(&terms.resource)?;
         let is_retired = self.plan.resources.get(at)?.resource.is_retired();
         let (mut added, mut moves) = (Vec::new(), Vec::new());
-        for (interval, nodes) in beyond(&kept(&offers, &base), &less) {
+        for (interval, nodes) in stretches_held_beyond(&held_stretches(&offers, &base), &less) {
             // Its past part needs no hold.
             let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
             if stretch.0.is_empty() {
@@ -115,12 +117,12 @@ impl Decider<'_> {
             self.plan.table.put(offer);
         }
         for (negotiation, answer) in answers {
-            self.shrink(negotiation, answer);
+            self.shrink_hold(negotiation, answer);
         }
     }
 
     /// Keeps for an answer only as much as its held offers still need.
-    fn shrink(&mut self, negotiation: Uuid, answer: Uuid) {
+    fn shrink_hold(&mut self, negotiation: Uuid, answer: Uuid) {
         let now = self.second();
         let kept_so_far = self.plan.table.holds.remove(answer);
         let needed = self.plan.needed(negotiation, answer);
@@ -131,7 +133,7 @@ impl Decider<'_> {
                     self.plan.resources.free(at, end, held.number);
                 }
             }
-            self.unpin(negotiation);
+            self.unpin_renegotiated(negotiation);
             return;
         }
         for held in kept_so_far {
@@ -152,7 +154,7 @@ impl Decider<'_> {
 
     /// Takes the holds on a resource in a time out of the plan, with all other holds of the same answers. Returns these
     /// answers.
-    pub(in crate::planner) fn give_way_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
+    pub(in crate::planner) fn take_holds_out_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
         let here = self.plan.table.holds.on(resource);
         let here = here.take_while(|((start, _), _)| *start < time.end);
         let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
@@ -189,17 +191,20 @@ impl Decider<'_> {
         for mut offer in withdrawn {
             let resource = offer.terms.as_ref().map_or("", |terms| &terms.resource);
             let binding = format!("{why}, and no other nodes of {resource} are free for it");
-            offer.refusal = Some(short(&bare(Reason::NoCapacityInWindow, binding)));
+            offer.refusal = Some(refusal_in_short(&bare_refusal(
+                Reason::NoCapacityInWindow,
+                binding,
+            )));
             offer.state = OfferState::Rejected;
             offer.released = Some(self.now);
             self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
             self.plan.table.put(offer);
         }
-        self.unpin(negotiation);
+        self.unpin_renegotiated(negotiation);
         count
     }
 
-    fn held_of(&self, negotiation: Uuid, answer: Uuid, resource: &str) -> Vec<Stretch> {
+    fn held_by_offer(&self, negotiation: Uuid, answer: Uuid, resource: &str) -> Vec<Stretch> {
         let talks = self.plan.table.get(negotiation);
         let offers = talks.into_iter().flat_map(|talks| talks.held(answer));
         offers
@@ -209,14 +214,14 @@ impl Decider<'_> {
     }
 
     /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
-    fn pin(&mut self, negotiation: Uuid) {
+    fn pin_renegotiated(&mut self, negotiation: Uuid) {
         if let Some(agreement) = self.plan.renegotiated(negotiation).cloned() {
             self.plan.fix(&agreement);
         }
     }
 
     /// Lets it move again.
-    fn unpin(&mut self, negotiation: Uuid) {
+    fn unpin_renegotiated(&mut self, negotiation: Uuid) {
         let now = self.second();
         let moves =
             |of: &&Agreement| of.has_more_to_begin() && !of.fixed && !self.plan.table.is_counted_on(of.id);
@@ -286,7 +291,7 @@ impl crate::planner::Plan {
             .into_iter()
             .map(|(resource, offers)| {
                 let base = self.base(negotiation, &resource);
-                (resource, kept(&offers, &base))
+                (resource, held_stretches(&offers, &base))
             })
             .collect()
     }

@@ -155,7 +155,7 @@ pub struct Proposed {
 }
 
 /// A refusal without alternatives as it is stored.
-pub(in crate::planner) fn short(refusal: &Refusal) -> String {
+pub(in crate::planner) fn refusal_in_short(refusal: &Refusal) -> String {
     serde_json::json!({
         "reason": refusal.reason.word(),
         "bindingConstraint": refusal.binding,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::agreement::{NegotiationInstance, NegotiationOffer};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider};
-use crate::planner::error::{Error, Result, exceeded};
+use crate::planner::error::{Error, Result, quota_exceeded};
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::{Acceptance, Ask, Bargain, Initiation, NegotiationEnd, Quote};
 use crate::planner::request::{Accepted, Idempotency};
@@ -110,7 +110,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance> {
         let instance = initiation.negotiation;
         self.is_new(initiation.idempotency.as_ref())?;
-        self.may_open(&instance)?;
+        self.may_open_negotiation(&instance)?;
         self.plan.table.open(instance.clone(), []);
         self.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),
@@ -121,7 +121,7 @@ impl Decider<'_> {
     }
 
     /// Whether a negotiation may be opened.
-    pub(in crate::planner) fn may_open(&self, instance: &NegotiationInstance) -> Result<()> {
+    pub(in crate::planner) fn may_open_negotiation(&self, instance: &NegotiationInstance) -> Result<()> {
         if let Some(agreement) = instance.agreement {
             let replaced = self.plan.get(agreement).ok_or(Error::NotFound)?;
             if replaced.party != instance.party {
@@ -131,7 +131,7 @@ impl Decider<'_> {
         let most = self.settings.negotiation.open_max;
         if self.plan.table.count(&instance.party) >= most {
             let binding = format!("a party may have {most} negotiations going on at a time");
-            return Err(exceeded(binding).into());
+            return Err(quota_exceeded(binding).into());
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Decider<'_> {
 
     /// Ends a negotiation of any party.
     pub(in crate::planner) fn end_talks(&mut self, id: Uuid) -> Result<NegotiationInstance> {
-        self.release_all(id, |_| true);
+        self.release_all_holds(id, |_| true);
         let talks = self.plan.table.close(id).ok_or(Error::NotFound)?;
         self.batch.push(Change::EndNegotiation {
             negotiation: id,
@@ -175,14 +175,14 @@ impl Decider<'_> {
 
     /// Lets go of the offers that have lapsed by now. This runs before every decision, so that no decision relies on a
     /// lapsed offer.
-    pub(in crate::planner) fn lapse(&mut self) {
+    pub(in crate::planner) fn lapse_negotiations(&mut self) {
         let now: Time = self.second();
         for id in self.plan.table.due.due_by(now) {
             let Some(talks) = self.plan.table.get(id) else {
                 continue;
             };
             let over = talks.instance.expires <= now;
-            self.release_all(id, |offer| over || offer.is_expired(now));
+            self.release_all_holds(id, |offer| over || offer.is_expired(now));
             if over {
                 self.plan.table.close(id);
             }
@@ -191,7 +191,7 @@ impl Decider<'_> {
     }
 
     /// Lets go of those offers of a negotiation that are held.
-    fn release_all(&mut self, id: Uuid, of: impl Fn(&NegotiationOffer) -> bool) {
+    fn release_all_holds(&mut self, id: Uuid, of: impl Fn(&NegotiationOffer) -> bool) {
         let Some(talks) = self.plan.table.get(id) else {
             return;
         };
@@ -201,7 +201,7 @@ impl Decider<'_> {
     }
 
     /// Lets go of the holds that rely on the place of an agreement that has begun or is over.
-    pub(in crate::planner) fn release_about(&mut self, agreement: Uuid) {
+    pub(in crate::planner) fn release_holds_about(&mut self, agreement: Uuid) {
         let held: Vec<NegotiationOffer> = self.plan.table.about(agreement).cloned().collect();
         self.release(held);
     }

@@ -14,7 +14,7 @@ use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost, Result};
 use crate::planner::handle::Planner;
 use crate::planner::offers::messages::{Ask, Candidate, Proposed, Quote};
-use crate::planner::offers::quote::{CandidatePlacement, OwnPrice, coarse, ratio};
+use crate::planner::offers::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
 use crate::planner::offers::suggestion::{Suggestion, WAITING_MAX};
 use crate::planner::plan::Plan;
 use crate::planner::resources::need::Need;
@@ -52,7 +52,7 @@ impl Planner {
 
 impl Plan {
     /// Notes something to propose, once the batch is stored.
-    fn suggest(&mut self, suggestion: Suggestion) {
+    fn note_suggestion(&mut self, suggestion: Suggestion) {
         if self.suggested.len() < WAITING_MAX {
             self.suggested.push(suggestion);
         }
@@ -69,11 +69,12 @@ impl Plan {
 impl Decider<'_> {
     /// Proposes another place instead of an agreement that is about to be over because it could not be kept: its nodes are
     /// out of use, or its work is gone. A party that has ended its agreement gets no proposal.
-    pub(in crate::planner) fn suggest_if_lost(&mut self, agreement: &Agreement) {
+    pub(in crate::planner) fn propose_if_lost(&mut self, agreement: &Agreement) {
         let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
         let lost = agreement.state.is_final() && agreement.outcome == Some(RunOutcome::Lost);
         if lost && self.plan.get(agreement.id).is_some_and(was_in_force) {
-            self.plan.suggest(Suggestion::instead_of(agreement.clone()));
+            self.plan
+                .note_suggestion(Suggestion::instead_of(agreement.clone()));
         }
     }
 
@@ -100,12 +101,12 @@ impl Decider<'_> {
             };
             let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();
             for agreement in others {
-                let slot = self.suppose(|this| {
-                    this.lift(agreement.id).ok()?;
+                let slot = self.suppose_in_transaction(|this| {
+                    this.lift_replaced_agreement(agreement.id).ok()?;
                     this.slot_beside(at, &agreement, need, &request)
                 });
                 if slot.is_some() {
-                    self.plan.suggest(Suggestion {
+                    self.plan.note_suggestion(Suggestion {
                         agreement,
                         reason: ProposalReason::BetterFit,
                         slot,
@@ -131,7 +132,9 @@ impl Decider<'_> {
         let tree = of.schedule.tree();
         let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
         let fixed = newcomer.fixed_to(start);
-        if !self.could_pay(need.payer, &[(at, fixed)]) || !self.plan.resources.put(at, now, newcomer, start) {
+        if !self.can_payer_pay(need.payer, &[(at, fixed)])
+            || !self.plan.resources.put(at, now, newcomer, start)
+        {
             return None;
         }
         // Work in pieces is proposed in one piece.
@@ -147,7 +150,7 @@ impl Decider<'_> {
             let tree = of.schedule.tree();
             // Told in the provider's steps, away from where it was.
             let earlier = tree.latest_fit(nodes, duration, before);
-            let earlier = earlier.map(|start| coarse(start, self.settings.refusals.coarsen));
+            let earlier = earlier.map(|start| coarse_quote_instant(start, self.settings.refusals.coarsen));
             found.extend(earlier.filter(|start| {
                 let slot = Interval::of(*start, duration);
                 before.contains(slot) && tree.min_free(slot) >= nodes
@@ -155,13 +158,13 @@ impl Decider<'_> {
             let later = tree.earliest_fit(nodes, duration, after);
             let later = later.map(|start| CandidatePlacement {
                 window: after,
-                ..beside(at, agreement, Interval::of(start, duration))
+                ..candidate_in_other_slot(at, agreement, Interval::of(start, duration))
             });
             found.extend(later.and_then(|place| self.told_start(&place)));
         }
         let slots = found.into_iter().map(|start| {
             let slot = Interval::of(start, duration);
-            (outside(agreement, slot), slot)
+            (seconds_outside_window(agreement, slot), slot)
         });
         let nearest = slots.min_by_key(|(distance, slot)| (*distance, slot.start));
         Some(nearest?.1)
@@ -190,8 +193,8 @@ impl Decider<'_> {
             }
             return Ok(self.found(&search).unwrap_or_else(Quote::refused));
         };
-        let candidate = self.suppose(|this| {
-            let agreement = this.lift(agreement.id)?;
+        let candidate = self.suppose_in_transaction(|this| {
+            let agreement = this.lift_replaced_agreement(agreement.id)?;
             Ok::<_, Error>(this.quote_move(ask, &agreement, slot, own, until))
         })?;
         let candidate = candidate.ok_or(Error::Lost(Lost::Replaced))?;
@@ -211,7 +214,7 @@ impl Decider<'_> {
         let at = place.filter(|_| agreement.is_waiting())?;
         let mut search = self.search(ask, until, Some(agreement));
         search.own = Some(own);
-        let candidate = self.candidate(&search, beside(at, agreement, slot));
+        let candidate = self.candidate(&search, candidate_in_other_slot(at, agreement, slot));
         candidate.filter(|of| search.allows(of))
     }
 
@@ -242,7 +245,7 @@ impl Decider<'_> {
             negotiation: instance,
             document: proposed.document,
         });
-        let answered = self.put_on_the_table(proposed.offers);
+        let answered = self.put_offers_on_the_table(proposed.offers);
         match answered {
             Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => Ok(answered),
             _ => {
@@ -254,7 +257,7 @@ impl Decider<'_> {
     }
 
     /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
-    pub(in crate::planner) fn may_ask_in(instance: &NegotiationInstance) -> Result<()> {
+    pub(in crate::planner) fn may_propose_in(instance: &NegotiationInstance) -> Result<()> {
         match instance.proposed {
             None => Ok(()),
             Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
@@ -286,7 +289,7 @@ impl Decider<'_> {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
             // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
             Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Lost(Lost::Replaced)),
-            Some(id) => self.liftable(id).map(Some),
+            Some(id) => self.liftable_agreement(id).map(Some),
             None => Ok(None),
         };
         lifted.map_err(|why| match why {
@@ -297,19 +300,22 @@ impl Decider<'_> {
 }
 
 /// How far a slot lies outside the window of an agreement, in seconds.
-fn outside(agreement: &Agreement, slot: Interval) -> i64 {
+fn seconds_outside_window(agreement: &Agreement, slot: Interval) -> i64 {
     let (before, after) = (agreement.ready - slot.start, slot.end - agreement.deadline);
     before.max(after).max(0)
 }
 
 /// An agreement as it is, in another slot.
-fn beside(at: usize, agreement: &Agreement, slot: Interval) -> CandidatePlacement {
-    let kind = match outside(agreement, slot) {
+fn candidate_in_other_slot(at: usize, agreement: &Agreement, slot: Interval) -> CandidatePlacement {
+    let kind = match seconds_outside_window(agreement, slot) {
         0 => OfferKind::Exact,
         _ if slot.start < agreement.ready => OfferKind::Earlier,
         _ => OfferKind::Later,
     };
-    let how = (kind, ratio(outside(agreement, slot), slot.duration()));
+    let how = (
+        kind,
+        ratio(seconds_outside_window(agreement, slot), slot.duration()),
+    );
     CandidatePlacement::new(at, (slot, agreement.nodes()), slot, how)
 }
 

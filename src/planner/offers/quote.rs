@@ -2,20 +2,20 @@
 //! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
 
 use crate::agreement::part;
-use crate::planner::error::bare;
+use crate::planner::error::bare_refusal;
 use std::borrow::Cow;
 
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Request, Seconds, Time};
 
 use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Slots, Stretch};
-use crate::planner::admission::budget::within;
+use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
-use crate::planner::offers::ranking::{as_number, ranked};
+use crate::planner::offers::ranking::{as_number, rank_candidates};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
 
@@ -42,7 +42,7 @@ pub(in crate::planner) struct QuoteContext<'a> {
 impl QuoteContext<'_> {
     /// Whether a candidate lies near enough and costs little enough.
     pub(in crate::planner) fn allows(&self, candidate: &Candidate) -> bool {
-        candidate.terms.deviation <= self.phi_max + PHI_EPSILON && affordable(self, candidate)
+        candidate.terms.deviation <= self.phi_max + PHI_EPSILON && is_candidate_affordable(self, candidate)
     }
 }
 
@@ -85,16 +85,16 @@ impl Decider<'_> {
                 talks.instance.clone()
             }
             About::Opening(instance) => {
-                self.may_open(instance)?;
+                self.may_open_negotiation(instance)?;
                 (**instance).clone()
             }
             About::Proposal(suggestion) => return self.quote_proposal(ask, suggestion),
         };
-        Self::may_ask_in(&instance)?;
-        if let Err(refusal) = self.probe(&instance.party) {
+        Self::may_propose_in(&instance)?;
+        if let Err(refusal) = self.count_quota_question(&instance.party) {
             return Ok(Quote::refused(refusal));
         }
-        let quote = self.suppose(|this| {
+        let quote = self.suppose_in_transaction(|this| {
             let replaced = this.lift_replaced(&instance)?;
             if let Some(old) = replaced.as_ref().filter(|of| of.is_being_carried_out()) {
                 return this.quote_begun(ask, instance.expires, old);
@@ -136,28 +136,30 @@ impl Decider<'_> {
     pub(in crate::planner) fn found(&mut self, search: &QuoteContext) -> Result<Quote, Refusal> {
         let now = search.now;
         self.plan.resources.cut_short = false;
-        let asked = self.limited(search, search.ask.proposal.clone());
+        let asked = self.limit_quote(search, search.ask.proposal.clone());
         let (mut found, why) = match &asked {
             Err(refusal) => (Vec::new(), Err(refusal.clone())),
             Ok((proposal, window)) => {
                 let need = Need::of(proposal, search.number, *window, now);
-                match self.exact(search, &need) {
-                    Ok(exact) if affordable(search, &exact) => return Ok(Quote::of(vec![exact])),
+                match self.quote_exact(search, &need) {
+                    Ok(exact) if is_candidate_affordable(search, &exact) => {
+                        return Ok(Quote::of(vec![exact]));
+                    }
                     // A change costs its fee besides.
-                    Ok(exact) => (Vec::new(), Err(self.beyond_budget(&exact))),
+                    Ok(exact) => (Vec::new(), Err(self.quote_beyond_budget(&exact))),
                     Err(why) => {
                         // A move is proposed to another party for a request that has no agreement yet.
                         if search.replaced.is_none() && search.own.is_none() {
                             self.suggest_a_move(&need, why);
                         }
-                        let mut near = self.nearby(search, &need, why);
-                        near.extend(self.in_pieces(search, &need, why));
+                        let mut near = self.quote_nearby(search, &need, why);
+                        near.extend(self.quote_in_pieces(search, &need, why));
                         (near, Ok((need, why)))
                     }
                 }
             }
         };
-        found.extend(self.of_other_sizes(search));
+        found.extend(self.quote_other_sizes(search));
         found.retain(|candidate| search.allows(candidate));
         match why {
             _ if !found.is_empty() => Ok(Quote::of(found)),
@@ -167,16 +169,16 @@ impl Decider<'_> {
     }
 
     /// The refusal of a request that would fit and that costs more than its budget, with its fee.
-    fn beyond_budget(&self, exact: &Candidate) -> Refusal {
+    fn quote_beyond_budget(&self, exact: &Candidate) -> Refusal {
         let binding = "it would cost more than its budget, with the fee for the change";
         Refusal {
-            lowest_budget: costs(&exact.terms).filter(|_| self.settings.refusals.relaxations),
-            ..bare(Reason::BudgetTooLow, binding)
+            lowest_budget: price_with_fee(&exact.terms).filter(|_| self.settings.refusals.relaxations),
+            ..bare_refusal(Reason::BudgetTooLow, binding)
         }
     }
 
     /// A proposal with those of its sizes that its party's quotas leave, and its window within the horizon.
-    pub(in crate::planner) fn limited(
+    pub(in crate::planner) fn limit_quote(
         &self,
         search: &QuoteContext,
         mut proposal: Proposal,
@@ -187,17 +189,17 @@ impl Decider<'_> {
     }
 
     /// The sizes that are asked for at other times, and for less time in the window.
-    fn nearby(&mut self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Vec<Candidate> {
+    fn quote_nearby(&mut self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Vec<Candidate> {
         if why != Reason::NoCapacityInWindow {
             return Vec::new();
         }
         let requests = self.requests(need);
         self.plan.resources.share_work(requests.len());
-        let mut found = self.elsewhere(search, need, &requests);
+        let mut found = self.quote_elsewhere(search, need, &requests);
         // A duration that follows from the size is not shortened, and nor is a promised one: the work would not be
         // finished.
         if search.ask.others.is_none() && search.own.is_none() {
-            found.extend(self.shorter(search, &requests));
+            found.extend(self.quote_shorter(search, &requests));
         }
         self.plan.resources.share_work(1);
         found
@@ -205,7 +207,7 @@ impl Decider<'_> {
 
     /// The request itself, with the size and on the resource that are best as the plans stand, of several sizes the one
     /// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
-    fn exact(&mut self, search: &QuoteContext, need: &Need<'_>) -> Result<Candidate, Reason> {
+    fn quote_exact(&mut self, search: &QuoteContext, need: &Need<'_>) -> Result<Candidate, Reason> {
         let exact = (OfferKind::Exact, 0.0);
         let place = |at, nodes, slot| CandidatePlacement::new(at, (slot, nodes), need.window, exact);
         let preferred = search.ask.weights != Weights::default();
@@ -221,14 +223,14 @@ impl Decider<'_> {
                 shapes,
                 ..need.clone()
             };
-            match self.best_to_pay(&of) {
+            match self.best_admission_to_pay(&of) {
                 Ok((resource, shape, slot)) => {
                     found.extend(self.candidate(search, place(resource, shape.nodes, slot)));
                 }
                 Err(reason) => why = Some(reason),
             }
         }
-        if let Some(best) = ranked(found, search.ask.weights).into_iter().next() {
+        if let Some(best) = rank_candidates(found, search.ask.weights).into_iter().next() {
             return Ok(best);
         }
         if let Some(reason) = why.filter(|reason| *reason != Reason::NoCapacityInWindow) {
@@ -237,7 +239,7 @@ impl Decider<'_> {
         let requests = self.requests(need);
         self.plan.resources.share_work(requests.len());
         let found = requests.into_iter().find_map(|(resource, request)| {
-            let slot = self.would_lie(resource, need, &request)?;
+            let slot = self.would_quote_lie(resource, need, &request)?;
             self.candidate(search, place(resource, request.nodes, slot))
         });
         self.plan.resources.share_work(1);
@@ -245,13 +247,13 @@ impl Decider<'_> {
     }
 
     /// Where a request that its payer can pay would lie on a resource if others moved for it; nothing moves.
-    pub(in crate::planner) fn would_lie(
+    pub(in crate::planner) fn would_quote_lie(
         &mut self,
         at: usize,
         need: &Need<'_>,
         request: &Request,
     ) -> Option<Interval> {
-        let paying = self.paying(at, need, request)?;
+        let paying = self.payable_request(at, need, request)?;
         let start = self.plan.resources.would_start(at, self.second(), &paying)?;
         Some(request.slot(start))
     }
@@ -259,7 +261,7 @@ impl Decider<'_> {
     /// The possible offer in pieces for a request that has no place in one piece: where its last piece completes first, as the
     /// plans stand. Its first piece begins when the offer has lapsed or later. So it stays as it was offered, at any time of its
     /// acceptance.
-    fn in_pieces(&self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Option<Candidate> {
+    fn quote_in_pieces(&self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Option<Candidate> {
         let preemption = search.ask.proposal.preemption.as_ref()?;
         if why != Reason::NoCapacityInWindow || search.until - search.now < HOLD_MIN {
             return None;
@@ -273,7 +275,7 @@ impl Decider<'_> {
     }
 
     /// The same nodes for as long before or after the window: the slots that a refusal would name.
-    fn elsewhere(
+    fn quote_elsewhere(
         &mut self,
         search: &QuoteContext,
         need: &Need<'_>,
@@ -299,7 +301,7 @@ impl Decider<'_> {
     }
 
     /// The same nodes in the same window for the longest that there is, where the provider tells that.
-    fn shorter(&mut self, search: &QuoteContext, requests: &[(usize, Request)]) -> Vec<Candidate> {
+    fn quote_shorter(&mut self, search: &QuoteContext, requests: &[(usize, Request)]) -> Vec<Candidate> {
         let told = self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -344,7 +346,7 @@ impl Decider<'_> {
         place: CandidatePlacement,
     ) -> Option<Candidate> {
         let (start, expires) = self.standing(search, &place)?;
-        if place.kind != OfferKind::Exact && !self.is_told(search, &place, (start, expires)) {
+        if place.kind != OfferKind::Exact && !self.may_tell_quote_times(search, &place, (start, expires)) {
             return None;
         }
         let duration = place.slot.duration();
@@ -398,7 +400,7 @@ impl Decider<'_> {
 
     /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
     /// than others would show where free time ends.
-    fn is_told(
+    fn may_tell_quote_times(
         &self,
         search: &QuoteContext,
         place: &CandidatePlacement,
@@ -412,7 +414,7 @@ impl Decider<'_> {
     /// The first start from a free one on that may be told, where there is room.
     pub(in crate::planner) fn told_start(&self, place: &CandidatePlacement) -> Option<Time> {
         let step = self.settings.refusals.coarsen;
-        let start = coarse(place.slot.start + (step - 1), step);
+        let start = coarse_quote_instant(place.slot.start + (step - 1), step);
         let slot = Interval::of(start, place.slot.duration());
         let of = self.plan.resources.get(place.resource)?;
         let is_free = start == place.slot.start
@@ -447,9 +449,9 @@ impl Decider<'_> {
     }
 }
 
-fn affordable(search: &QuoteContext, candidate: &Candidate) -> bool {
-    let budget = search.ask.proposal.budget.zip(costs(&candidate.terms));
-    budget.is_none_or(|(budget, costs)| within(costs, budget))
+fn is_candidate_affordable(search: &QuoteContext, candidate: &Candidate) -> bool {
+    let budget = search.ask.proposal.budget.zip(price_with_fee(&candidate.terms));
+    budget.is_none_or(|(budget, costs)| is_within_budget(costs, budget))
 }
 
 /// By how much one price is more than another.
@@ -482,7 +484,7 @@ impl OwnPrice {
 }
 
 /// The price of an offer with its fee.
-pub(in crate::planner) fn costs(terms: &OfferTerms) -> Option<Money> {
+pub(in crate::planner) fn price_with_fee(terms: &OfferTerms) -> Option<Money> {
     let fee = terms.fee.map_or(0, |fee| fee.micros);
     let with_fee = |price: Money| Money::new(price.micros.saturating_add(fee), price.currency);
     terms.price.map(with_fee)
@@ -503,7 +505,7 @@ pub(in crate::planner) fn last_that(least: Time, most: Time, holds: impl Fn(Time
 }
 
 /// The last step at or before an instant, with steps of a given number of seconds.
-pub(in crate::planner) fn coarse(at: Time, step: Seconds) -> Time {
+pub(in crate::planner) fn coarse_quote_instant(at: Time, step: Seconds) -> Time {
     let step = step.max(1);
     Time(at.seconds().div_euclid(step) * step)
 }

@@ -14,23 +14,23 @@ const CANDIDATES_MAX: usize = 6;
 /// weights. Where nothing is priced, deviation alone would leave a single candidate, so it then decides only among
 /// candidates of one kind. O(n²).
 pub fn best_of(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
-    let mut best = ranked(undominated(candidates), weights);
+    let mut best = rank_candidates(undominated_candidates(candidates), weights);
     best.truncate(CANDIDATES_MAX);
     best
 }
 
 /// The price of a candidate with its fee, in millionths.
-fn micros(candidate: &Candidate) -> i64 {
+fn candidate_price(candidate: &Candidate) -> i64 {
     let of = |money: Option<Money>| money.map_or(0, |money| money.micros);
     of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
 }
 
-fn undominated(all: &[Candidate]) -> Vec<Candidate> {
+fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
     let mut candidates = all.to_vec();
     let priced = candidates.iter().any(|of| of.terms.price.is_some());
     let dominates = |one: &Candidate, other: &Candidate| {
         let nearer = one.terms.deviation.total_cmp(&other.terms.deviation);
-        let cheaper = micros(one).cmp(&micros(other));
+        let cheaper = candidate_price(one).cmp(&candidate_price(other));
         let comparable = priced || one.terms.kind == other.terms.kind;
         comparable && nearer.is_le() && cheaper.is_le() && (nearer.is_lt() || cheaper.is_lt())
     };
@@ -42,7 +42,7 @@ fn undominated(all: &[Candidate]) -> Vec<Candidate> {
 }
 
 /// The best of the candidates by the requester's weights, the nearest first where it has none.
-pub(in crate::planner) fn ranked(candidates: Vec<Candidate>, weights: Weights) -> Vec<Candidate> {
+pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: Weights) -> Vec<Candidate> {
     let scales = [
         (
             weights.start,
@@ -56,7 +56,10 @@ pub(in crate::planner) fn ranked(candidates: Vec<Candidate>, weights: Weights) -
             weights.duration,
             Scale::of(&candidates, |of| as_number(of.terms.duration())),
         ),
-        (weights.price, Scale::of(&candidates, |of| as_number(micros(of)))),
+        (
+            weights.price,
+            Scale::of(&candidates, |of| as_number(candidate_price(of))),
+        ),
     ];
     let mut scored: Vec<(f64, Candidate)> = candidates
         .into_iter()
@@ -71,7 +74,7 @@ pub(in crate::planner) fn ranked(candidates: Vec<Candidate>, weights: Weights) -
     scored.sort_by(|(score, one), (other_score, other)| {
         let by_score = score.total_cmp(other_score);
         let by_distance = one.terms.deviation.total_cmp(&other.terms.deviation);
-        let by_price = micros(one).cmp(&micros(other));
+        let by_price = candidate_price(one).cmp(&candidate_price(other));
         let by_start = one.terms.placement().start.cmp(&other.terms.placement().start);
         let orders = [by_score, by_distance, by_price, by_start];
         orders.into_iter().fold(Ordering::Equal, Ordering::then)

@@ -14,8 +14,8 @@ use crate::store::Change;
 impl Decider<'_> {
     /// Takes an agreement out of its resource's schedule, or the rest of its slot if it has begun; all others stay
     /// where they are.
-    pub(in crate::planner) fn lift(&mut self, id: Uuid) -> Result<Agreement> {
-        let lifted = self.liftable(id)?;
+    pub(in crate::planner) fn lift_replaced_agreement(&mut self, id: Uuid) -> Result<Agreement> {
+        let lifted = self.liftable_agreement(id)?;
         self.take_out(&lifted);
         Ok(lifted)
     }
@@ -30,7 +30,7 @@ impl Decider<'_> {
     }
 
     /// An agreement that can be taken out, and is there yet.
-    pub(in crate::planner) fn liftable(&mut self, id: Uuid) -> Result<Agreement> {
+    pub(in crate::planner) fn liftable_agreement(&mut self, id: Uuid) -> Result<Agreement> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
         // Within its last second there is nothing left to give up.
         let begun = agreement.is_being_carried_out();

@@ -20,23 +20,23 @@ type Other = (Shape, (OfferKind, f64));
 impl Decider<'_> {
     /// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
     /// ones also where others would move. Nothing where the provider does not show relaxations.
-    pub(in crate::planner) fn of_other_sizes(&mut self, search: &QuoteContext) -> Vec<Candidate> {
+    pub(in crate::planner) fn quote_other_sizes(&mut self, search: &QuoteContext) -> Vec<Candidate> {
         let told = self.settings.refusals.relaxations;
         let Some(others) = search.ask.others.as_ref().filter(|_| told) else {
             return Vec::new();
         };
         let mut found = Vec::new();
-        for side in sides(&search.ask.proposal.shapes, others, search.phi_max) {
+        for side in sizes_below_and_above(&search.ask.proposal.shapes, others, search.phi_max) {
             for (place, (shape, how)) in side.into_iter().enumerate() {
                 let mut proposal = search.ask.proposal.clone();
                 proposal.shapes = vec![shape];
-                let Ok((proposal, window)) = self.limited(search, proposal) else {
+                let Ok((proposal, window)) = self.limit_quote(search, proposal) else {
                     continue;
                 };
                 let need = Need::of(&proposal, search.number, window, search.now);
-                let place = match self.best_to_pay(&need) {
+                let place = match self.best_admission_to_pay(&need) {
                     Ok((at, _, slot)) => Some((at, slot)),
-                    Err(_) if place < MOVING_MAX => self.making_room(&need),
+                    Err(_) if place < MOVING_MAX => self.quote_making_room(&need),
                     Err(_) => None,
                 };
                 let candidate = place.and_then(|(at, slot)| {
@@ -50,15 +50,15 @@ impl Decider<'_> {
     }
 
     /// Where others would make room for it, on the first of the most hopeful resources that has a place.
-    fn making_room(&mut self, need: &Need<'_>) -> Option<(usize, Interval)> {
+    fn quote_making_room(&mut self, need: &Need<'_>) -> Option<(usize, Interval)> {
         let mut requests = self.requests(need).into_iter();
-        requests.find_map(|(at, request)| Some((at, self.would_lie(at, need, &request)?)))
+        requests.find_map(|(at, request)| Some((at, self.would_quote_lie(at, need, &request)?)))
     }
 }
 
 /// The sizes below and above the requested ones, from the nearest outward; where there are many within `phi_max`, some of
 /// them at even distances.
-fn sides(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Vec<Other>; 2] {
+fn sizes_below_and_above(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Vec<Other>; 2] {
     let nodes = || asked.iter().map(|shape| shape.nodes);
     let durations = || asked.iter().map(|shape| shape.duration);
     let least = nodes().min().zip(durations().min());

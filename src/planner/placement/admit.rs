@@ -6,7 +6,7 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 
 use crate::agreement::{Agreement, Shape, Slots, Stretch};
-use crate::planner::admission::budget::within;
+use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::requests::revenue;
@@ -26,7 +26,7 @@ impl Decider<'_> {
     /// # Errors
     /// Why it has no place; everything is as it was then.
     pub(in crate::planner) fn admit(&mut self, need: &Need<'_>) -> Result<Placement, Reason> {
-        match self.best_to_pay(need) {
+        match self.best_admission_to_pay(need) {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
                 // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
@@ -38,7 +38,7 @@ impl Decider<'_> {
                 let found = if exactly && !self.is_budgeted(need) {
                     self.put((at, load), need, Slots::one((slot, shape.nodes)))
                 } else {
-                    self.let_in((at, load), need, shape)
+                    self.admit_on_resource((at, load), need, shape)
                 };
                 if let Some(found) = found {
                     return Ok(found);
@@ -58,7 +58,7 @@ impl Decider<'_> {
         self.plan.resources.share_work(crowded.len());
         for (at, shape) in &crowded {
             let load = self.load(*at, need.window);
-            let found = self.let_in((*at, load), need, *shape);
+            let found = self.admit_on_resource((*at, load), need, *shape);
             if found.is_some() {
                 return found;
             }
@@ -76,7 +76,7 @@ impl Decider<'_> {
     }
 
     /// The size and the resource that are best as the plans stand, of the ones that its payer can pay.
-    pub(in crate::planner) fn best_to_pay(
+    pub(in crate::planner) fn best_admission_to_pay(
         &self,
         need: &Need<'_>,
     ) -> Result<(usize, Shape, Interval), Reason> {
@@ -87,14 +87,14 @@ impl Decider<'_> {
     }
 
     /// A request from when on its payer can pay for it on a resource; none where it never can.
-    pub(in crate::planner) fn paying(
+    pub(in crate::planner) fn payable_request(
         &self,
         resource: usize,
         need: &Need<'_>,
         request: &Request,
     ) -> Option<Request> {
         let load = self.load(resource, need.window);
-        let ready = self.affordable_from(resource, load, need.payer, request, need.window)?;
+        let ready = self.affordable_budget_from(resource, load, need.payer, request, need.window)?;
         Some(Request { ready, ..*request })
     }
 
@@ -108,7 +108,7 @@ impl Decider<'_> {
         let mut window = need.window;
         for shape in need.shapes.iter() {
             match self.plan.resources.best(need, *shape, window, objective) {
-                Ok((at, _)) if need.of.is_some_and(|of| !self.may_go_to(at, of)) => {}
+                Ok((at, _)) if need.of.is_some_and(|of| !self.may_go_to_resource(at, of)) => {}
                 Ok((at, found)) => {
                     let rank = (found.rank.objective, found.rank.completion);
                     // Where nothing is foreseen, it completes with its slot.
@@ -121,7 +121,7 @@ impl Decider<'_> {
                         window.end = window.end.min(found.slot.end - 1);
                     }
                 }
-                Err(reason) => why = nearer(why, reason),
+                Err(reason) => why = nearer_refusal_reason(why, reason),
             }
         }
         best.map(|(_, at, shape, slot)| (at, shape, slot)).ok_or(why)
@@ -152,7 +152,7 @@ impl Decider<'_> {
     /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources.
     fn best_payable(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let payable = |(at, shape): (usize, Shape)| {
-            let request = self.paying(at, need, &self.request_on(at, need, shape)?)?;
+            let request = self.payable_request(at, need, &self.request_on(at, need, shape)?)?;
             let tree = self.plan.resources.get(at)?.schedule.tree();
             let start = tree.earliest_fit(request.nodes, request.duration, request.window())?;
             Some((at, shape, request.slot(start)))
@@ -165,13 +165,18 @@ impl Decider<'_> {
 
     /// Accepts a request on a resource by algorithm 1, from the time on at which its payer can pay, under the load factor without
     /// it.
-    fn let_in(&mut self, (at, load): (usize, Fraction), need: &Need<'_>, shape: Shape) -> Option<Placement> {
+    fn admit_on_resource(
+        &mut self,
+        (at, load): (usize, Fraction),
+        need: &Need<'_>,
+        shape: Shape,
+    ) -> Option<Placement> {
         let request = self.request_on(at, need, shape)?;
         if need.window.duration() < request.duration {
             return None;
         }
         // From when on it can pay.
-        let ready = self.affordable_from(at, load, need.payer, &request, need.window)?;
+        let ready = self.affordable_budget_from(at, load, need.payer, &request, need.window)?;
         let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
         let least = request.slot(need.window.end - request.duration);
         let paying = Request {
@@ -191,13 +196,13 @@ impl Decider<'_> {
     pub(in crate::planner) fn settle_room(&self, agreement: &mut Agreement) {
         let window = agreement.window();
         let room = self.plan.resources.place(&agreement.resource);
-        let room = room.map(|at| self.room_on(at, agreement, agreement.slots[0].stretch()));
+        let room = room.map(|at| self.room_of_request_on(at, agreement, agreement.slots[0].stretch()));
         let part = room.filter(|room| *room != window && !agreement.slots.is_split());
         agreement.leeway.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
     }
 
     /// The part of its window in which a slot of an agreement may move on a resource.
-    pub(super) fn room_on(&self, at: usize, agreement: &Agreement, stretch: Stretch) -> Interval {
+    pub(super) fn room_of_request_on(&self, at: usize, agreement: &Agreement, stretch: Stretch) -> Interval {
         let window = agreement.window();
         let need = Need::of_agreement(agreement, window);
         self.plan.resources.room(at, &need, stretch).unwrap_or(window)
@@ -213,7 +218,7 @@ impl Decider<'_> {
         let price = self.price_under(load, at, Priced::of_slots(need.payer, &slots, need.window));
         if self.settings.pricing.is_some() {
             let budget = need.payer.budget;
-            price.filter(|price| budget.is_none_or(|budget| within(*price, budget)))?;
+            price.filter(|price| budget.is_none_or(|budget| is_within_budget(*price, budget)))?;
         }
         let first = slots.first()?.stretch();
         let room = self.plan.resources.room(at, need, first).unwrap_or(need.window);
@@ -245,11 +250,11 @@ impl Decider<'_> {
         self.attempt(|this| {
             let mut transferred: Vec<Transfer> = Vec::new();
             for number in this.plan.resources.in_the_way(at, this.second(), &request) {
-                let Some(transfer) = this.send_elsewhere(at, number) else {
+                let Some(transfer) = this.send_displaced_elsewhere(at, number) else {
                     continue;
                 };
                 transferred.push(transfer);
-                if let Some(found) = this.let_in((at, load), need, shape) {
+                if let Some(found) = this.admit_on_resource((at, load), need, shape) {
                     // The first agreements that left may not have had to leave.
                     transferred.retain(|of| !this.take_back(of));
                     return Some(Placement { transferred, ..found });
@@ -260,7 +265,7 @@ impl Decider<'_> {
     }
 
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
-    fn send_elsewhere(&mut self, from: usize, number: u64) -> Option<Transfer> {
+    fn send_displaced_elsewhere(&mut self, from: usize, number: u64) -> Option<Transfer> {
         let now = self.second();
         let (agreement, _) = self.plan.slot_of(number)?;
         let moves = agreement.is_waiting() && !agreement.fixed;
@@ -294,15 +299,19 @@ impl Decider<'_> {
     }
 
     /// Takes over the agreements that went to other resources. Returns them as they are now.
-    pub(in crate::planner) fn transferred(&mut self, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
+    pub(in crate::planner) fn transferred_agreement(
+        &mut self,
+        transfers: &[Transfer],
+        why: &str,
+    ) -> Vec<Agreement> {
         let gone = transfers.iter();
-        gone.filter_map(|of| self.take_place(of.placed.clone(), why))
+        gone.filter_map(|of| self.take_found_place(of.placed.clone(), why))
             .collect()
     }
 }
 
 /// How an agreement came to its place, in words for its party.
-pub(in crate::planner) fn placed(agreement: &Agreement, found: &Placement) -> String {
+pub(in crate::planner) fn admission_in_words(agreement: &Agreement, found: &Placement) -> String {
     let resource = &agreement.resource;
     let mut detail = match found.moved.len() {
         0 => format!("placed on {resource} as the first fit in its window"),
@@ -330,7 +339,7 @@ pub(in crate::planner) fn placed(agreement: &Agreement, found: &Placement) -> St
 }
 
 /// The reason that came nearer to a place.
-fn nearer(one: Reason, other: Reason) -> Reason {
+fn nearer_refusal_reason(one: Reason, other: Reason) -> Reason {
     let steps = |reason: &Reason| match reason {
         Reason::ResourceNotOffered => 0,
         Reason::SizeExceedsCapacity => 1,

@@ -18,7 +18,7 @@ use crate::planner::decider::Decider;
 use crate::planner::requests::{request_of_slot, request_of_stretch};
 use crate::planner::resources::need::{Need, may_take};
 use crate::planner::resources::resource::Resource;
-use crate::planner::words::{by, piece_of};
+use crate::planner::words::{piece_of, time_difference_in_words};
 
 /// Resources on which all slots of an agreement are tried, and others are asked to move.
 const CROWDED_MAX: usize = 4;
@@ -61,7 +61,7 @@ impl Decider<'_> {
         if found.is_some() {
             return found;
         }
-        given_way.extend(self.give_way_in(&agreement.resource, rest_of_window(agreement, now)));
+        given_way.extend(self.take_holds_out_in(&agreement.resource, rest_of_window(agreement, now)));
         self.find(agreement, index, policy, now)
     }
 
@@ -95,7 +95,7 @@ impl Decider<'_> {
         now: Time,
     ) -> Option<Agreement> {
         let (at, number) = self.plan.planned_slot(agreement, index)?;
-        let may_stay = self.may_go_to(at, agreement);
+        let may_stay = self.may_go_to_resource(at, agreement);
         if policy.stays && may_stay {
             let request = request_of_slot(agreement, number, index);
             let start = agreement.slots.get(index)?.placement.start;
@@ -122,7 +122,7 @@ impl Decider<'_> {
         beside.flatten().or_else(|| {
             self.attempt(|this| {
                 this.take_slots_out(agreement, first, now);
-                let here = has_stays.then(|| this.place_in_turn(at, agreement, first, window, now));
+                let here = has_stays.then(|| this.place_slots_in_turn(at, agreement, first, window, now));
                 let except = has_stays.then_some(at);
                 here.flatten()
                     .or_else(|| this.place_elsewhere(agreement, first, (window, except), false, now))
@@ -143,13 +143,14 @@ impl Decider<'_> {
         let adds = agreement.adds_to_contract(index);
         let beyond = adds.then(|| Interval::new(inside.start, now + self.settings.horizon));
         let mut windows = [inside].into_iter().chain(beyond);
-        let stretch = windows.find_map(|window| self.place_in(at, agreement, index, window, now))?;
-        Some(self.with_slot(at, agreement, index, stretch))
+        let stretch =
+            windows.find_map(|window| self.place_slot_in_window(at, agreement, index, window, now))?;
+        Some(self.agreement_with_other_place(at, agreement, index, stretch))
     }
 
     /// Gives a slot the first place on a resource in a window; on fewer nodes for longer only where it has none on as many,
     /// and may have another size than the others. None where there is none.
-    fn place_in(
+    fn place_slot_in_window(
         &mut self,
         at: usize,
         agreement: &Agreement,
@@ -176,7 +177,7 @@ impl Decider<'_> {
         let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
         let mut request = request_of_stretch(agreement, number, stretch);
         if !agreement.slots.is_split() {
-            let room = self.room_on(at, agreement, stretch);
+            let room = self.room_of_request_on(at, agreement, stretch);
             (request.ready, request.deadline) = (room.start, room.end);
         }
         self.plan
@@ -208,7 +209,7 @@ impl Decider<'_> {
 
     /// An agreement with new places for its slots, from the first of these on, which have left the plan. They lie one after
     /// another at the first free places of a resource inside a window; none where one of them has no place.
-    fn place_in_turn(
+    fn place_slots_in_turn(
         &mut self,
         at: usize,
         agreement: &Agreement,
@@ -225,8 +226,8 @@ impl Decider<'_> {
         self.attempt(|this| {
             let mut placed = agreement.clone();
             for index in first..agreement.slots.len() {
-                let stretch = this.place_in(at, agreement, index, window, now)?;
-                placed = this.with_slot(at, &placed, index, stretch);
+                let stretch = this.place_slot_in_window(at, agreement, index, window, now)?;
+                placed = this.agreement_with_other_place(at, &placed, index, stretch);
                 window.start = stretch.0.end;
             }
             Some(placed)
@@ -254,19 +255,19 @@ impl Decider<'_> {
         };
         if agreement.slots.is_split() {
             let mut others = self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX);
-            others.retain(|to| self.may_go_to(*to, agreement));
+            others.retain(|to| self.may_go_to_resource(*to, agreement));
             return others
                 .into_iter()
-                .find_map(|to| self.place_in_turn(to, agreement, first, window, now));
+                .find_map(|to| self.place_slots_in_turn(to, agreement, first, window, now));
         }
-        self.put_best(agreement, &need, now)
+        self.put_best_place(agreement, &need, now)
     }
 
     /// An agreement in one slot with that in the best place that is free for one of the sizes of its need.
-    fn put_best(&mut self, agreement: &Agreement, need: &Need<'_>, now: Time) -> Option<Agreement> {
+    fn put_best_place(&mut self, agreement: &Agreement, need: &Need<'_>, now: Time) -> Option<Agreement> {
         let (to, shape, slot) = self.best(need).ok()?;
         let (_, number) = self.plan.planned_slot(agreement, 0)?;
-        let room = self.room_on(to, agreement, (slot, shape.nodes));
+        let room = self.room_of_request_on(to, agreement, (slot, shape.nodes));
         let request = Request {
             nodes: shape.nodes,
             duration: slot.duration(),
@@ -275,7 +276,7 @@ impl Decider<'_> {
             ..request_of(agreement, number)
         };
         let put = self.plan.resources.put(to, now, &request, slot.start);
-        put.then(|| self.with_slot(to, agreement, 0, (slot, shape.nodes)))
+        put.then(|| self.agreement_with_other_place(to, agreement, 0, (slot, shape.nodes)))
     }
 
     /// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
@@ -295,7 +296,7 @@ impl Decider<'_> {
             None => self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX),
         };
         for to in [at].into_iter().chain(others) {
-            if !self.may_go_to(to, agreement) {
+            if !self.may_go_to_resource(to, agreement) {
                 continue;
             }
             let request = if let Some(slot) = slot {
@@ -312,7 +313,8 @@ impl Decider<'_> {
                 }
             };
             if let Some((placement, moves)) = self.plan.resources.submit(to, now, &request) {
-                let placed = self.with_slot(to, agreement, index, (placement.slot, request.nodes));
+                let placed =
+                    self.agreement_with_other_place(to, agreement, index, (placement.slot, request.nodes));
                 return Some((placed, moves));
             }
         }
@@ -328,11 +330,17 @@ impl Decider<'_> {
             shapes: Cow::Borrowed(&agreement.leeway.shapes),
             ..Need::of_agreement(agreement, rest_of_window(agreement, now))
         };
-        self.put_best(agreement, &need, now)
+        self.put_best_place(agreement, &need, now)
     }
 
     /// An agreement with another place for one of its slots.
-    fn with_slot(&mut self, at: usize, agreement: &Agreement, index: usize, stretch: Stretch) -> Agreement {
+    fn agreement_with_other_place(
+        &mut self,
+        at: usize,
+        agreement: &Agreement,
+        index: usize,
+        stretch: Stretch,
+    ) -> Agreement {
         let mut placed = agreement.clone();
         placed.place_slot(index, stretch);
         placed.resource = self.plan.resources.name(at);
@@ -342,7 +350,7 @@ impl Decider<'_> {
 
     /// Takes over other places of the slots of an agreement, which may be on another resource. Returns the agreement as it is
     /// now.
-    pub(in crate::planner) fn take_place(&mut self, placed: Agreement, why: &str) -> Option<Agreement> {
+    pub(in crate::planner) fn take_found_place(&mut self, placed: Agreement, why: &str) -> Option<Agreement> {
         let before = self.plan.must_get(placed.id)?;
         let stays = placed.resource == before.resource;
         let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
@@ -359,7 +367,7 @@ impl Decider<'_> {
             } else {
                 format!("to {}, ", placed.resource)
             };
-            let mut detail = to + &by(new.placement.start - old.placement.start);
+            let mut detail = to + &time_difference_in_words(new.placement.start - old.placement.start);
             if new.nodes != old.nodes {
                 let (nodes, seconds) = (new.nodes, new.placement.duration());
                 detail += &format!(", with {nodes} nodes for {seconds} seconds");

@@ -15,7 +15,7 @@ use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 use crate::agreement::{Shape, Slot, Slots, Stretch};
 use crate::planner::decider::Decider;
 use crate::planner::resources::Resources;
-use crate::planner::resources::need::{Need, Placement, evenly, may_take};
+use crate::planner::resources::need::{Need, Placement, evenly_spread_sizes, may_take};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -85,7 +85,7 @@ impl Decider<'_> {
             let request = self.request_on(at, need, least)?;
             let load = self.load(at, need.window);
             let mut movable = self.plan.resources.in_the_way(at, self.second(), &request);
-            movable.retain(|number| self.may_move(at, *number));
+            movable.retain(|number| self.may_waiting_slot_move(at, *number));
             let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
             for count in counts {
                 let some = &movable[..count.min(movable.len())];
@@ -99,7 +99,7 @@ impl Decider<'_> {
     }
 
     /// Whether the waiting slot with this number may move on its resource.
-    fn may_move(&self, at: usize, number: u64) -> bool {
+    fn may_waiting_slot_move(&self, at: usize, number: u64) -> bool {
         let waiting = self.plan.resources.waiting(at, number);
         waiting.is_some_and(|(request, _)| !request.is_rigid())
     }
@@ -124,14 +124,14 @@ impl Decider<'_> {
             let pieces = this.pieces_on(at, need, preemption, need.window);
             let pieces = pieces.filter(Slots::is_split)?;
             let admitted = this.put((at, load), need, pieces)?;
-            let moved = this.put_again(at, &lifted)?;
+            let moved = this.put_lifted_again(at, &lifted)?;
             Some(Placement { moved, ..admitted })
         })
     }
 
     /// Puts the removed agreements where they were, or where there is room for them. Returns the moved ones, or none where one
     /// has no place.
-    fn put_again(&mut self, at: usize, lifted: &[(Request, Time)]) -> Option<Vec<Move>> {
+    fn put_lifted_again(&mut self, at: usize, lifted: &[(Request, Time)]) -> Option<Vec<Move>> {
         let now = self.second();
         let mut moved = Vec::new();
         for (request, from) in lifted {
@@ -177,7 +177,7 @@ impl Decider<'_> {
         }
         let shapes = shapes_on(&self.plan.resources, at, need, preemption)?;
         let found = preemption.place(of.schedule.tree(), &shapes, &[], window)?;
-        joined(found.iter().map(|piece| (piece.interval, piece.nodes)))
+        join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
 
     /// The pieces in which work completes first inside a window, as the plans stand, and their resource; none where that would be
@@ -205,7 +205,7 @@ fn shapes_on(resources: &Resources, at: usize, need: &Need<'_>, preemption: &Pre
     };
     let able: Vec<Shape> = need.shapes.iter().filter(fits).copied().collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);
-    let some = evenly(&able, usize::try_from(most).unwrap_or(usize::MAX));
+    let some = evenly_spread_sizes(&able, usize::try_from(most).unwrap_or(usize::MAX));
     let there = some
         .iter()
         .filter_map(|shape| resources.longest(at, need, *shape));
@@ -216,7 +216,7 @@ fn shapes_on(resources: &Resources, at: usize, need: &Need<'_>, preemption: &Pre
 
 /// The pieces of stretches in order of time. Stretches without a break between them on the same number of nodes are one
 /// piece: no work has to be saved between them. None where there is none.
-fn joined(stretches: impl Iterator<Item = Stretch>) -> Option<Slots> {
+fn join_pieces(stretches: impl Iterator<Item = Stretch>) -> Option<Slots> {
     let mut joined: Vec<Slot> = Vec::new();
     for (slot, nodes) in stretches {
         match joined.last_mut() {

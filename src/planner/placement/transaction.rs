@@ -74,7 +74,7 @@ impl Decider<'_> {
     }
 
     /// Finds something out on a plan that is changed for that, and is as it was afterwards.
-    pub(in crate::planner) fn suppose<R>(&mut self, find: impl FnOnce(&mut Self) -> R) -> R {
+    pub(in crate::planner) fn suppose_in_transaction<R>(&mut self, find: impl FnOnce(&mut Self) -> R) -> R {
         let begun = self.plan.resources.begin();
         let found = find(self);
         self.plan.resources.end(begun, false);

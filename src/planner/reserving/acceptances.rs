@@ -4,7 +4,7 @@
 
 use scheduler::Reason;
 
-use crate::agreement::{Agreement, NegotiationOffer, Slot, kept};
+use crate::agreement::{Agreement, NegotiationOffer, Slot, held_stretches};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost, Result};
 use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
@@ -71,7 +71,7 @@ impl Decider<'_> {
         });
         let to_come = agreement.slots.iter().filter(|slot| slot.ended.is_none());
         let to_come: Vec<_> = to_come.map(Slot::stretch).collect();
-        let needed = kept(&to_come, &base);
+        let needed = held_stretches(&to_come, &base);
         needed.iter().any(|(slot, _)| slot.start <= near)
     }
 }

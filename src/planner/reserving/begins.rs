@@ -19,7 +19,7 @@ impl Decider<'_> {
         if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
             return window;
         }
-        let needs_time = match self.best_to_pay(need) {
+        let needs_time = match self.best_admission_to_pay(need) {
             Ok((at, _, slot)) => {
                 let of = self.plan.resources.get(at);
                 slot.start < later.start && of.is_some_and(|of| within.contains_key(&of.resource.name))

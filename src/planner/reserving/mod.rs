@@ -19,7 +19,7 @@ use crate::agreement::Agreement;
 use crate::planner::decide::begins_too_late;
 use crate::planner::decider::Command;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Refusal, Result, bare};
+use crate::planner::error::{Refusal, Result, bare_refusal};
 use crate::planner::handle::Planner;
 use crate::planner::plan::Plan;
 use crate::planner::request::Proposal;
@@ -118,18 +118,21 @@ impl Decider<'_> {
             let number = self.plan.next_number();
             let mut agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
             self.settle_room(&mut agreement);
-            self.put_reserved(&agreement, number, reserved.admitted.resource);
+            self.put_reserved_slot(&agreement, number, reserved.admitted.resource);
             return Ok(Some((agreement, reserved.admitted, number)));
         }
         let tried = self.plan.reserving.tried(proposal.id, self.now);
-        let tried = tried.map_err(|why| bare(Reason::NoCapacityInWindow, why))?;
+        let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
         self.plan.reserving.not_before = tried.and_then(|tried| tried.not_before);
         let admitted = self.admitted_or(proposal, refused);
         self.plan.reserving.not_before = None;
         let (agreement, admitted, number) = match (admitted, tried) {
             (Ok(admitted), _) => admitted,
             (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
-                return Err(bare(Reason::NoCapacityInWindow, refused_in_words(tried.slots)));
+                return Err(bare_refusal(
+                    Reason::NoCapacityInWindow,
+                    refused_in_words(tried.slots),
+                ));
             }
             (Err(refusal), _) => return Err(refusal),
         };
@@ -144,14 +147,14 @@ impl Decider<'_> {
                     .vacate(admitted.resource, self.second(), request.id);
             }
             let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
-            return Err(bare(Reason::NoCapacityInWindow, many));
+            return Err(bare_refusal(Reason::NoCapacityInWindow, many));
         }
         self.keep_until_reserved(agreement, admitted, number, tried);
         Ok(None)
     }
 
     /// Puts an agreement where its slots were kept until now.
-    pub(super) fn put_reserved(&mut self, agreement: &Agreement, number: u64, at: usize) {
+    pub(super) fn put_reserved_slot(&mut self, agreement: &Agreement, number: u64, at: usize) {
         let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
         for (request, start) in requests_of(agreement, number).into_iter().zip(starts) {
             self.plan.resources.put_back(at, self.second(), &request, start);
@@ -212,7 +215,7 @@ impl Decider<'_> {
     }
 
     /// Agreements that have moved for an agreement while its command waited.
-    pub(super) fn moved_before(&mut self, id: Uuid) -> Vec<Agreement> {
+    pub(super) fn moved_before_reserving(&mut self, id: Uuid) -> Vec<Agreement> {
         match &mut self.plan.reserving.verdict {
             Some((of, Verdict::Reserved(reserved))) if *of == id => std::mem::take(&mut reserved.moved),
             _ => Vec::new(),
@@ -220,7 +223,7 @@ impl Decider<'_> {
     }
 
     /// Takes the commands that are to be decided again. Their slots are kept until then.
-    pub(super) fn decidable(&mut self) -> Vec<Command> {
+    pub(super) fn take_decidable_commands(&mut self) -> Vec<Command> {
         let mut commands = Vec::new();
         for (id, waiting) in &mut self.plan.reserving.waiting {
             let is_settled = matches!(
@@ -236,7 +239,7 @@ impl Decider<'_> {
     }
 
     /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
-    pub(super) fn come_back(&mut self, id: Uuid) {
+    pub(super) fn begin_waiting_command(&mut self, id: Uuid) {
         let now = self.second();
         self.plan.reserving.verdict = None;
         let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
@@ -272,14 +275,14 @@ impl Decider<'_> {
             }),
         };
         if !matches!(verdict, Verdict::Reserved(_)) {
-            self.move_back(at, &waiting.moves);
+            self.move_agreements_back(at, &waiting.moves);
         }
         self.plan.reserving.verdict = Some((id, verdict));
     }
 
     /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
     /// them, or none where a place is taken or one of them may move no more.
-    fn move_back(&mut self, at: usize, moves: &[Move]) {
+    fn move_agreements_back(&mut self, at: usize, moves: &[Move]) {
         let now = self.second();
         let back = self.attempt(|this| {
             let mut back = Vec::new();
@@ -313,7 +316,7 @@ impl Decider<'_> {
 
 impl Plan {
     /// Gives up the slots of commands that had waited and were dropped.
-    pub(super) fn forget_dropped(&mut self, now: Time) {
+    pub(super) fn forget_dropped_reservations(&mut self, now: Time) {
         for (at, number) in self.reserving.take_dropped() {
             self.resources.vacate(at, now, number);
         }

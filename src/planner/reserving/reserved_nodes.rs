@@ -23,8 +23,8 @@ impl Decider<'_> {
         self.plan.keep(resource, kept);
         self.note_reserved(resource);
         self.bind_as_held(resource);
-        for mut agreement in self.plan.not_handed_over(resource) {
-            agreement.has_started(self.handed_over(&agreement));
+        for mut agreement in self.plan.nodes_not_handed_over(resource) {
+            agreement.has_started(self.handed_over_nodes(&agreement));
             if agreement.never_had_nodes() {
                 continue;
             }
@@ -37,7 +37,7 @@ impl Decider<'_> {
 
     /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
     /// holds them for it, or else since it does; none before.
-    pub(in crate::planner) fn handed_over(&self, agreement: &Agreement) -> Option<Micros> {
+    pub(in crate::planner) fn handed_over_nodes(&self, agreement: &Agreement) -> Option<Micros> {
         let of = self.plan.resources.named(&agreement.resource)?;
         if of.resource.kind != CLUSTER {
             return Some(self.now);
@@ -51,7 +51,7 @@ impl Decider<'_> {
     /// goes with those, and is lost with those.
     fn bind_as_held(&mut self, resource: &str) {
         let now = self.second();
-        let others = self.plan.held_elsewhere(resource, now);
+        let others = self.plan.nodes_held_elsewhere(resource, now);
         for (agreement, _) in &others {
             self.plan.take_nodes(agreement, now);
             // Which they were until now its timeline tells.
@@ -134,7 +134,7 @@ impl Plan {
     }
 
     /// The agreements without a job that have begun on a resource, while the resource does not hold their nodes yet.
-    fn not_handed_over(&self, resource: &str) -> Vec<Agreement> {
+    fn nodes_not_handed_over(&self, resource: &str) -> Vec<Agreement> {
         let waits = |of: &&Agreement| {
             of.resource == resource && of.service == ServiceState::Idle && of.never_had_nodes()
         };
@@ -143,7 +143,7 @@ impl Plan {
 
     /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
     /// is left out where these nodes would be another's, or are known to be gone.
-    fn held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
+    fn nodes_held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
         let Some(of) = self.resources.named(resource) else {
             return Vec::new();
         };

@@ -46,7 +46,7 @@ impl Planner {
 
 impl Decider<'_> {
     /// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
-    fn only_asked<R>(
+    fn decide_on_copy_of_plan<R>(
         &mut self,
         decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
@@ -76,11 +76,11 @@ impl Decider<'_> {
         mut order: ResourceOrder,
     ) -> Result<ResourceChanges, Error> {
         if std::mem::take(&mut order.is_dry) {
-            return self.only_asked(|of| of.change_resource(order));
+            return self.decide_on_copy_of_plan(|of| of.change_resource(order));
         }
         let before = self.plan.resources.known(&order.name);
         let next = match (order.verb, before) {
-            (ResourceVerb::Put(wish), before) => self.wished(&order.name, wish, before)?,
+            (ResourceVerb::Put(wish), before) => self.wished_resource(&order.name, wish, before)?,
             (_, None) => return Err(Error::NotFound),
             (ResourceVerb::Retire, Some(before)) => Resource {
                 retired: before.retired.or(Some(self.now)),
@@ -100,7 +100,12 @@ impl Decider<'_> {
     }
 
     /// A resource as it is wished.
-    fn wished(&self, name: &str, wish: ResourceWish, before: Option<&Resource>) -> Result<Resource, Error> {
+    fn wished_resource(
+        &self,
+        name: &str,
+        wish: ResourceWish,
+        before: Option<&Resource>,
+    ) -> Result<Resource, Error> {
         let unfit = |why: String| Err(Error::Unfit(why));
         let mut next = if let Some(before) = before {
             if wish.kind.is_some_and(|kind| kind != before.kind) {
@@ -154,7 +159,7 @@ impl Decider<'_> {
         mut of: Reconfiguration,
     ) -> Result<ResourceChanges, Error> {
         if std::mem::take(&mut of.is_dry) {
-            return self.only_asked(|decider| decider.configure(of));
+            return self.decide_on_copy_of_plan(|decider| decider.configure(of));
         }
         let all = self.plan.resources.list();
         let mut known: BTreeMap<&str, &Resource> = all.iter().map(|of| (of.name.as_str(), of)).collect();
@@ -196,7 +201,7 @@ impl Decider<'_> {
             if before.as_ref() == Some(&next) {
                 continue;
             }
-            let words = difference(before.as_ref(), &next);
+            let words = resource_difference(before.as_ref(), &next);
             if !words.is_empty() {
                 let detail = format!("{}: {words}", next.name);
                 self.batch.push(Change::Note(Note {
@@ -246,7 +251,7 @@ impl Decider<'_> {
         for (at, before, next) in planned {
             let is_leaving = next.is_retired() && !before.is_retired();
             if is_leaving || next.attributes != before.attributes {
-                effects.add(self.send_away(*at));
+                effects.add(self.send_waiting_away(*at));
             }
             if next.capacity != before.capacity {
                 let plan = self.plan.resources.get(*at);
@@ -284,7 +289,7 @@ impl Decider<'_> {
 }
 
 /// How a resource differs from what it was, in words; none where it does not for anybody.
-fn difference(before: Option<&Resource>, next: &Resource) -> String {
+fn resource_difference(before: Option<&Resource>, next: &Resource) -> String {
     let nodes = |many: u32| match many {
         1 => "1 node".to_owned(),
         many => format!("{many} nodes"),

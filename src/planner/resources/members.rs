@@ -20,7 +20,7 @@ use crate::store::NodeRow;
 
 /// A resource with an empty plan from `now` on, before it is part of a domain. Beside its own it has as many nodes as work still
 /// uses that leave it.
-pub(in crate::planner) fn planned(
+pub(in crate::planner) fn new_resource_plan(
     resource: &Resource,
     leaving: u32,
     settings: &Settings,
@@ -90,7 +90,9 @@ impl Resources {
     pub(in crate::planner) fn add(&mut self, new: &[Resource], settings: &Settings, now: Time) {
         let states = new.iter().filter_map(|of| self.gone.remove(&of.name));
         let states: Vec<NodeRow> = states.flat_map(|(_, states)| states).collect();
-        let plans = new.iter().map(|resource| planned(resource, 0, settings, now));
+        let plans = new
+            .iter()
+            .map(|resource| new_resource_plan(resource, 0, settings, now));
         self.join(plans.collect(), settings, now);
         self.recall_nodes(states, now);
     }

@@ -279,7 +279,7 @@ impl Resources {
             Decision::Accepted { placement, moved } => {
                 let before = |of: &Move| Some((schedule.waiting_at(of.id)?.0, of.from));
                 come_back.extend(moved.iter().filter_map(before));
-                let mut touched = slots(schedule, &moved);
+                let mut touched = slots_of_moves(schedule, &moved);
                 touched.push(placement.slot);
                 (Some((placement, moved)), touched)
             }
@@ -453,7 +453,7 @@ impl Resources {
     ) -> Improved {
         let improved = self.change_plan(at, |of| {
             let improved = of.schedule.improve_some(now, work, moves_max, may_move);
-            let touched = slots(&of.schedule, &improved.moved);
+            let touched = slots_of_moves(&of.schedule, &improved.moved);
             (improved, touched)
         });
         improved.unwrap_or_default()
@@ -526,7 +526,7 @@ impl Resources {
 }
 
 /// The slots that moves have left and taken.
-fn slots(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
+fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
     let slots = |of: &Move| {
         let duration = schedule.placement(of.id)?.slot.duration();
         Some([Interval::of(of.from, duration), Interval::of(of.to, duration)])

@@ -108,7 +108,7 @@ impl<'a> Need<'a> {
 
     /// A few of its sizes, from largest to smallest.
     pub(in crate::planner) fn some_shapes(&self) -> Vec<Shape> {
-        evenly(&self.shapes, SHAPES_MAX)
+        evenly_spread_sizes(&self.shapes, SHAPES_MAX)
     }
 
     /// Whether its slots are as long as its work is predicted to take.
@@ -195,7 +195,7 @@ pub(in crate::planner) fn may_take(
 }
 
 /// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.
-pub(in crate::planner) fn evenly(shapes: &[Shape], most: usize) -> Vec<Shape> {
+pub(in crate::planner) fn evenly_spread_sizes(shapes: &[Shape], most: usize) -> Vec<Shape> {
     let most = most.max(1);
     if shapes.len() <= most {
         return shapes.to_vec();

@@ -417,7 +417,7 @@ impl Nodes {
                 }
             }
         }
-        steps(&changes)
+        steps_of_node_counts(&changes)
     }
 
     /// When to look again by itself: something that is out of use is to be thought out of use for longer, or has settled.
@@ -429,7 +429,7 @@ impl Nodes {
 }
 
 /// A function of time from its changes, as intervals on which it is the same and not 0.
-fn steps(changes: &BTreeMap<Time, i64>) -> Vec<(Interval, u32)> {
+fn steps_of_node_counts(changes: &BTreeMap<Time, i64>) -> Vec<(Interval, u32)> {
     let mut steps: Vec<(Interval, u32)> = Vec::new();
     let mut count = 0_i64;
     let mut ends = changes.keys().skip(1);

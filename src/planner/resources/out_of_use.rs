@@ -96,7 +96,7 @@ impl Resources {
             let mut blocks = Vec::new();
             for (interval, nodes) in next {
                 way.clear(&mut of.schedule, interval, nodes);
-                blocks.extend(block(&mut of.schedule, interval, nodes));
+                blocks.extend(take_nodes_out_of_use(&mut of.schedule, interval, nodes));
             }
             of.nodes.blocks = blocks;
             touched.extend(way.slots);
@@ -209,7 +209,7 @@ fn free_steps(schedule: &Schedule, interval: Interval) -> impl Iterator<Item = (
 }
 
 /// Takes nodes out of use, as many as are free at each time. Returns the taken nodes.
-fn block(schedule: &mut Schedule, interval: Interval, nodes: u32) -> Vec<(Interval, u32)> {
+fn take_nodes_out_of_use(schedule: &mut Schedule, interval: Interval, nodes: u32) -> Vec<(Interval, u32)> {
     if schedule.block(interval, nodes).is_ok() {
         return vec![(interval, nodes)];
     }

@@ -19,7 +19,7 @@ use crate::planner::requests::request_of;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{NodeReport, Reporter};
 use crate::planner::resources::resource_plan::ResourcePlan;
-use crate::planner::words::{by, piece_of};
+use crate::planner::words::{piece_of, time_difference_in_words};
 use crate::store::{Change, NodeRow};
 
 /// Why something has to leave its place.
@@ -160,7 +160,7 @@ impl Decider<'_> {
             .put_out_of_use(at, now, &self.settings.failures, &known);
         again.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
         for agreement in again {
-            let (id, end) = (agreement.id, self.lost_now(&agreement));
+            let (id, end) = (agreement.id, self.end_of_lost_work(&agreement));
             let why = format!("its nodes of {} are gone", agreement.resource);
             if self.run_again(&agreement, &end, Why::Lost(&why)) {
                 repaired.moved += 1;
@@ -183,7 +183,7 @@ impl Decider<'_> {
 
     /// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
     /// for. Returns what became of it.
-    pub(in crate::planner) fn send_away(&mut self, at: usize) -> Repaired {
+    pub(in crate::planner) fn send_waiting_away(&mut self, at: usize) -> Repaired {
         let now = self.second();
         let mut repaired = Repaired::default();
         let Some(of) = self.plan.resources.get(at) else {
@@ -245,13 +245,13 @@ impl Decider<'_> {
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
             let Some((placed, moves)) = found else {
                 repaired.note(&agreement, None);
-                self.has_no_place(agreement, index, &why);
+                self.end_without_place(agreement, index, &why);
                 repaired.broken += 1;
                 continue;
             };
             if placed != agreement {
                 repaired.note(&agreement, Some(&placed));
-                self.take_place(placed, &format!("because {why}"));
+                self.take_found_place(placed, &format!("because {why}"));
                 repaired.moved += 1;
             } else if placed.fixed {
                 // Others may have made room for it in its old place.
@@ -275,8 +275,8 @@ impl Decider<'_> {
         let agreement = self.plan.get(id).cloned()?;
         let detail = format!("its nodes of {} are gone", agreement.resource);
         let had_job = agreement.service == ServiceState::Processing;
-        let end = self.lost_now(&agreement);
-        let lost = self.lose_because(agreement, EventKind::Ended, detail)?;
+        let end = self.end_of_lost_work(&agreement);
+        let lost = self.lose_agreement_because(agreement, EventKind::Ended, detail)?;
         if had_job {
             self.record_execution(&lost, &end);
         }
@@ -285,9 +285,9 @@ impl Decider<'_> {
 
     /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
     /// Leaves the agreement at its contract where that slot would have added to it.
-    pub(in crate::planner) fn has_no_place(&mut self, agreement: Agreement, index: usize, why: &str) {
+    pub(in crate::planner) fn end_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
         if agreement.adds_to_contract(index) {
-            self.give_up_rest(&agreement, why);
+            self.give_up_rest_of_saved(&agreement, why);
             return;
         }
         let mut lost = format!("{why}, and there is no other place in its window");
@@ -296,13 +296,13 @@ impl Decider<'_> {
             lost += &format!(" for {}", piece.trim_end());
         }
         if agreement.slots_begun() == 0 {
-            lost = self.broken(&agreement, &lost);
+            lost = self.loss_in_words(&agreement, &lost);
         }
-        self.lose_because(agreement, EventKind::Broken, lost);
+        self.lose_agreement_because(agreement, EventKind::Broken, lost);
     }
 
     /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
-    fn broken(&mut self, agreement: &Agreement, lost: &str) -> String {
+    fn loss_in_words(&mut self, agreement: &Agreement, lost: &str) -> String {
         let now = self.second();
         let window = Interval::new(agreement.ready.max(now), agreement.deadline);
         let need = Need {
@@ -314,7 +314,7 @@ impl Decider<'_> {
         let slots: Vec<String> = self
             .alternatives(&need, &requests)
             .iter()
-            .map(|alternative| by(alternative.slot.start - agreement.placement().start))
+            .map(|alternative| time_difference_in_words(alternative.slot.start - agreement.placement().start))
             .collect();
         if slots.is_empty() {
             lost.to_owned()

@@ -24,7 +24,7 @@ impl Decider<'_> {
     }
 
     /// Names the resources that are closed, in words; `None` where all are open.
-    pub(in crate::planner) fn words_of_closed(&self) -> Option<String> {
+    pub(in crate::planner) fn closed_resources_in_words(&self) -> Option<String> {
         let closed: Vec<&str> = self.plan.resources.closed().collect();
         (!closed.is_empty()).then(|| {
             format!(

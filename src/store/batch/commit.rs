@@ -17,7 +17,9 @@ use super::change::Change;
 use super::tables::{Failure, Tables};
 use super::trail::Trail;
 use crate::store::database::Store;
-use crate::store::engine::{Connection, Error, Result, is_contention, is_undone, silence, statements};
+use crate::store::engine::{
+    Connection, Error, Result, is_contention, is_undone, silent_database, statements,
+};
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;
@@ -69,7 +71,7 @@ impl Store {
         let tables = Tables::of(batch, &known)?;
         let writing = async {
             let mut transaction = self.begin().await?;
-            if begin(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
+            if begin_batch(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
                 tables.write(&mut transaction).await?;
                 return Ok::<_, Failure>((transaction, tables.trail));
             }
@@ -82,13 +84,13 @@ impl Store {
                 _ => return Err(Error::LeaseLost.into()),
             };
             let tables = Tables::of(batch, &known)?;
-            begin(&mut transaction, epoch, id, (&known, &tables.trail)).await?;
+            begin_batch(&mut transaction, epoch, id, (&known, &tables.trail)).await?;
             tables.write(&mut transaction).await?;
             Ok((transaction, tables.trail))
         };
         let (transaction, trail) = tokio::time::timeout(ANSWER_WAIT, writing)
             .await
-            .map_err(|_| silence())??;
+            .map_err(|_| silent_database())??;
         match tokio::time::timeout(ANSWER_WAIT, transaction.commit()).await {
             Ok(Ok(())) => {
                 self.went_on(trail);
@@ -96,7 +98,7 @@ impl Store {
             }
             Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
             Ok(Err(error)) => Err(Failure::Unknown(error)),
-            Err(_) => Err(Failure::Unknown(silence())),
+            Err(_) => Err(Failure::Unknown(silent_database())),
         }
     }
 
@@ -131,7 +133,7 @@ impl Store {
 }
 
 /// Locks the lease's row and has the trail go on; false where the epoch or the end of the trail is another than is known.
-async fn begin(
+async fn begin_batch(
     connection: &mut Connection,
     epoch: i64,
     id: Uuid,

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
-use crate::store::engine::{Columns, Connection, Error, Result, silence, statements};
+use crate::store::engine::{Columns, Connection, Error, Result, silent_database, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_file_soon`]).
 const FILE_WAIT: Duration = Duration::from_secs(10);
@@ -96,12 +96,12 @@ impl Store {
             };
         };
         let answered = async {
-            let connection = session.as_deref_mut().ok_or_else(silence)?;
+            let connection = session.as_deref_mut().ok_or_else(silent_database)?;
             let epoch = sqlx::query_scalar(statements::EPOCH).fetch_optional(connection);
             epoch.await?.ok_or_else(no_row)
         };
         let answered = tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await;
-        match answered.unwrap_or_else(|_| Err(silence().into())) {
+        match answered.unwrap_or_else(|_| Err(silent_database().into())) {
             Ok(epoch) => lease.confirm(epoch),
             Err(why) => {
                 *session = None;
@@ -128,7 +128,7 @@ impl Store {
         }
         let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled())
             .await
-            .map_err(|_| silence())??;
+            .map_err(|_| silent_database())??;
         lease.confirm(epoch)?;
         Ok(last)
     }
@@ -209,7 +209,7 @@ async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>> {
     };
     let locked: sqlx::Result<_> = tokio::time::timeout(SESSION_WAIT, locked)
         .await
-        .unwrap_or_else(|_| Err(silence()));
+        .unwrap_or_else(|_| Err(silent_database()));
     locked.map_err(|error| {
         let code = error
             .as_database_error()

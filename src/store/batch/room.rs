@@ -23,7 +23,7 @@ impl Store {
             party: String::new(),
             key: String::new(),
             request_hash: String::new(),
-            answer: filler(),
+            answer: filler_text(),
             created: 0,
         };
         let forgotten_at = filler.created + IDEMPOTENCY_KEPT + 1;
@@ -35,7 +35,7 @@ impl Store {
 }
 
 /// Text that no engine can store in less room.
-fn filler() -> String {
+fn filler_text() -> String {
     let mut text = String::with_capacity(ROOM);
     let mut digest = Sha256::digest([]);
     while text.len() < ROOM {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::trail::Trail;
-use crate::agreement::{Agreement, Event, NegotiationOffer, Note, rate};
+use crate::agreement::{Agreement, Event, NegotiationOffer, Note, transfer_rate};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
 use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};
@@ -95,7 +95,7 @@ impl<'a> Tables<'a> {
             rows: vec![Vec::new(); ALL_BULK.len()],
             ..Self::default()
         };
-        let now = latest(batch);
+        let now = latest_instant_of_batch(batch);
         for change in batch {
             tables.add(change, now)?;
         }
@@ -231,8 +231,8 @@ impl<'a> Tables<'a> {
             Change::RecordExecution(execution) => {
                 self.push(&bulk::INSERT_EXECUTIONS, execution.values());
                 let rates = [
-                    rate(execution.moved_in, execution.transfer_in),
-                    rate(execution.moved_out, execution.transfer_out),
+                    transfer_rate(execution.moved_in, execution.transfer_in),
+                    transfer_rate(execution.moved_out, execution.transfer_out),
                 ];
                 if rates != [None, None] {
                     let [into, out] = rates.map(Value::from);
@@ -316,19 +316,19 @@ impl<'a> Tables<'a> {
     pub(in crate::store) async fn write(&self, connection: &mut Connection) -> Result<(), Failure> {
         for (statement, rows) in ALL_BULK.iter().zip(&self.rows) {
             if !rows.is_empty() {
-                send(connection, statement, rows).await?;
+                send_statement(connection, statement, rows).await?;
             }
         }
         for run in &self.bindings {
             match run.kind {
                 Binding::Bind => {
                     run.check_owners()?;
-                    send(connection, &bulk::BIND_NODES, &run.values).await?;
+                    send_statement(connection, &bulk::BIND_NODES, &run.values).await?;
                 }
-                Binding::HandOver => send(connection, &bulk::HAND_OVER_NODES, &run.values).await?,
+                Binding::HandOver => send_statement(connection, &bulk::HAND_OVER_NODES, &run.values).await?,
                 Binding::Release => {
-                    send(connection, &bulk::RELEASE_NODES, &run.values).await?;
-                    send(connection, &bulk::SHORTEN_BINDINGS, &run.values).await?;
+                    send_statement(connection, &bulk::RELEASE_NODES, &run.values).await?;
+                    send_statement(connection, &bulk::SHORTEN_BINDINGS, &run.values).await?;
                 }
             }
         }
@@ -357,7 +357,7 @@ impl Run<'_> {
 }
 
 /// Runs a statement. Where it has a name for its rows, each of them must change one row of the database.
-async fn send(
+async fn send_statement(
     connection: &mut Connection,
     statement: &'static Bulk,
     rows: &[Value<'_>],
@@ -374,7 +374,7 @@ async fn send(
 }
 
 /// The latest instant in a batch, for changes without an instant of their own.
-fn latest(batch: &[Change]) -> Micros {
+fn latest_instant_of_batch(batch: &[Change]) -> Micros {
     let at = |change: &Change| match change {
         Change::CreateOffer { offer, .. } => Some(offer.created),
         Change::CreateAgreement { events, .. } | Change::UpdateAgreement { events, .. } => {

@@ -83,7 +83,7 @@ pub(in crate::store) async fn connect(url: &str, missing: Missing) -> Result<Dat
 }
 
 async fn sqlite(path: &Path, missing: Missing) -> Result<Database> {
-    let path = create(path, missing).map_err(|error| {
+    let path = create_database_file(path, missing).map_err(|error| {
         Error::Address(format!(
             "cannot open the database file {}: {error}",
             path.display()
@@ -130,7 +130,7 @@ async fn sqlite(path: &Path, missing: Missing) -> Result<Database> {
 
 /// Creates the file where it is missing, so that it is private from its first moment; SQLite gives its log the same
 /// permissions. Answers with the file's real path: two names of one file must not be two locks.
-fn create(path: &Path, missing: Missing) -> std::io::Result<PathBuf> {
+fn create_database_file(path: &Path, missing: Missing) -> std::io::Result<PathBuf> {
     OpenOptions::new()
         .create(matches!(missing, Missing::Create))
         .truncate(false)

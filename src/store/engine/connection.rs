@@ -135,11 +135,11 @@ impl Connection {
 async fn in_time<T>(next: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
     tokio::time::timeout(ROW_WAIT, next)
         .await
-        .unwrap_or_else(|_| Err(silence()))
+        .unwrap_or_else(|_| Err(silent_database()))
 }
 
 /// A database that does not answer.
-pub(in crate::store) fn silence() -> sqlx::Error {
+pub(in crate::store) fn silent_database() -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::new(
         std::io::ErrorKind::TimedOut,
         "the database did not answer",

@@ -44,7 +44,8 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "checkpoint" in "0021_checkpoint",
     "archive" in "0022_archive",
     "requests" in "0023_requests",
-    "resources" in "0024_resources",
+    "transfers" in "0024_transfers",
+    "resources" in "0025_resources",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");

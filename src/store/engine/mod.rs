@@ -20,7 +20,7 @@ pub(super) mod statements;
 pub(super) mod stored;
 pub(super) mod transaction;
 
-pub(super) use connection::{Connection, Engine, Value, silence};
+pub(super) use connection::{Connection, Engine, Value, silent_database};
 pub(super) use error::{Error, Result, is_contention, is_undone};
 pub(super) use rows::{Columns, from_json, hex, to_json};
 pub(super) use stored::{Record, Stored, record};

@@ -33,15 +33,15 @@ impl Columns<'_> {
     }
 
     pub(in crate::store) fn integer(&self, column: &str) -> Result<i64> {
-        self.maybe_integer(column)?.ok_or_else(|| null(column))
+        self.maybe_integer(column)?.ok_or_else(|| null_in_column(column))
     }
 
     pub(in crate::store) fn text(&self, column: &str) -> Result<String> {
-        self.maybe_text(column)?.ok_or_else(|| null(column))
+        self.maybe_text(column)?.ok_or_else(|| null_in_column(column))
     }
 
     pub(in crate::store) fn id(&self, column: &str) -> Result<Uuid> {
-        self.maybe_id(column)?.ok_or_else(|| null(column))
+        self.maybe_id(column)?.ok_or_else(|| null_in_column(column))
     }
 
     /// A number of nodes or the number of a node.
@@ -57,7 +57,7 @@ impl Columns<'_> {
     }
 }
 
-fn null(column: &str) -> Error {
+fn null_in_column(column: &str) -> Error {
     Error::Corrupt(format!("{column} is null"))
 }
 

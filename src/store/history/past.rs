@@ -98,7 +98,9 @@ impl Store {
             learned.each.saturating_sub(1).into(),
             LEARNED_MAX.into(),
         ];
-        let mut found = self.read(statements::PAST_EXECUTIONS, &values, past).await?;
+        let mut found = self
+            .read(statements::PAST_EXECUTIONS, &values, past_execution_of_row)
+            .await?;
         found.reverse();
         Ok(found)
     }
@@ -158,7 +160,7 @@ impl Store {
     }
 }
 
-pub(in crate::store) fn past(row: &Columns<'_>) -> Result<PastExecution> {
+pub(in crate::store) fn past_execution_of_row(row: &Columns<'_>) -> Result<PastExecution> {
     Ok(PastExecution {
         execution: Execution::of(row)?,
         party: row.text("party")?,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use scheduler::{Seconds, Time};
 
-use super::past::past;
+use super::past::past_execution_of_row;
 use super::past::{Learned, PastExecution};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
@@ -74,7 +74,9 @@ impl Store {
             kept.each.max(kept.learned.each).into(),
             limit.into(),
         ];
-        let found = self.read(statements::PRUNABLE_EXECUTIONS, &values, past).await?;
+        let found = self
+            .read(statements::PRUNABLE_EXECUTIONS, &values, past_execution_of_row)
+            .await?;
         if found.is_empty() {
             return Ok(0);
         }

@@ -13,7 +13,7 @@ use sqlx::postgres::{PgConnectOptions, PgListener};
 
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
-use crate::store::engine::{Engine, Error, Result, silence};
+use crate::store::engine::{Engine, Error, Result, silent_database};
 
 /// The longest that a key may be kept. A revocation waits as long for the listening processes; by then they have forgotten it.
 pub const KEYS_KEPT: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ impl KeyChanges {
     pub async fn heard(&mut self) -> Result<()> {
         let Some(mut listener) = self.listener.take() else {
             let listening = tokio::time::timeout(LISTEN_WAIT, listen(&self.options));
-            self.listener = Some(listening.await.map_err(|_| silence())??);
+            self.listener = Some(listening.await.map_err(|_| silent_database())??);
             return Ok(());
         };
         let passed = async {
@@ -83,8 +83,8 @@ impl KeyChanges {
         };
         tokio::time::timeout(LISTEN_WAIT, passed)
             .await
-            .map_err(|_| silence())??;
-        listener.try_recv().await?.ok_or_else(silence)?;
+            .map_err(|_| silent_database())??;
+        listener.try_recv().await?.ok_or_else(silent_database)?;
         self.listener = Some(listener);
         Ok(())
     }

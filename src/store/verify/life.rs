@@ -141,7 +141,7 @@ fn check_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
     found.must(is_placed, I6, || {
         format!("its placement {placed} is not inside its window {window}")
     });
-    found.must(belongs(*state, *service), I6, || {
+    found.must(service_state_belongs(*state, *service), I6, || {
         format!("its state is {state} and that of its service {service}")
     });
     let over = *service == ServiceState::Completed;
@@ -159,7 +159,7 @@ fn check_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
 }
 
 /// Whether a service may be in this state while its agreement is in that.
-fn belongs(state: AgreementState, service: ServiceState) -> bool {
+fn service_state_belongs(state: AgreementState, service: ServiceState) -> bool {
     match state {
         AgreementState::Pending | AgreementState::PendingAndTerminating => service == ServiceState::NotReady,
         // One that is over closes its agreement in the same transaction.

@@ -40,7 +40,7 @@ use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
 use life::Life;
-pub(super) use sweep::{Capacity, overbooked};
+pub(super) use sweep::{Capacity, overbooked_peaks};
 
 /// Agreements read at a time: a service that starts keeps the memory of one page for its allocator.
 const PAGE: u32 = 1_000;
@@ -193,7 +193,7 @@ impl Store {
             .await?;
         check.findings.extend(shared);
         let unbalanced = connection
-            .read(statements::UNBALANCED, &limit, unbalanced)
+            .read(statements::UNBALANCED, &limit, unbalanced_ledger)
             .await?;
         check.findings.extend(unbalanced);
         snapshot.rollback().await?;
@@ -251,7 +251,7 @@ impl Check {
     fn finish(mut self) -> Vec<Finding> {
         for (resource, loads) in &self.loads {
             let capacities = self.capacities.get(resource).map_or(&[][..], Vec::as_slice);
-            let peaks = overbooked(loads, capacities).into_iter();
+            let peaks = overbooked_peaks(loads, capacities).into_iter();
             let resource = format!("resource {resource}");
             self.findings
                 .extend(peaks.map(|peak| Finding::new(Invariant::I1, resource.clone(), peak.to_string())));
@@ -436,7 +436,7 @@ fn two_owners(resource: &str, node: i64, from: Time, (one, other): (Uuid, Uuid))
     Finding::new(Invariant::I1, format!("resource {resource}"), what)
 }
 
-fn unbalanced(row: &Columns<'_>) -> Result<Finding> {
+fn unbalanced_ledger(row: &Columns<'_>) -> Result<Finding> {
     let what = format!("posting {} does not balance", row.id("posting")?);
     Ok(Finding::new(Invariant::I9, "ledger".to_owned(), what))
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Invariant::{self, I4, I5};
 use super::{Check, Finding, PAGE};
-use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, kept};
+use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, held_stretches};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::engine::{Columns, Connection, Error, Record, Result, from_json};
 
@@ -44,7 +44,7 @@ pub(super) async fn check(connection: &mut Connection, check: &mut Check, which:
             match row {
                 Ok(row) => {
                     check_offer(&row, &mut check.findings);
-                    collect(row, &mut answers);
+                    collect_answer(row, &mut answers);
                 }
                 Err(Error::Corrupt(what)) => check.findings.push(finding(id, Invariant::Readable, what)),
                 Err(error) => return Err(error),
@@ -53,12 +53,12 @@ pub(super) async fn check(connection: &mut Connection, check: &mut Check, which:
     }
     for ((_, resource), answer) in answers {
         let loads = check.loads.entry(resource).or_default();
-        loads.extend(kept(&answer.held, &answer.base));
+        loads.extend(held_stretches(&answer.held, &answer.base));
     }
     Ok(())
 }
 
-fn collect(row: Row, answers: &mut BTreeMap<(Uuid, String), Answer>) {
+fn collect_answer(row: Row, answers: &mut BTreeMap<(Uuid, String), Answer>) {
     if !row.offer.is_held() {
         return;
     }

@@ -39,7 +39,7 @@ impl fmt::Display for Peak {
 
 /// Every time in which the loads exceed the capacities, which come in order of time; the first of these holds for all
 /// time before, too. O(n log n).
-pub(in crate::store) fn overbooked(loads: &[Stretch], capacities: &[Capacity]) -> Vec<Peak> {
+pub(in crate::store) fn overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) -> Vec<Peak> {
     // (when, change of the nodes in use, change of the capacity)
     let mut changes: Vec<(Time, i64, i64)> = Vec::with_capacity(2 * loads.len() + capacities.len());
     for (interval, nodes) in loads.iter().filter(|(interval, _)| !interval.is_empty()) {
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn touching_loads_do_not_add_up_and_overlapping_ones_do() {
         let four = [capacity(0, 4)];
-        assert_eq!(overbooked(&[load(0, 10, 4), load(10, 20, 4)], &four), []);
-        let peaks = overbooked(&[load(0, 11, 4), load(10, 20, 2), load(10, 30, 1)], &four);
+        assert_eq!(overbooked_peaks(&[load(0, 10, 4), load(10, 20, 4)], &four), []);
+        let peaks = overbooked_peaks(&[load(0, 11, 4), load(10, 20, 2), load(10, 30, 1)], &four);
         let peak = Peak {
             interval: Interval::new(Time(10), Time(11)),
             used: 7,
@@ -120,17 +120,17 @@ mod tests {
     fn the_past_is_judged_by_what_there_was() {
         let shrunk = [capacity(0, 4), capacity(10_500_000, 2)];
         assert_eq!(
-            overbooked(&[load(0, 11, 4)], &shrunk),
+            overbooked_peaks(&[load(0, 11, 4)], &shrunk),
             [],
             "the second of the change counts with four"
         );
-        assert_eq!(overbooked(&[load(0, 12, 4)], &shrunk).len(), 1);
-        assert_eq!(overbooked(&[load(11, 12, 2)], &shrunk), []);
+        assert_eq!(overbooked_peaks(&[load(0, 12, 4)], &shrunk).len(), 1);
+        assert_eq!(overbooked_peaks(&[load(11, 12, 2)], &shrunk), []);
         let grown = [capacity(0, 2), capacity(10_500_000, 4)];
-        assert_eq!(overbooked(&[load(10, 12, 4)], &grown), []);
-        assert_eq!(overbooked(&[load(9, 12, 4)], &grown).len(), 1);
+        assert_eq!(overbooked_peaks(&[load(10, 12, 4)], &grown), []);
+        assert_eq!(overbooked_peaks(&[load(9, 12, 4)], &grown).len(), 1);
         assert_eq!(
-            overbooked(&[load(0, 1, 1)], &[]).len(),
+            overbooked_peaks(&[load(0, 1, 1)], &[]).len(),
             1,
             "a node that was never there is not bound"
         );
@@ -147,7 +147,7 @@ mod tests {
             let mut capacities: Vec<_> = capacities.into_iter().map(|(at, n)| capacity(at, n)).collect();
             capacities.sort_by_key(|of| of.since);
             capacities.dedup_by_key(|of| second_of(of.since));
-            let peaks = overbooked(&loads, &capacities);
+            let peaks = overbooked_peaks(&loads, &capacities);
             for second in 0..60 {
                 let used: u32 = loads
                     .iter()

@@ -45,7 +45,9 @@ pub(super) async fn check(
     let (mut trail, mut read) = (Trail::default(), 0);
     loop {
         let values = [read.into(), PAGE.into()];
-        let page = connection.read(statements::TRAIL_LINES, &values, stored).await?;
+        let page = connection
+            .read(statements::TRAIL_LINES, &values, stored_trail_line)
+            .await?;
         let Some(last) = page.last() else { break };
         read = last.line.number;
         if check.findings.len() > FINDINGS_MAX {
@@ -53,10 +55,10 @@ pub(super) async fn check(
         }
         for line in page {
             if broken.is_none() {
-                broken = follow(&mut trail, &line);
+                broken = follow_trail_line(&mut trail, &line);
             }
             if let Some(change) = line.change {
-                live(&mut lives, line.line.subject, change.step, &mut check.findings)?;
+                add_to_timeline(&mut lives, line.line.subject, change.step, &mut check.findings)?;
             }
         }
     }
@@ -86,11 +88,13 @@ pub(super) async fn check_new(connection: &mut Connection, findings: &mut Vec<Fi
     let mut broken = None;
     while broken.is_none() {
         let values = [trail.number.into(), PAGE.into()];
-        let page = connection.read(statements::TRAIL_LINES, &values, stored).await?;
+        let page = connection
+            .read(statements::TRAIL_LINES, &values, stored_trail_line)
+            .await?;
         if page.is_empty() {
             break;
         }
-        broken = page.iter().find_map(|line| follow(&mut trail, line));
+        broken = page.iter().find_map(|line| follow_trail_line(&mut trail, line));
     }
     if broken.is_none() && trail != end {
         broken = Some(ends_early(&trail, &end));
@@ -110,7 +114,7 @@ pub(super) async fn lives_between(
         Ok((row.id("subject")?, step(row, row.integer("version")?)))
     });
     for (agreement, step) in steps.await? {
-        live(&mut lives, agreement, step, findings)?;
+        add_to_timeline(&mut lives, agreement, step, findings)?;
     }
     Ok(lives)
 }
@@ -127,7 +131,7 @@ fn ends_early(trail: &Trail, end: &Trail) -> String {
 }
 
 /// Goes on by a line. Answers with its fault, if it has one.
-fn follow(trail: &mut Trail, Stored { line, change }: &Stored) -> Option<String> {
+fn follow_trail_line(trail: &mut Trail, Stored { line, change }: &Stored) -> Option<String> {
     let subject = line.subject;
     let whose = if let Some(change) = change {
         let words = [&*line.kind, &line.detail, &change.state, &change.service];
@@ -151,7 +155,7 @@ fn follow(trail: &mut Trail, Stored { line, change }: &Stored) -> Option<String>
 }
 
 /// Goes on with an agreement's timeline.
-fn live(
+fn add_to_timeline(
     lives: &mut BTreeMap<Uuid, Life>,
     agreement: Uuid,
     step: Result<Step>,
@@ -175,7 +179,7 @@ fn finding(what: String) -> Finding {
     Finding::new(Invariant::I10, "audit trail".to_owned(), what)
 }
 
-fn stored(row: &Columns<'_>) -> Result<Stored> {
+fn stored_trail_line(row: &Columns<'_>) -> Result<Stored> {
     let change = match row.maybe_integer("version")? {
         Some(version) => Some(Change {
             version,

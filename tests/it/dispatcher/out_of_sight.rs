@@ -44,7 +44,7 @@ impl Executor for Cluster {
         self.local.poll(job)
     }
 
-    fn recorded_end(&self, job: Run) -> Result<Option<JobEnd>, ExecutionError> {
+    fn recorded_job_end(&self, job: Run) -> Result<Option<JobEnd>, ExecutionError> {
         match self.local.poll(job)? {
             JobStatus::Ended(end) => Ok(Some(end)),
             JobStatus::NotStarted | JobStatus::Running { .. } => Ok(None),

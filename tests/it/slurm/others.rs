@@ -126,20 +126,20 @@ fn a_record_tells_the_end_where_slurm_cannot_be_asked_and_nothing_where_its_disk
     site.executor.start(&job).unwrap();
     site.until_started(id);
     assert_eq!(
-        site.executor.recorded_end(Run::first(id)).unwrap(),
+        site.executor.recorded_job_end(Run::first(id)).unwrap(),
         None,
         "it runs"
     );
     site.cluster.kill_controller();
     let (shared, away) = (site.shared_folder(id), site.cluster.folder().join("away"));
     fs::rename(&shared, &away).unwrap();
-    let unread = site.executor.recorded_end(Run::first(id));
+    let unread = site.executor.recorded_job_end(Run::first(id));
     assert!(unread.is_err(), "{unread:?}");
     fs::rename(&away, &shared).unwrap();
     fs::write(&stop, "").unwrap();
     let mut end = None;
     poll_until(PATIENCE, || {
-        end = site.executor.recorded_end(Run::first(id)).unwrap();
+        end = site.executor.recorded_job_end(Run::first(id)).unwrap();
         end.is_some()
     });
     assert_eq!(end.expect("it has ended").outcome, RunOutcome::Failed { exit: 3 });

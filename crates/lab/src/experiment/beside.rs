@@ -309,11 +309,11 @@ pub(super) fn compare(setup: &Setup) -> Report {
         bounded slowdown | slowdown without | too large (%)";
     let table = table(headings, cells.iter().map(|cell| cell.row(&months)));
     Report::new("What promised slots cost beside a batch queue")
-        .about(about(&months, &without))
+        .about(about_months(&months, &without))
         .with(findings(&cells), table, [figure(&cells)])
 }
 
-fn about(months: &[(&str, Month)], without: &[Cost]) -> String {
+fn about_months(months: &[(&str, Month)], without: &[Cost]) -> String {
     let month = |((name, month), cost): (&(&str, Month), &Cost)| {
         let Month {
             index,

@@ -10,7 +10,7 @@ use scheduler::{Interval, Order, Request, Seconds, Time};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::optimum::{Slot, area, bound, optimum, plan, slot};
+use crate::optimum::{Slot, bound, optimum, plan, request_area, slot};
 use crate::report::{Finding, Report, holding, joined, over, spread, table};
 use crate::whole;
 use advisor::flexible::{Run, asks, draws, play};
@@ -56,7 +56,7 @@ const BOUND: usize = 10;
 type Solved = Option<[f64; NAMES.len()]>;
 
 /// A few jobs of a window on a small machine, submitted so often that they offer `offered` percent of its work.
-fn instance(seed: u64, window: &Window, capacity: u32, number: u64, offered: u32) -> Window {
+fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offered: u32) -> Window {
     let mut random = Random::new(seed, &[STREAM, window.index as u64, number]);
     let mut jobs: Vec<Job> = (0..REQUESTS)
         .map(|_| {
@@ -129,7 +129,7 @@ fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
             })
             .collect();
         if let Some(starts) = plan(capacity, &taken, &of_now)? {
-            used += area(request);
+            used += request_area(request);
             waiting = of_now.into_iter().zip(starts).collect();
         }
     }
@@ -176,7 +176,7 @@ pub(super) fn distances(setup: &Setup) -> Report {
     // By load and window: the instances.
     let solved: Vec<Vec<Vec<Solved>>> = setup.play(|window| {
         let of_load = |offered| {
-            let solve = |number| solve(seed, &instance(seed, window, capacity, number, offered));
+            let solve = |number| solve(seed, &optimum_instance(seed, window, capacity, number, offered));
             (0..INSTANCES).map(solve).collect()
         };
         OFFERED.map(of_load).to_vec()

@@ -29,21 +29,21 @@ impl Default for Intervals {
 }
 
 /// The class of a length.
-fn class(length: Seconds) -> usize {
+fn length_class(length: Seconds) -> usize {
     length.max(1).ilog2() as usize
 }
 
 impl Intervals {
     /// Takes in a non-empty interval. O(log n).
     pub(super) fn insert(&mut self, interval: Interval, handle: u32) {
-        let class = class(interval.duration());
+        let class = length_class(interval.duration());
         self.classes[class].insert((interval.start, handle));
         self.used |= 1 << class;
     }
 
     /// Takes out an interval that was taken in. O(log n).
     pub(super) fn remove(&mut self, interval: Interval, handle: u32) {
-        let class = class(interval.duration());
+        let class = length_class(interval.duration());
         self.classes[class].remove(&(interval.start, handle));
         if self.classes[class].is_empty() {
             self.used &= !(1 << class);
@@ -54,7 +54,7 @@ impl Intervals {
     pub(super) fn replace(&mut self, intervals: impl Iterator<Item = (Interval, u32)>) {
         let mut sorted: Vec<Vec<(Time, u32)>> = vec![Vec::new(); CLASSES];
         for (interval, handle) in intervals {
-            sorted[class(interval.duration())].push((interval.start, handle));
+            sorted[length_class(interval.duration())].push((interval.start, handle));
         }
         self.used = 0;
         for (class, sorted) in sorted.into_iter().enumerate() {

@@ -67,7 +67,7 @@ impl Attempt<'_> {
         let mut trial = Trial::new();
         let mut lifted = Vec::new();
         for (_, handle) in others {
-            if fits(self.tree, slot, request.nodes) || lifted.len() == MAKING_WAY_MAX {
+            if makeshift_slot_fits(self.tree, slot, request.nodes) || lifted.len() == MAKING_WAY_MAX {
                 break;
             }
             let Some(other) = list.get(handle) else { continue };
@@ -75,7 +75,7 @@ impl Attempt<'_> {
             lifted.push((handle, other));
         }
         self.work.spend(SEARCH * (1 + lifted.len() as u64));
-        if !fits(self.tree, slot, request.nodes) {
+        if !makeshift_slot_fits(self.tree, slot, request.nodes) {
             trial.take_back(self.tree);
             return None;
         }
@@ -100,7 +100,7 @@ impl Attempt<'_> {
     /// its window's begin to the latest.
     fn other_place(&mut self, request: &Request, old: Time) -> Option<Time> {
         self.work.spend(SEARCH);
-        if fits(self.tree, request.slot(old), request.nodes) {
+        if makeshift_slot_fits(self.tree, request.slot(old), request.nodes) {
             return Some(old);
         }
         let window = request.window_at(self.now);
@@ -124,6 +124,6 @@ impl Attempt<'_> {
     }
 }
 
-fn fits(tree: &SlotTree, slot: Interval, nodes: u32) -> bool {
+fn makeshift_slot_fits(tree: &SlotTree, slot: Interval, nodes: u32) -> bool {
     tree.min_free(slot) >= nodes
 }

@@ -71,12 +71,12 @@ impl Memory {
         if self.outcomes.is_empty() || interval.is_empty() {
             return;
         }
-        let stretches = stretches(interval, self.grain);
+        let stretches = memory_stretches(interval, self.grain);
         if stretches.end() - stretches.start() >= 1 << 12 {
             return self.clear();
         }
         for stretch in stretches {
-            let version = &mut self.versions[place(stretch)];
+            let version = &mut self.versions[place_in_memory(stretch)];
             *version = version.wrapping_add(1);
         }
     }
@@ -125,12 +125,12 @@ impl Memory {
 
     /// A number for the plan in an interval after such moves; `None` if it is too long.
     fn plan(&self, interval: Interval, moves: &Moves) -> Option<u64> {
-        let stretches = stretches(interval, self.grain);
+        let stretches = memory_stretches(interval, self.grain);
         if moves.sums.is_empty() || stretches.end() - stretches.start() >= STRETCHES_MAX {
             return None;
         }
         Some(stretches.fold(0, |all: u64, stretch| {
-            let at = place(stretch);
+            let at = place_in_memory(stretch);
             let standing = self.versions[at].wrapping_mul(0x9E37_79B9_7F4A_7C15);
             all.rotate_left(5).wrapping_add(moves.sums[at] ^ standing)
         }))
@@ -154,21 +154,21 @@ impl Moves {
         }
         let slot_of = mix(mix(slot.start.0.cast_unsigned()) ^ slot.end.0.cast_unsigned());
         let what = slot_of.wrapping_mul(nodes.cast_unsigned());
-        let stretches = stretches(slot, self.grain);
+        let stretches = memory_stretches(slot, self.grain);
         // One that is longer than the ring meets all of it.
         let last = (*stretches.end()).min(stretches.start() + (1 << 12) - 1);
         for stretch in *stretches.start()..=last {
-            let sum = &mut self.sums[place(stretch)];
+            let sum = &mut self.sums[place_in_memory(stretch)];
             *sum = sum.wrapping_add(what);
         }
     }
 }
 
-fn stretches(interval: Interval, grain: u32) -> RangeInclusive<i64> {
+fn memory_stretches(interval: Interval, grain: u32) -> RangeInclusive<i64> {
     interval.start.0 >> grain..=(interval.end.0 - 1) >> grain
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "it is a place in a ring")]
-fn place(stretch: i64) -> usize {
+fn place_in_memory(stretch: i64) -> usize {
     stretch.cast_unsigned() as usize % STRETCHES
 }

@@ -372,7 +372,7 @@ impl Attempt<'_> {
                 until: Time::MIN,
                 contested: true,
             };
-            note(agenda, waiting.key, turn);
+            note_turn(agenda, waiting.key, turn);
         }
         self.work.spend(noted);
     }
@@ -395,7 +395,7 @@ impl Attempt<'_> {
                 contested: false,
             };
             if turn.from < turn.until {
-                note(agenda, waiting.key, turn);
+                note_turn(agenda, waiting.key, turn);
             }
         }
         self.work.spend(noted);
@@ -506,7 +506,7 @@ impl Attempt<'_> {
     }
 }
 
-fn note(agenda: &mut BTreeMap<Key, Turn>, key: Key, turn: Turn) {
+fn note_turn(agenda: &mut BTreeMap<Key, Turn>, key: Key, turn: Turn) {
     let noted = agenda.entry(key);
     noted.and_modify(|noted| noted.join(turn)).or_insert(turn);
 }

@@ -140,7 +140,7 @@ impl WaitingList {
 
     /// All of them with their handles, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Waiting)> {
-        numbered(&self.entries)
+        numbered_waiting(&self.entries)
     }
 
     /// All of them by start.
@@ -213,7 +213,7 @@ impl WaitingList {
                 waiting.start = *to;
             }
         }
-        let all = || numbered(&self.entries);
+        let all = || numbered_waiting(&self.entries);
         self.slots.replace(all().map(|(handle, of)| (of.slot(), handle)));
         self.spans
             .replace(all().filter_map(|(handle, of)| Some((of.span()?, handle))));
@@ -426,7 +426,7 @@ impl WaitingList {
 }
 
 /// The requests of a list with their handles, in no order.
-fn numbered(entries: &[Option<Waiting>]) -> impl Iterator<Item = (u32, &Waiting)> {
+fn numbered_waiting(entries: &[Option<Waiting>]) -> impl Iterator<Item = (u32, &Waiting)> {
     let numbered = (0_u32..).zip(entries);
     numbered.filter_map(|(handle, entry)| Some((handle, entry.as_ref()?)))
 }
@@ -434,7 +434,7 @@ fn numbered(entries: &[Option<Waiting>]) -> impl Iterator<Item = (u32, &Waiting)
 /// When each of them is fixed.
 fn fixings(fixing: Option<Fraction>, entries: &[Option<Waiting>]) -> BTreeSet<(Time, u32)> {
     let at = |(handle, of)| Some((fixed_from(fixing, of)?, handle));
-    numbered(entries).filter_map(at).collect()
+    numbered_waiting(entries).filter_map(at).collect()
 }
 
 /// When a request is fixed: after `fixing` of its wait from submission to start.

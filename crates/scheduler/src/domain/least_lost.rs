@@ -28,7 +28,7 @@ pub(super) const COMPARED_MAX: usize = if cfg!(test) { 2 } else { 64 };
 const LOST_BITS: u32 = 95;
 
 /// The rank of a placement on a resource of this rate, in millionths.
-fn rank(rate: u32, lost: i128, end: Time, resource: u64) -> Rank {
+fn rank_by_lost_work(rate: u32, lost: i128, end: Time, resource: u64) -> Rank {
     Rank {
         objective: (i128::from(rate) << LOST_BITS) + lost.min((1 << LOST_BITS) - 1),
         completion: end,
@@ -71,7 +71,7 @@ impl<P: Planned> Domain<P> {
             let (resource, plan) = (&self.resources[number], self.plans[number].plan());
             let rate = resource.rate.millionths();
             let wait = i128::from(task.nodes) * i128::from(first.slot.start - window.start);
-            let bound = rank(rate, wait, first.slot.end, first.resource);
+            let bound = rank_by_lost_work(rate, wait, first.slot.end, first.resource);
             if best.is_some_and(|best| bound >= best.rank) {
                 continue;
             }
@@ -82,7 +82,7 @@ impl<P: Planned> Domain<P> {
             let (start, lost) =
                 least_lost(plan, task, first.foreseen, window.start, starts, self.index.now());
             let slot = Interval::of(start, first.foreseen.hold);
-            let rank = rank(rate, lost, slot.end, first.resource);
+            let rank = rank_by_lost_work(rate, lost, slot.end, first.resource);
             if best.is_none_or(|best| rank < best.rank) {
                 best = Some(Candidate { slot, rank, ..first });
             }

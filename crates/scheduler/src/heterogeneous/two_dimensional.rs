@@ -98,17 +98,21 @@ impl Order for ByEnd {
     }
 
     fn join(a: IdlePeriod, b: IdlePeriod) -> IdlePeriod {
-        if rank(&a) >= rank(&b) { a } else { b }
+        if rank_of_idle_period(&a) >= rank_of_idle_period(&b) {
+            a
+        } else {
+            b
+        }
     }
 }
 
 /// The longest first, then the first by key, so that the answer does not depend on the shape of a tree.
-fn rank(period: &IdlePeriod) -> (Seconds, Reverse<(Time, u32)>) {
+fn rank_of_idle_period(period: &IdlePeriod) -> (Seconds, Reverse<(Time, u32)>) {
     (period.duration(), Reverse(period.key()))
 }
 
 /// Whether a side of `part` leaves is too heavy for a node of `size`.
-fn lopsided(part: usize, size: usize) -> bool {
+fn is_tree_lopsided(part: usize, size: usize) -> bool {
     size > 3 && 4 * part > 3 * size
 }
 
@@ -149,7 +153,7 @@ impl Primal {
         *updated += 1;
         if let Self::Inner(inner) = self {
             let side = usize::from(inner.border <= period.key());
-            if !lopsided(inner.child[side].size() + 1, inner.size + 1) {
+            if !is_tree_lopsided(inner.child[side].size() + 1, inner.size + 1) {
                 inner.size += 1;
                 inner.dual.insert(period, updated);
                 inner.child[side].insert(period, updated);
@@ -172,7 +176,7 @@ impl Primal {
             *self = std::mem::replace(&mut inner.child[1 - side], Self::Leaf(*period));
             return;
         }
-        if lopsided(inner.child[1 - side].size(), inner.size - 1) {
+        if is_tree_lopsided(inner.child[1 - side].size(), inner.size - 1) {
             let mut periods = Vec::with_capacity(inner.size);
             self.leaves(&mut periods);
             periods.retain(|p| p != period);
@@ -244,7 +248,7 @@ impl Primal {
             let [left, right] = [LEFT, RIGHT].map(|side| inner.child[side].checked());
             assert_eq!(inner.size, periods.len());
             assert!(
-                !lopsided(left.len().max(right.len()), inner.size),
+                !is_tree_lopsided(left.len().max(right.len()), inner.size),
                 "out of balance"
             );
             assert!(left.iter().all(|p| p.key() < inner.border));

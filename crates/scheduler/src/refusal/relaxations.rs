@@ -168,19 +168,19 @@ impl Search<'_> {
     fn most_nodes(&mut self, least: u32, window: Interval) -> Option<u32> {
         let most = self.request.nodes.checked_sub(1)?.min(self.tree.capacity());
         let fits = |n: i64| u32::try_from(n).is_ok_and(|n| self.fits(n, self.request.duration, window));
-        u32::try_from(largest(least.into(), most.into(), fits)?).ok()
+        u32::try_from(largest_relaxation(least.into(), most.into(), fits)?).ok()
     }
 
     /// The longest duration, shorter than asked for, for which the asked nodes fit.
     fn longest_duration(&mut self, window: Interval) -> Option<Seconds> {
         let most = (self.request.duration - 1).min(window.duration());
         let least = self.bounds.duration_min.max(1);
-        largest(least, most, |d| self.fits(self.request.nodes, d, window))
+        largest_relaxation(least, most, |d| self.fits(self.request.nodes, d, window))
     }
 }
 
 /// The largest number of `least..=most` that holds, where all below one that holds hold as well.
-fn largest(least: i64, most: i64, mut holds: impl FnMut(i64) -> bool) -> Option<i64> {
+fn largest_relaxation(least: i64, most: i64, mut holds: impl FnMut(i64) -> bool) -> Option<i64> {
     if least > most || !holds(least) {
         return None;
     }

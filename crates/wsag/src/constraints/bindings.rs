@@ -72,7 +72,7 @@ impl Bindings {
             None => None,
         };
         let predefined = |of: &str| Variables::predefined().kind(of).ok();
-        let binding = match observed(&paths)? {
+        let binding = match predefined_variable(&paths)? {
             Some(of) => {
                 let observed = predefined(of).filter(|is| kind.is_none_or(|kind| kind == *is));
                 let kind = observed
@@ -120,7 +120,7 @@ impl Bindings {
         let binding = self.0.iter().find(|binding| binding.name == name)?;
         Some(match &binding.to {
             Bound::Predefined(of) => Values::Of(of),
-            Bound::Said(paths) => Values::Said(said(paths, binding.kind, view)),
+            Bound::Said(paths) => Values::Said(values_of_location(paths, binding.kind, view)),
         })
     }
 
@@ -156,7 +156,7 @@ pub(super) enum Values<'b> {
     Said(Result<Vec<Value>, String>),
 }
 
-fn said(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
+fn values_of_location(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
     let selected = paths.select(view)?;
     let values = selected.iter().map(|selected| {
         let text = selected.value();
@@ -170,7 +170,7 @@ fn said(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String
 ///
 /// # Errors
 /// That nothing is observed there.
-fn observed(paths: &Paths) -> Result<Option<&'static str>, String> {
+fn predefined_variable(paths: &Paths) -> Result<Option<&'static str>, String> {
     let mut found = Vec::new();
     for path in &paths.0 {
         let named = path.iter().filter(|step| step.kind == StepKind::Element);

@@ -48,7 +48,7 @@ impl CompiledConstraints {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
                     let message = format!("item {:?}: {message}", shortened(&item.name));
-                    compiled.problem(&placed("wsag-neg:Item", nth, items.len()), message);
+                    compiled.problem(&constraint_path("wsag-neg:Item", nth, items.len()), message);
                 }
             }
         }
@@ -56,7 +56,10 @@ impl CompiledConstraints {
         for (nth, expression) in expressions.iter().enumerate() {
             match Constraint::read(expression, &variables) {
                 Ok(constraint) => compiled.constraints.push(constraint),
-                Err(message) => compiled.problem(&placed("wsag:Constraint", nth, expressions.len()), message),
+                Err(message) => compiled.problem(
+                    &constraint_path("wsag:Constraint", nth, expressions.len()),
+                    message,
+                ),
             }
         }
         compiled
@@ -112,7 +115,7 @@ impl CompiledConstraints {
 }
 
 /// The path of a constraint below the element that has them: with its position where there are several of its name.
-fn placed(name: &str, nth: usize, count: usize) -> String {
+fn constraint_path(name: &str, nth: usize, count: usize) -> String {
     let position = if count > 1 {
         format!("[{}]", nth + 1)
     } else {

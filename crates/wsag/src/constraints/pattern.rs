@@ -67,7 +67,7 @@ enum Set {
 }
 
 /// Appends a part to the states of a pattern. Once there are too many there is no need of more.
-fn add(states: &mut Vec<State>, part: &[State]) {
+fn add_pattern_states(states: &mut Vec<State>, part: &[State]) {
     if states.len() <= STATES_MAX {
         states.extend(part);
     }
@@ -81,35 +81,35 @@ fn choice(parts: &[Vec<State>]) -> Vec<State> {
     for part in parts {
         to_end -= part.len() + 2;
         if to_end == 0 {
-            add(&mut states, part);
+            add_pattern_states(&mut states, part);
         } else {
-            add(&mut states, &[State::Split(part.len() + 2)]);
-            add(&mut states, part);
-            add(&mut states, &[State::Jump(to_end - 1)]);
+            add_pattern_states(&mut states, &[State::Split(part.len() + 2)]);
+            add_pattern_states(&mut states, part);
+            add_pattern_states(&mut states, &[State::Jump(to_end - 1)]);
         }
     }
     states
 }
 
 /// A part from `least` to `most` times; without end where there is no `most`.
-fn repeated(part: &[State], least: usize, most: Option<usize>) -> Vec<State> {
+fn repeat_pattern_part(part: &[State], least: usize, most: Option<usize>) -> Vec<State> {
     let mut states = Vec::new();
     // A part without states takes nothing, however often it comes.
     if part.is_empty() {
         return states;
     }
     for _ in 0..least.min(STATES_MAX + 1) {
-        add(&mut states, part);
+        add_pattern_states(&mut states, part);
     }
     if let Some(most) = most {
         for left in (1..=(most - least).min(STATES_MAX + 1)).rev() {
-            add(&mut states, &[State::Split(left * (part.len() + 1))]);
-            add(&mut states, part);
+            add_pattern_states(&mut states, &[State::Split(left * (part.len() + 1))]);
+            add_pattern_states(&mut states, part);
         }
     } else {
-        add(&mut states, &[State::Split(part.len() + 2)]);
-        add(&mut states, part);
-        add(&mut states, &[State::Back(part.len() + 1)]);
+        add_pattern_states(&mut states, &[State::Split(part.len() + 2)]);
+        add_pattern_states(&mut states, part);
+        add_pattern_states(&mut states, &[State::Back(part.len() + 1)]);
     }
     states
 }
@@ -295,7 +295,7 @@ impl Parser<'_> {
         let mut states = Vec::new();
         while !matches!(self.peek(), None | Some('|' | ')')) {
             let part = self.atom(nesting)?;
-            add(&mut states, &self.quantified(part)?);
+            add_pattern_states(&mut states, &self.quantified(part)?);
         }
         Ok(states)
     }
@@ -350,7 +350,7 @@ impl Parser<'_> {
         } else {
             return Ok(part);
         };
-        Ok(repeated(&part, least, most))
+        Ok(repeat_pattern_part(&part, least, most))
     }
 
     fn number(&mut self) -> Result<usize, String> {

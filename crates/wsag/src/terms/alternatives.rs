@@ -34,7 +34,7 @@ impl Terms {
         let Some(members) = &self.all else {
             return Some(vec![Alternative::default()]);
         };
-        together(members, "/wsag:Terms/wsag:All")
+        alternatives_of_all(members, "/wsag:Terms/wsag:All")
     }
 }
 
@@ -70,10 +70,10 @@ impl<'t> Alternative<'t> {
 }
 
 /// Every way in which all members hold. The guard bounds the depth of this recursion.
-fn together<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Alternative<'t>>> {
+fn alternatives_of_all<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Alternative<'t>>> {
     let mut found = vec![Alternative::default()];
     for (index, member) in members.iter().enumerate() {
-        let more = of(member, &path_of(members, index, path))?;
+        let more = alternatives_of_tree(member, &path_of(members, index, path))?;
         if found.len() * more.len() > ALTERNATIVES_MAX {
             return None;
         }
@@ -85,36 +85,36 @@ fn together<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Alternative<'
     Some(found)
 }
 
-fn of<'t>(tree: &'t TermTree, path: &str) -> Option<Vec<Alternative<'t>>> {
+fn alternatives_of_tree<'t>(tree: &'t TermTree, path: &str) -> Option<Vec<Alternative<'t>>> {
     match tree {
         TermTree::Term(term) => Some(vec![Alternative {
             terms: vec![term],
             choices: Vec::new(),
         }]),
-        TermTree::All(members) => together(members, path),
+        TermTree::All(members) => alternatives_of_all(members, path),
         // There is nothing to choose.
         TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) if members.len() == 1 => {
-            together(members, path)
+            alternatives_of_all(members, path)
         }
-        TermTree::ExactlyOne(members) => alone(members, path),
+        TermTree::ExactlyOne(members) => alternatives_of_one(members, path),
         TermTree::OneOrMore(members) => {
             let numbers: Vec<u32> = (1..).take(members.len()).collect();
-            let mut found: Vec<_> = together(members, path)?
+            let mut found: Vec<_> = alternatives_of_all(members, path)?
                 .into_iter()
                 .filter(Alternative::is_consistent)
                 .map(|all| all.chosen(path, numbers.clone()))
                 .collect();
-            found.extend(alone(members, path)?);
+            found.extend(alternatives_of_one(members, path)?);
             (found.len() <= ALTERNATIVES_MAX).then_some(found)
         }
     }
 }
 
 /// Every way in which one of the members holds.
-fn alone<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Alternative<'t>>> {
+fn alternatives_of_one<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Alternative<'t>>> {
     let mut found = Vec::new();
     for ((index, member), number) in members.iter().enumerate().zip(1..) {
-        let ways = of(member, &path_of(members, index, path))?;
+        let ways = alternatives_of_tree(member, &path_of(members, index, path))?;
         found.extend(ways.into_iter().map(|way| way.chosen(path, vec![number])));
         if found.len() > ALTERNATIVES_MAX {
             return None;

@@ -186,14 +186,14 @@ impl<'d> Node<'d> {
 
     /// The text directly inside this element, comments left out.
     pub(crate) fn text(self) -> Cow<'d, str> {
-        joined(self.texts())
+        join_text_pieces(self.texts())
     }
 
     /// All text in this element, also inside its children.
     pub(crate) fn deep_text(self) -> Cow<'d, str> {
         let range = &self.element().texts;
         let texts = &self.tree.texts[range.start as usize..range.end as usize];
-        joined(texts.iter().map(|text| text.value.as_ref()))
+        join_text_pieces(texts.iter().map(|text| text.value.as_ref()))
     }
 
     /// The namespaces that are declared at this element, by their prefixes; the default one has the empty prefix.
@@ -325,7 +325,7 @@ impl<'d> Node<'d> {
 }
 
 /// One text, perhaps from several pieces.
-fn joined<'d>(mut pieces: impl Iterator<Item = &'d str>) -> Cow<'d, str> {
+fn join_text_pieces<'d>(mut pieces: impl Iterator<Item = &'d str>) -> Cow<'d, str> {
     let mut text = Cow::Borrowed(pieces.next().unwrap_or_default());
     for piece in pieces {
         text.to_mut().push_str(piece);

@@ -74,7 +74,7 @@ impl DateTime {
     /// This instant with a duration added as XML Schema does: months first, clamped to the month's length.
     /// None beyond the years 0001 to 9999.
     pub fn checked_add(self, duration: Duration) -> Option<DateTime> {
-        let (year, month, day) = civil(self.seconds.div_euclid(DAY));
+        let (year, month, day) = date_of_days(self.seconds.div_euclid(DAY));
         let months = year * 12 + (month - 1) + duration.months;
         let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
         if !(1..=9999).contains(&year) {
@@ -83,7 +83,7 @@ impl DateTime {
         let day = day.min(days_in_month(year, month));
         let nanos = duration.nanos + i128::from(self.nanos);
         let carried = i64::try_from(nanos.div_euclid(1_000_000_000)).ok()?;
-        let seconds = days(year, month, day) * DAY + self.seconds.rem_euclid(DAY) + carried;
+        let seconds = days_to_date(year, month, day) * DAY + self.seconds.rem_euclid(DAY) + carried;
         let added = DateTime::from_seconds(seconds);
         let nanos = u32::try_from(nanos.rem_euclid(1_000_000_000)).ok()?;
         (added.seconds == seconds).then_some(DateTime { seconds, nanos })
@@ -130,7 +130,7 @@ impl FromStr for DateTime {
         if hour == 24 && (minute, second, nanos) != (0, 0, 0) {
             return Err(TimeError::Range("the hour"));
         }
-        let seconds = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
+        let seconds = days_to_date(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
         // The instant may lie in another year than its zone says.
         if DateTime::from_seconds(seconds).seconds != seconds {
             return Err(TimeError::Year);
@@ -188,18 +188,18 @@ fn offset(rest: &str) -> Result<i64, TimeError> {
 
 /// The days from the first of a month to that of the next one.
 fn days_in_month(year: i64, month: i64) -> i64 {
-    days(year + month / 12, month % 12 + 1, 1) - days(year, month, 1)
+    days_to_date(year + month / 12, month % 12 + 1, 1) - days_to_date(year, month, 1)
 }
 
 /// Days from 1970-01-01 to a date. Years are counted from March, so that the leap day is the last of its year.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+fn days_to_date(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468
 }
 
-/// The date a number of days after 1970-01-01; the inverse of [`days`].
-fn civil(since_epoch: i64) -> (i64, i64, i64) {
+/// The date a number of days after 1970-01-01; the inverse of [`days_to_date`].
+fn date_of_days(since_epoch: i64) -> (i64, i64, i64) {
     let shifted = since_epoch + 719_468;
     let era = shifted.div_euclid(146_097);
     let of_era = shifted.rem_euclid(146_097);
@@ -213,7 +213,7 @@ fn civil(since_epoch: i64) -> (i64, i64, i64) {
 
 impl fmt::Display for DateTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil(self.seconds.div_euclid(DAY));
+        let (year, month, day) = date_of_days(self.seconds.div_euclid(DAY));
         let of_day = self.seconds.rem_euclid(DAY);
         let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
         write!(
@@ -318,16 +318,16 @@ impl PartialOrd for Duration {
             return Some(self.nanos.cmp(&other.nanos));
         }
         let starts = [
-            days(1696, 9, 1),
-            days(1697, 2, 1),
-            days(1903, 3, 1),
-            days(1903, 7, 1),
+            days_to_date(1696, 9, 1),
+            days_to_date(1697, 2, 1),
+            days_to_date(1903, 3, 1),
+            days_to_date(1903, 7, 1),
         ];
         let [first, others @ ..] = starts.map(|start| {
             let end = |duration: &Duration| {
-                let (year, month, day) = civil(start);
+                let (year, month, day) = date_of_days(start);
                 let months = year * 12 + (month - 1) + duration.months;
-                let day = days(months.div_euclid(12), months.rem_euclid(12) + 1, day);
+                let day = days_to_date(months.div_euclid(12), months.rem_euclid(12) + 1, day);
                 i128::from(day) * i128::from(DAY) * 1_000_000_000 + duration.nanos
             };
             end(self).cmp(&end(other))

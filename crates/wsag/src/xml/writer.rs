@@ -94,7 +94,9 @@ impl Xml {
     /// Adds an attribute to the element just opened.
     pub(crate) fn attribute(&mut self, name: &'static str, value: &str) {
         match self.pieces.last_mut() {
-            Some(Piece::Start(_, _, attributes)) => attributes.push((name, writable(value).into_owned())),
+            Some(Piece::Start(_, _, attributes)) => {
+                attributes.push((name, writable_text(value).into_owned()));
+            }
             _ => debug_assert!(false, "attributes come before content"),
         }
     }
@@ -109,7 +111,7 @@ impl Xml {
     /// Adds text to the open element. Line breaks and tabs stay as they are; only a carriage return would not
     /// survive being read.
     pub(crate) fn text(&mut self, text: &str) {
-        self.pieces.push(Piece::Text(writable(text).into_owned()));
+        self.pieces.push(Piece::Text(writable_text(text).into_owned()));
     }
 
     /// Closes the element opened last.
@@ -191,7 +193,7 @@ impl Xml {
 }
 
 /// The value, with U+FFFD for each character that XML has no way to write.
-fn writable(value: &str) -> Cow<'_, str> {
+fn writable_text(value: &str) -> Cow<'_, str> {
     if value.chars().all(is_char) {
         Cow::Borrowed(value)
     } else {
@@ -201,5 +203,5 @@ fn writable(value: &str) -> Cow<'_, str> {
 
 /// Escapes characters that may not stand in an attribute value, and white space that a reader would not keep.
 pub(crate) fn escape_attribute(value: &str) -> Cow<'_, str> {
-    Attribute::from(("", writable(value))).value
+    Attribute::from(("", writable_text(value))).value
 }

@@ -104,13 +104,13 @@ impl SlurmExecutor {
     }
 
     fn creation(&self, of: &Reservation) -> Vec<String> {
-        let start = of.start.map_or_else(|| "now".to_owned(), at);
+        let start = of.start.map_or_else(|| "now".to_owned(), instant_for_slurm);
         let mut arguments = vec![
             "create".to_owned(),
             "reservation".to_owned(),
             format!("ReservationName={}", self.name_of(of.id)),
             format!("StartTime={start}"),
-            format!("EndTime={}", at(of.end)),
+            format!("EndTime={}", instant_for_slurm(of.end)),
             format!("Nodes={}", of.nodes.join(",")),
             format!("Users={}", of.users),
         ];
@@ -126,8 +126,16 @@ impl SlurmExecutor {
     fn update_of(&self, change: &Change) -> Vec<String> {
         let named = format!("ReservationName={}", self.name_of(change.id));
         let mut arguments = vec!["update".to_owned(), named];
-        arguments.extend(change.start.map(|start| format!("StartTime={}", at(start))));
-        arguments.extend(change.end.map(|end| format!("EndTime={}", at(end))));
+        arguments.extend(
+            change
+                .start
+                .map(|start| format!("StartTime={}", instant_for_slurm(start))),
+        );
+        arguments.extend(
+            change
+                .end
+                .map(|end| format!("EndTime={}", instant_for_slurm(end))),
+        );
         let nodes = change.nodes.as_ref();
         arguments.extend(nodes.map(|nodes| format!("Nodes={}", nodes.join(","))));
         arguments.extend(change.users.as_ref().map(|users| format!("Users={users}")));
@@ -151,7 +159,7 @@ impl SlurmExecutor {
 }
 
 /// An instant as Slurm reads it, in UTC.
-fn at(second: i64) -> String {
+fn instant_for_slurm(second: i64) -> String {
     let at = jiff::Timestamp::from_second(second).unwrap_or(jiff::Timestamp::MAX);
     at.strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }

@@ -108,7 +108,7 @@ pub(crate) fn receive(mut from: &UnixStream, until: Instant) -> io::Result<(Vec<
         &mut beside,
         RecvFlags::CMSG_CLOEXEC,
     );
-    bytes.truncate(read.map_err(io::Error::from).map_err(late)?.bytes);
+    bytes.truncate(read.map_err(io::Error::from).map_err(socket_timed_out)?.bytes);
     let mut files = Vec::new();
     for message in beside.drain() {
         if let RecvAncillaryMessage::ScmRights(descriptors) = message {
@@ -124,7 +124,7 @@ pub(crate) fn receive(mut from: &UnixStream, until: Instant) -> io::Result<(Vec<
         }
         wait_at_most(from, until)?;
         let mut more = [0; CHUNK];
-        match from.read(&mut more).map_err(late)? {
+        match from.read(&mut more).map_err(socket_timed_out)? {
             0 => break,
             read => bytes.extend_from_slice(&more[..read]),
         }
@@ -142,7 +142,7 @@ fn wait_at_most(stream: &UnixStream, until: Instant) -> io::Result<()> {
 }
 
 /// The error of a read after its time is over.
-fn late(error: io::Error) -> io::Error {
+fn socket_timed_out(error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::WouldBlock {
         return ErrorKind::TimedOut.into();
     }

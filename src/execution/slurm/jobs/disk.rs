@@ -141,7 +141,7 @@ fn pack(folder: &Path) -> io::Result<()> {
 /// Removes a folder that has nothing but the claim. It gets another name first: a job with a folder and without a claim begins.
 /// Files that came into it meanwhile stay.
 fn remove_empty(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
-    let doomed = draft();
+    let doomed = draft_folder_name();
     rustix::fs::renameat(above, name, above, &doomed)?;
     let removed = rustix::fs::unlinkat(folder, CLAIM, AtFlags::REMOVEDIR)
         .and_then(|()| rustix::fs::unlinkat(above, &doomed, AtFlags::REMOVEDIR));
@@ -172,7 +172,7 @@ fn is_empty_output(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
 }
 
 /// The name of a folder that is being made or removed: one that no other has.
-pub(crate) fn draft() -> String {
+pub(crate) fn draft_folder_name() -> String {
     format!(".{}", Uuid::now_v7())
 }
 

@@ -406,12 +406,13 @@ impl SharedFolder {
 
     /// Opens the working folder.
     fn work_folder(&self) -> io::Result<OwnedFd> {
-        self.folder(&self.common).and_then(|folder| inner(&folder, WORK))
+        self.folder(&self.common)
+            .and_then(|folder| open_inner_folder(&folder, WORK))
     }
 }
 
 /// A folder in another one, which is no link.
-pub(crate) fn inner(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+pub(crate) fn open_inner_folder(folder: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     let flags = FOLDER.union(OFlags::NOFOLLOW);
     Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
 }

@@ -12,7 +12,7 @@ use crate::execution::files::outputs::Stream;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::spec::{WORTH_STARTING, environment};
 use crate::execution::lock::lock;
-use crate::execution::slurm::commands::option;
+use crate::execution::slurm::commands::command_option;
 use crate::execution::slurm::error::{Error, not_understood};
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::Submission;
@@ -150,7 +150,7 @@ impl ClusterRun<'_> {
             JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
             // Slurm does not know whether it was told to save its work before it ended.
             JobState::Completed => Some(match self.folder.save(job)? {
-                Some(save) if lasted_until(job.slot_end - save.grace) => saved(stop_asked),
+                Some(save) if lasted_until(job.slot_end - save.grace) => outcome_of_saved_job(stop_asked),
                 _ => RunOutcome::Completed,
             }),
             JobState::TimedOut => Some(RunOutcome::Killed),
@@ -273,7 +273,7 @@ impl ClusterRun<'_> {
     ) -> Result<JobEnd, ExecutionError> {
         let stop_asked = self.folder.stop_asked();
         let outcome = match ended.status {
-            0 if ended.told => saved(stop_asked),
+            0 if ended.told => outcome_of_saved_job(stop_asked),
             0 => RunOutcome::Completed,
             status if STOPPED.contains(&status) && ended.at >= self.job.slot_end => RunOutcome::Killed,
             _ if stop_asked => RunOutcome::Terminated,
@@ -329,9 +329,9 @@ impl SlurmExecutor {
             "--export=ALL".to_owned(),
         ];
         arguments.extend(own.map(Into::into));
-        arguments.push(option("--chdir", &work.work()));
-        arguments.push(option("--output", &work.output(Stream::Out)));
-        arguments.push(option("--error", &work.output(Stream::Err)));
+        arguments.push(command_option("--chdir", &work.work()));
+        arguments.push(command_option("--output", &work.output(Stream::Out)));
+        arguments.push(command_option("--error", &work.output(Stream::Err)));
         let (signal, grace) = signal_and_grace(job.save);
         arguments.extend([
             self.script.clone().into(),
@@ -398,7 +398,7 @@ impl SlurmExecutor {
 }
 
 /// How a job ended that ended well after it was told to save its work.
-fn saved(stop_asked: bool) -> RunOutcome {
+fn outcome_of_saved_job(stop_asked: bool) -> RunOutcome {
     if stop_asked {
         RunOutcome::Terminated
     } else {

@@ -85,7 +85,7 @@ pub(crate) fn is_covered(by: &[Interval], interval: Interval) -> bool {
 
 /// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for. Slots keep the nodes that
 /// they have; only where one would get too few are all named anew. O(slots × nodes × occupations of a node).
-pub(crate) fn assign(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
+pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
     let missing = |named: &[Option<Vec<usize>>]| named.iter().filter(|names| names.is_none()).count();
     let kept = name_all(nodes.clone(), slots, true);
     if missing(&kept) == 0 {
@@ -99,7 +99,7 @@ pub(crate) fn assign(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<u
     }
 }
 
-/// Names nodes as [`assign`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
+/// Names nodes as [`assign_nodes_to_slots`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
 /// named strictly in order of start.
 fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
     let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_slot_takes_the_nodes_that_are_of_no_use_to_longer_ones() {
         let nodes = calendars(&[&[], &[(100, 200)], &[]]);
-        let named = assign(nodes, &[wanted(1, 0, 100), wanted(2, 50, 300)]);
+        let named = assign_nodes_to_slots(nodes, &[wanted(1, 0, 100), wanted(2, 50, 300)]);
         assert_eq!(named, [Some(vec![1]), Some(vec![0, 2])]);
     }
 
@@ -237,7 +237,7 @@ mod tests {
     fn a_slot_takes_dedicated_nodes_first_and_then_those_that_are_busy_until_just_before_it() {
         let mut nodes = calendars(&[&[], &[(0, 40)], &[(0, 90)], &[(0, 60)], &[]]);
         nodes[4].dedicated = true;
-        let named = assign(
+        let named = assign_nodes_to_slots(
             nodes,
             &[wanted(2, 100, 200), wanted(1, 110, 200), wanted(1, 120, 200)],
         );
@@ -255,7 +255,7 @@ mod tests {
         let mut pinned = wanted(1, 0, 15);
         pinned.current = vec![2];
         pinned.pinning = Pinning::Pinned;
-        let named = assign(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
+        let named = assign_nodes_to_slots(nodes, &[pinned, kept, gone, wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![2]), Some(vec![1]), Some(vec![0]), None]);
     }
 
@@ -265,10 +265,13 @@ mod tests {
         later.current = vec![0, 1];
         let slots = |nodes| [wanted(nodes, 10, 30), later.clone()];
         let four = || calendars(&[&[], &[], &[], &[]]);
-        assert_eq!(assign(four(), &slots(2)), [Some(vec![2, 3]), Some(vec![0, 1])]);
+        assert_eq!(
+            assign_nodes_to_slots(four(), &slots(2)),
+            [Some(vec![2, 3]), Some(vec![0, 1])]
+        );
         // Node 2 is others' from 15 on: the later slot can wait for it, the earlier one cannot have it.
         let nodes = calendars(&[&[], &[], &[(15, 20)], &[]]);
-        let named = assign(nodes, &slots(2));
+        let named = assign_nodes_to_slots(nodes, &slots(2));
         assert_eq!(named, [Some(vec![0, 3]), Some(vec![1, 2])]);
     }
 
@@ -297,21 +300,21 @@ mod tests {
             };
             let later = with(wanted(1, 400, 500), &[1]);
             let two = || calendars(&[&[], &[]]);
-            let named = assign(two(), &slots(later));
+            let named = assign_nodes_to_slots(two(), &slots(later));
             let expected = [0, 0, 1, 1, 1].map(|node| Some(vec![node]));
             assert_eq!(named, expected, "what lies behind goes to the other node");
             let in_the_way = with(wanted(1, 250, 350), &[1]);
-            let named = assign(two(), &slots(in_the_way));
+            let named = assign_nodes_to_slots(two(), &slots(in_the_way));
             let expected = [Some(0), None, Some(1), Some(0), Some(1)].map(|of| of.map(|node| vec![node]));
             assert_eq!(named, expected, "no other slot loses a node");
         }
         let mut earlier = longer(50, Pinning::Loose);
         earlier.replaces = vec![1];
         assert_eq!(
-            assign(calendars(&[&[]]), &[earlier, old.clone()]),
+            assign_nodes_to_slots(calendars(&[&[]]), &[earlier, old.clone()]),
             [Some(vec![0]), Some(vec![0])]
         );
-        let taken = assign(
+        let taken = assign_nodes_to_slots(
             calendars(&[&[(250, 260)], &[]]),
             &[old, longer(200, Pinning::These)],
         );
@@ -323,7 +326,7 @@ mod tests {
         let mut nodes = calendars(&[&[], &[], &[], &[]]);
         nodes[1].leaving = vec![interval(0, 60)];
         nodes[2].leaving = vec![interval(50, 100), interval(0, 50)];
-        let named = assign(nodes, &[wanted(1, 10, 90)]);
+        let named = assign_nodes_to_slots(nodes, &[wanted(1, 10, 90)]);
         assert_eq!(named, [Some(vec![2])]);
     }
 
@@ -336,9 +339,9 @@ mod tests {
             pinning: Pinning::Begun,
             ..wanted(nodes, 0, 15)
         };
-        let named = assign(nodes.clone(), &[stranded(1, &[2]), wanted(1, 12, 14)]);
+        let named = assign_nodes_to_slots(nodes.clone(), &[stranded(1, &[2]), wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![0]), Some(vec![1])]);
-        let named = assign(nodes, &[stranded(3, &[0, 1, 2]), wanted(1, 12, 14)]);
+        let named = assign_nodes_to_slots(nodes, &[stranded(3, &[0, 1, 2]), wanted(1, 12, 14)]);
         assert_eq!(named, [Some(vec![0, 1, 2]), None]);
     }
 
@@ -369,7 +372,7 @@ mod tests {
             }
             let busy: Vec<Vec<(i64, i64)>> = foreign.iter().map(|of| vec![*of]).collect();
             let busy: Vec<&[(i64, i64)]> = busy.iter().map(Vec::as_slice).collect();
-            let named = assign(calendars(&busy), &accepted);
+            let named = assign_nodes_to_slots(calendars(&busy), &accepted);
             for (slot, names) in accepted.iter().zip(&named) {
                 let names = names.as_ref().expect("it fits by count");
                 prop_assert_eq!(names.len(), slot.nodes);

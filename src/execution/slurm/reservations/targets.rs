@@ -14,7 +14,9 @@ use crate::execution::PlannedSlot;
 use crate::execution::lock::lock;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobRow, ReservationRow};
-use crate::execution::slurm::reservations::node_choice::{Calendar, Pinning, Wanted, assign, is_covered};
+use crate::execution::slurm::reservations::node_choice::{
+    Calendar, Pinning, Wanted, assign_nodes_to_slots, is_covered,
+};
 use crate::execution::slurm::reservations::target::Target;
 use crate::execution::slurm::snapshot::{Held, Snapshot};
 use crate::planner::NodeState;
@@ -39,7 +41,7 @@ impl SlurmExecutor {
             .iter()
             .filter(|job| job.is_on_nodes() && self.is_in_ours(job, &handed, is_ours))
             .collect();
-        let named = assign(calendars, &wanted);
+        let named = assign_nodes_to_slots(calendars, &wanted);
         for ((slot, names), of) in due.iter().zip(&named).zip(&wanted) {
             let id = slot.run;
             let Some(names) = names else {
@@ -54,7 +56,7 @@ impl SlurmExecutor {
             let old: Vec<(Interval, &Vec<usize>)> = old
                 .filter_map(|old| Some((due[*old].interval, named[*old].as_ref()?)))
                 .collect();
-            let beside = beside(slot.interval, names, &old);
+            let beside = needs_beside_replaced_slots(slot.interval, names, &old);
             if beside.len() > slot.reservations().count() {
                 unnamed.push(id);
                 continue;
@@ -237,7 +239,7 @@ impl SlurmExecutor {
 
 /// The needs of a slot on some nodes beside the slots that it is to replace, with their nodes: each node in the times in
 /// which none of these has it. Nodes with the same times go together; no two of the results have a node at the same time.
-fn beside(
+fn needs_beside_replaced_slots(
     interval: Interval,
     names: &[usize],
     old: &[(Interval, &Vec<usize>)],
@@ -275,13 +277,13 @@ mod tests {
         let interval = |start, end| Interval::new(Time(start), Time(end));
         let nodes = vec![1, 2, 3];
         let old = [(interval(100, 200), &nodes)];
-        assert_eq!(beside(interval(120, 180), &[1, 2], &old), []);
+        assert_eq!(needs_beside_replaced_slots(interval(120, 180), &[1, 2], &old), []);
         assert_eq!(
-            beside(interval(100, 300), &[1, 2, 3], &old),
+            needs_beside_replaced_slots(interval(100, 300), &[1, 2, 3], &old),
             [(interval(200, 300), vec![1, 2, 3])]
         );
         assert_eq!(
-            beside(interval(50, 250), &[2, 3, 4], &old),
+            needs_beside_replaced_slots(interval(50, 250), &[2, 3, 4], &old),
             [
                 (interval(50, 100), vec![2, 3]),
                 (interval(50, 250), vec![4]),
@@ -290,12 +292,15 @@ mod tests {
         );
         let apart = interval(200, 300);
         for old in [&old[..], &[]] {
-            assert_eq!(beside(apart, &[1, 4], old), [(apart, vec![1, 4])]);
+            assert_eq!(
+                needs_beside_replaced_slots(apart, &[1, 4], old),
+                [(apart, vec![1, 4])]
+            );
         }
         let later = vec![1, 4];
         let old = [(interval(100, 200), &nodes), (interval(250, 280), &later)];
         assert_eq!(
-            beside(interval(150, 300), &[1, 2, 4], &old),
+            needs_beside_replaced_slots(interval(150, 300), &[1, 2, 4], &old),
             [
                 (interval(150, 250), vec![4]),
                 (interval(200, 250), vec![1]),

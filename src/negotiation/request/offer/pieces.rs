@@ -21,7 +21,7 @@ impl Check<'_> {
         request: Option<&Request>,
     ) -> Option<Preemption> {
         let (scheduling, request) = described.scheduling.zip(request)?;
-        let found = of(scheduling, job, &request.shapes, &self.negotiation.catalogue());
+        let found = preemption_of_work(scheduling, job, &request.shapes, &self.negotiation.catalogue());
         found.unwrap_or_else(|message| {
             self.violation(ns::BSP, "Preemption", 0, message);
             None
@@ -33,7 +33,7 @@ impl Check<'_> {
 ///
 /// # Errors
 /// A sentence that says why it cannot be cut as it is asked for.
-fn of(
+fn preemption_of_work(
     scheduling: &Scheduling,
     job: Option<&Job>,
     shapes: &[Shape],
@@ -65,7 +65,7 @@ fn of(
     let interval = millionths(asked.interval);
     let preemption = Preemption::new(asked.pieces, interval, asked.independent)
         .ok_or_else(|| format!("an interval of 1/{PARTS_MAX} to 1 is expected"))?
-        .rounded(rounding(asked.independent, shapes));
+        .rounded(rounding_of_pieces(asked.independent, shapes));
     if preemption.searches_max(1) > SEARCHES_MAX {
         return Err(format!(
             "{} pieces at any of {} cuts can be chosen in too many ways: fewer pieces or a longer interval are expected",
@@ -87,7 +87,7 @@ fn of(
 
 /// How the parts of work of these sizes are rounded: where each may have another size, none may be short, because the
 /// next piece does not make up for a missing part.
-fn rounding(independent: bool, shapes: &[Shape]) -> Rounding {
+fn rounding_of_pieces(independent: bool, shapes: &[Shape]) -> Rounding {
     if independent && shapes.len() > 1 {
         Rounding::Up
     } else {
@@ -149,7 +149,7 @@ mod tests {
             ..Job::default()
         });
         let shapes = [(1, 2 * duration), (2, duration)].map(|(nodes, duration)| Shape { nodes, duration });
-        let found = of(scheduling, job.as_ref(), &shapes, &catalogue.unwrap());
+        let found = preemption_of_work(scheduling, job.as_ref(), &shapes, &catalogue.unwrap());
         found.map(|preemption| preemption.map(|of| of.parts()))
     }
 

@@ -16,7 +16,7 @@ impl Decider<'_> {
             return false;
         };
         let number = self.plan.next_number();
-        let Some((slot, moves)) = self.place_rest(at, agreement, number, grace) else {
+        let Some((slot, moves)) = self.place_rest_of_saved(at, agreement, number, grace) else {
             return false;
         };
         let mut saved = agreement.clone();
@@ -41,7 +41,7 @@ impl Decider<'_> {
 
     /// Puts the rest of an agreement's work into the first place for it after its slot: for as long as it may have, or else
     /// for less; inside its window, where others may move for it, or else beyond.
-    fn place_rest(
+    fn place_rest_of_saved(
         &mut self,
         at: usize,
         agreement: &Agreement,
@@ -59,7 +59,7 @@ impl Decider<'_> {
         };
         let inside = Interval::new(end, agreement.deadline);
         for length in lengths().filter(|length| *length <= inside.duration()) {
-            let free = self.put_rest(at, agreement, number, (length, inside));
+            let free = self.put_rest_of_saved(at, agreement, number, (length, inside));
             if let Some(slot) = free {
                 return Some((slot, Vec::new()));
             }
@@ -74,13 +74,14 @@ impl Decider<'_> {
             }
         }
         let beyond = Interval::new(end, now + self.settings.horizon);
-        let slot = lengths().find_map(|length| self.put_rest(at, agreement, number, (length, beyond)));
+        let slot =
+            lengths().find_map(|length| self.put_rest_of_saved(at, agreement, number, (length, beyond)));
         Some((slot?, Vec::new()))
     }
 
     /// Puts the rest of an agreement's work into the first place that is free for this number of seconds; none where no
     /// place is free.
-    fn put_rest(
+    fn put_rest_of_saved(
         &mut self,
         at: usize,
         agreement: &Agreement,
@@ -100,7 +101,11 @@ impl Decider<'_> {
 
     /// Takes the rest of an agreement's work, planned after the running piece, out of the plan where there is one. Returns the
     /// agreement without it, which is still to be stored.
-    pub(in crate::planner) fn give_back_rest(&mut self, agreement: &Agreement, now: Time) -> Agreement {
+    pub(in crate::planner) fn give_back_rest_of_saved(
+        &mut self,
+        agreement: &Agreement,
+        now: Time,
+    ) -> Agreement {
         let without = agreement.without_rest();
         let (count, before) = (without.slots.len(), agreement.slots.len());
         for index in count..before {
@@ -112,13 +117,13 @@ impl Decider<'_> {
 
     /// Ends an agreement with the saved work, or lets its running work end with its slot: there is no place any more for the
     /// rest.
-    pub(in crate::planner) fn give_up_rest(&mut self, agreement: &Agreement, why: &str) {
+    pub(in crate::planner) fn give_up_rest_of_saved(&mut self, agreement: &Agreement, why: &str) {
         let now = self.second();
         let detail =
             format!("{why}, and there is no other place for the rest of its work, which is not over");
         let mut events = vec![self.event(EventKind::Overrun, detail)];
         if agreement.service == ServiceState::Processing {
-            let without = self.give_back_rest(agreement, now);
+            let without = self.give_back_rest_of_saved(agreement, now);
             // Work that was told to save does so, and is not kept running.
             let told = self.settings.overruns.grace(&without);
             if told.is_some_and(|grace| without.slot().end - grace <= now) {
@@ -135,7 +140,7 @@ impl Decider<'_> {
             let over = self.update(over, events);
             let end = JobEnd {
                 outcome: RunOutcome::Killed,
-                ..self.lost_now(&over)
+                ..self.end_of_lost_work(&over)
             };
             self.record_execution(&over, &end);
         }

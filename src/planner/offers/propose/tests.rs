@@ -159,7 +159,7 @@ proptest! {
             prop_assert!(agreement.party != party && slot.start >= Time(10));
             let (admitted, _) = domain.decide(0, |decider| {
                 let at = decider.plan.resources.place(&agreement.resource).unwrap();
-                let lifted = decider.lift(agreement.id).unwrap();
+                let lifted = decider.lift_replaced_agreement(agreement.id).unwrap();
                 let request = request_of(&lifted, u64::MAX);
                 let moved = decider.plan.resources.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
                 let admitted = decider.place(proposal).is_ok();

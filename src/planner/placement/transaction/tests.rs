@@ -164,7 +164,7 @@ proptest! {
             assert_eq!(failed, None);
         });
         prop_assert_eq!(&whole(&domain.plan.resources), &before);
-        domain.decide(|decider| decider.suppose(|this| take(this, &steps, Time(20), &mut next)));
+        domain.decide(|decider| decider.suppose_in_transaction(|this| take(this, &steps, Time(20), &mut next)));
         prop_assert_eq!(&whole(&domain.plan.resources), &before);
         domain.check();
     }
@@ -208,7 +208,7 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         later: &mut std::collections::BTreeMap::new(),
         reconfigured: &mut None,
     };
-    decider.suppose(|this| {
+    decider.suppose_in_transaction(|this| {
         this.plan.resources.vacate(0, Time(20), number);
         // Behind the back of the log.
         this.plan.resources.change(0, |schedule| {
@@ -237,7 +237,7 @@ fn an_agreement_that_is_changed_in_a_trial_makes_the_plan_impossible() {
         later: &mut std::collections::BTreeMap::new(),
         reconfigured: &mut None,
     };
-    decider.suppose(|this| this.update(agreement, Vec::new()));
+    decider.suppose_in_transaction(|this| this.update(agreement, Vec::new()));
     let why = domain
         .plan
         .impossible()

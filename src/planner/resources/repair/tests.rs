@@ -351,7 +351,7 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
     domain.now = 10;
     let end = domain.decide(|decider| {
         let agreement = decider.live(one.id).unwrap();
-        decider.lost_now(&agreement)
+        decider.end_of_lost_work(&agreement)
     });
     domain.decide(|decider| decider.ended(one.id, &end)).unwrap();
     domain.check();
@@ -370,7 +370,7 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
         let end = domain.decide(|decider| {
             decider.started(one.id, decider.now, None).unwrap();
             let agreement = decider.live(one.id).unwrap();
-            decider.lost_now(&agreement)
+            decider.end_of_lost_work(&agreement)
         });
         domain.decide(|decider| decider.ended(one.id, &end)).unwrap();
         domain.now += 2;

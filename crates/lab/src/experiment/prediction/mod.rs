@@ -49,7 +49,7 @@ fn errors(results: &Results, forecasts: &[Forecast], of: fn(f64, f64) -> f64) ->
 }
 
 /// How far each forecast is off, from the least to the most.
-fn absolute(results: &Results, forecasts: &[Forecast]) -> Vec<f64> {
+fn absolute_errors(results: &Results, forecasts: &[Forecast]) -> Vec<f64> {
     let mut absolute = errors(results, forecasts, |stated, run| (stated - run).abs());
     absolute.sort_unstable_by(f64::total_cmp);
     absolute
@@ -64,7 +64,7 @@ pub(super) fn error(setup: &Setup) -> Report {
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
-        let absolute = absolute(results, forecasts);
+        let absolute = absolute_errors(results, forecasts);
         let mean_of = |of| mean(&errors(results, forecasts, of));
         let factor = mean_of(|stated, run| (stated.max(1.0) / run).ln().abs()).exp();
         let short = mean_of(|stated, run| f64::from(u8::from(stated < run)));
@@ -90,7 +90,7 @@ pub(super) fn error(setup: &Setup) -> Report {
 
 /// The effect of smoothing and trust on the error, and how it compares.
 fn error_findings(results: &Results) -> Vec<Finding> {
-    let error = |source| mean(&absolute(results, results.of(source).unwrap_or_default()));
+    let error = |source| mean(&absolute_errors(results, results.of(source).unwrap_or_default()));
     let [mean, smoothed, trusted, learned] =
         [Source::Mean, Source::Smoothing, Source::Trust, Source::Learned].map(error);
     let better = |what: &str, better: f64, than: f64, why: &str| {
@@ -252,7 +252,7 @@ fn coverage(results: &Results, source: Source) -> Option<Finding> {
 }
 
 /// Whether one source's pinball loss is below another's.
-fn sharper(results: &Results, source: Source, than: Source) -> Option<Finding> {
+fn sharper_source(results: &Results, source: Source, than: Source) -> Option<Finding> {
     let kept = |source| results.reliability(source, 0..results.jobs.len());
     let (ours, theirs) = (kept(source)?, kept(than)?);
     let levels = ours.levels().into_iter().zip(theirs.levels());
@@ -269,7 +269,7 @@ pub(super) fn calibration(setup: &Setup) -> Report {
     let results = results(setup);
     let rivals = [Source::LastTwo, Source::User];
     let covers = LEARNED.map(|source| coverage(results, source));
-    let sharper = LEARNED.map(|source| rivals.map(|than| sharper(results, source, than)));
+    let sharper = LEARNED.map(|source| rivals.map(|than| sharper_source(results, source, than)));
     let findings: Vec<Finding> = covers.into_iter().chain(sharper.concat()).flatten().collect();
     let line = |source: Source, label: &str, of: fn((f64, f64, f64)) -> f64| {
         let books = results.reliability(source, 0..results.jobs.len())?;

@@ -111,8 +111,8 @@ pub(super) struct Pass {
 /// estimates.
 pub(super) const PASSES: [fn(&Workload) -> Pass; 3] = [
     paper,
-    |workload| learned(workload, Source::Learned),
-    |workload| learned(workload, Source::LearnedWithEstimate),
+    |workload| learn_pass(workload, Source::Learned),
+    |workload| learn_pass(workload, Source::LearnedWithEstimate),
 ];
 
 /// Puts the passes together.
@@ -156,7 +156,7 @@ fn order(workload: &Workload) -> Vec<Event> {
 type Key = (u8, [u64; 3]);
 
 /// The likenesses of a job, from any job to one of the same executable.
-fn subject(job: &Job, source: Source) -> Subject<Key> {
+fn subject_of_job(job: &Job, source: Source) -> Subject<Key> {
     let (nodes, anybody) = (u64::from(job.nodes), (0, [0; 3]));
     let known = source == Source::LearnedWithEstimate;
     let estimate = job.estimate.filter(|seconds| known && *seconds > 0);
@@ -179,7 +179,7 @@ fn subject(job: &Job, source: Source) -> Subject<Key> {
     }
 }
 
-fn learned(workload: &Workload, source: Source) -> Pass {
+fn learn_pass(workload: &Workload, source: Source) -> Pass {
     let jobs = &workload.jobs;
     let known = source == Source::Learned || jobs.iter().any(|job| job.estimate.is_some());
     let mut runs = Runs::default();
@@ -188,12 +188,12 @@ fn learned(workload: &Workload, source: Source) -> Pass {
     for event in if known { order(workload) } else { Vec::new() } {
         match event {
             Event::Asked(job) => {
-                if let Some(prediction) = runs.predict(&subject(&jobs[job], source)) {
+                if let Some(prediction) = runs.predict(&subject_of_job(&jobs[job], source)) {
                     forecasts[job] = Some(LEVELS.map(|p| prediction.quantile(p)));
                     levels[job] = Some(prediction.level(jobs[job].run));
                 }
             }
-            Event::Ended(job) => runs.learn(&subject(&jobs[job], source), jobs[job].run, levels[job]),
+            Event::Ended(job) => runs.learn(&subject_of_job(&jobs[job], source), jobs[job].run, levels[job]),
         }
     }
     Pass {

@@ -14,7 +14,7 @@ struct Attribute<'a> {
 }
 
 /// Refuses more than there may be.
-fn bounded(at: usize, count: usize, most: usize, of: &str) -> Outcome<()> {
+fn refuse_too_many(at: usize, count: usize, most: usize, of: &str) -> Outcome<()> {
     if count > most {
         return refuse(at, format!("more than {most} {of}"));
     }
@@ -31,21 +31,21 @@ impl<'a> Scanner<'a> {
             return refuse(start, reason);
         }
         self.elements += 1;
-        bounded(start, self.elements, ELEMENTS_MAX, "elements")?;
+        refuse_too_many(start, self.elements, ELEMENTS_MAX, "elements")?;
         let bindings = self.bindings.len();
         let (attributes, empty) = self.attributes(bindings)?;
         self.check_prefixes(name, start, &attributes)?;
         if empty {
             self.bindings.truncate(bindings);
             // An empty element is one level deeper as well.
-            return bounded(start, self.open.len() + 1, DEPTH_MAX, "nested elements");
+            return refuse_too_many(start, self.open.len() + 1, DEPTH_MAX, "nested elements");
         }
         self.open.push(Open {
             name,
             at: start,
             bindings,
         });
-        bounded(start, self.open.len(), DEPTH_MAX, "nested elements")
+        refuse_too_many(start, self.open.len(), DEPTH_MAX, "nested elements")
     }
 
     /// The attributes up to the end of the start tag, and whether the tag is an empty element's.
@@ -86,7 +86,7 @@ impl<'a> Scanner<'a> {
             return refuse(at, format!("the attribute {name} occurs twice"));
         }
         attributes.push(Attribute { name, at });
-        bounded(at, attributes.len(), ATTRIBUTES_MAX, "attributes on one element")
+        refuse_too_many(at, attributes.len(), ATTRIBUTES_MAX, "attributes on one element")
     }
 
     fn attribute_value(&mut self, name: &str) -> Outcome<&'a str> {
@@ -119,13 +119,13 @@ impl<'a> Scanner<'a> {
             return refuse(at, reason);
         }
         let (here, in_scope) = (own.len() + 1, self.bindings.len() + 1);
-        bounded(
+        refuse_too_many(
             at,
             here,
             DECLARATIONS_MAX,
             "namespace declarations on one element",
         )?;
-        bounded(at, in_scope, BINDINGS_MAX, "namespace declarations in scope")?;
+        refuse_too_many(at, in_scope, BINDINGS_MAX, "namespace declarations in scope")?;
         if name.len() > NAMESPACE_MAX {
             return refuse(at, format!("a namespace name of more than {NAMESPACE_MAX} bytes"));
         }

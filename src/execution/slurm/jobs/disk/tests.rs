@@ -119,7 +119,7 @@ fn a_draft_goes_a_day_after_its_writer_and_nothing_else_does() {
         format!(".{}", old.simple()),
         format!(".{old}.1"),
         format!(".{}", made_before(DRAFTS_KEPT - 600)),
-        draft(),
+        draft_folder_name(),
         ".nfs1".to_owned(),
     ];
     for name in kept.iter().chain([&format!(".{old}")]) {

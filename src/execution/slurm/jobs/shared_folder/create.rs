@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{SharedFolder, WORK};
 use crate::execution::slurm::helper::operation::{Part, Record};
-use crate::execution::slurm::jobs::disk::draft;
+use crate::execution::slurm::jobs::disk::draft_folder_name;
 use crate::execution::{ExecutionError, SaveWork};
 
 impl SharedFolder {
@@ -24,7 +24,7 @@ impl SharedFolder {
             return Ok(false);
         }
         // A name that no other draft has: one that is made at the same time must not meet this one.
-        let new = self.path.with_file_name(draft());
+        let new = self.path.with_file_name(draft_folder_name());
         let made = self
             .fill(&new, until, save, inputs)
             .and_then(|()| fs::rename(&new, &self.path).map_err(failed));

@@ -179,8 +179,8 @@ fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i
         weights: Weights::default(),
     };
     let quote = domain.decide(|decider| {
-        decider.suppose(|decider| {
-            let lifted = decider.lift(id).unwrap();
+        decider.suppose_in_transaction(|decider| {
+            let lifted = decider.lift_replaced_agreement(id).unwrap();
             decider.quote_begun(&ask, Time(1_000), &lifted).unwrap()
         })
     });
