@@ -208,6 +208,9 @@ async fn files_come_from_addresses_and_uploads_and_results_go_to_addresses(url: 
     );
 
     an_upload_under_another_name(&client, &data, &url).await;
+    let absent = json!([{ "file": "in.dat", "source": data.url("/open/absent.dat") }]);
+    let id = made(&client, &copying("in.dat", "out.dat", 60, &absent)).await;
+    assert_eq!(over(&client, &id).await["outcome"], "failed-staging");
     server.assert_verified();
 }
 
