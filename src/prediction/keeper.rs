@@ -69,30 +69,33 @@ pub async fn learn(store: &Store, (machines, ladder): Setup, now: Time) -> Resul
         .map_err(|why| store::Error::Corrupt(format!("learning from executions: {why}")))
 }
 
-/// Starts the keeper; it ends with `stop`. Until it has learned for the first time nothing is known.
-pub fn keep(store: Store, setup: Setup, clock: Clock, stop: CancellationToken) -> Predictions {
-    let (sender, predictions) = Predictions::of(Knowledge::default());
-    tokio::spawn(async move {
-        let mut seen = None;
-        let mut pause = Duration::ZERO;
-        while stop
-            .run_until_cancelled(tokio::time::sleep(pause))
-            .await
-            .is_some()
-        {
-            pause = LOOK;
-            match look(&store, setup, &clock, &mut seen).await {
-                Ok(Some((knowledge, took))) => {
-                    pause = LOOK.max(took * SHARE);
-                    // It goes on without readers until it is told to stop.
-                    let _ = sender.send(Arc::new(knowledge));
-                }
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "predictions are not updated"),
+/// Renews knowledge until `stop`. It starts when the stored resources are those of the configuration: what it learns first decides
+/// until the next look.
+pub async fn keep(
+    known: watch::Sender<Arc<Knowledge>>,
+    store: Store,
+    setup: Setup,
+    clock: Clock,
+    stop: CancellationToken,
+) {
+    let mut seen = None;
+    let mut pause = Duration::ZERO;
+    while stop
+        .run_until_cancelled(tokio::time::sleep(pause))
+        .await
+        .is_some()
+    {
+        pause = LOOK;
+        match look(&store, setup, &clock, &mut seen).await {
+            Ok(Some((knowledge, took))) => {
+                pause = LOOK.max(took * SHARE);
+                // It goes on without readers until it is told to stop.
+                let _ = known.send(Arc::new(knowledge));
             }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, "predictions are not updated"),
         }
-    });
-    predictions
+    }
 }
 
 /// The end of the last execution, the time of the samples, and the resources, that were seen.

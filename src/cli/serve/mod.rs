@@ -37,7 +37,7 @@ use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{Planner, Settings};
 use crate::portal;
-use crate::prediction;
+use crate::prediction::{self, Knowledge, Predictions};
 use crate::store::{Lease, Store};
 
 /// Orders to read the configuration again that may wait.
@@ -128,9 +128,17 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let folders = open_folders(&config, data_dir)?;
     let executors = executors::executors(&config, &folders, data_dir)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
-    let predictions = prediction::keep(store.clone(), config.predictions(), clock.clone(), stop.clone());
+    let (known, predictions) = Predictions::of(Knowledge::default());
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
+    let setup = config.predictions();
+    tokio::spawn(prediction::keep(
+        known,
+        store.clone(),
+        setup,
+        clock.clone(),
+        stop.clone(),
+    ));
     tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)

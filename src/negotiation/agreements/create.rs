@@ -51,8 +51,13 @@ impl Negotiation {
                 self.place(offer, drafts, key.clone()).await
             }
             CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
-                self.pend_proposal(only_reading_of_offer(drafts)?.proposal, acceptance, None, key.clone())
-                    .await
+                self.pend_proposal(
+                    only_reading_of_offer(drafts)?.proposal,
+                    acceptance,
+                    None,
+                    key.clone(),
+                )
+                .await
             }
             CreateRequest::Offered(accepting, DecisionTime::Now) => {
                 self.accept(party, accepting, key.clone()).await

@@ -52,11 +52,17 @@ fn run_in(hour: i64, resource: &str, seconds: i64) -> (Agreement, Execution) {
 async fn remember(url: &str) {
     let store = Store::open(url).await.expect("a database can be opened");
     let lease = store.acquire_lease().await.expect("no other process decides");
-    let row = |(name, position)| ResourceRow {
-        position,
-        ..ResourceRow::new(name, "local", 2)
-    };
-    let rows = [("steady", 0), ("loaded", 1)].map(|of| Change::PutResource(row(of)));
+    let mut rows = Vec::new();
+    for (name, position) in [("steady", 0), ("loaded", 1)] {
+        rows.push(Change::PutResource(ResourceRow {
+            position,
+            ..ResourceRow::new(name, "local", 2)
+        }));
+        rows.push(Change::SetCapacity {
+            resource: name.into(),
+            steps: vec![(0, 2)],
+        });
+    }
     store
         .commit(lease.epoch, &rows)
         .await
