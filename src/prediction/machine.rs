@@ -17,7 +17,7 @@ const WHOLE: i128 = 1_000_000;
 
 /// The counters of the system since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Counters {
+pub(super) struct Counters {
     /// Ticks of all processors, and those of them that were idle.
     ticks: Option<(u64, u64)>,
     /// Bytes received and sent by lines to other machines, and the capacity of the lines in a second.
@@ -38,7 +38,7 @@ pub async fn sample(resource: String, nodes: u32, store: Store, clock: Clock, st
 }
 
 /// Reads the counters off the threads that serve connections: the system answers from memory, but they are files.
-async fn read_machine_counters() -> Counters {
+pub(super) async fn read_machine_counters() -> Counters {
     let read = || Counters {
         ticks: fs::read_to_string("/proc/stat")
             .ok()
@@ -96,7 +96,7 @@ fn network_line_counters(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Opti
 }
 
 /// The condition of the machine between two looks.
-fn machine_condition_between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
+pub(super) fn machine_condition_between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
     let of = |part: u64, whole: i128, unit: i128| {
         let share = i128::from(part).saturating_mul(unit).checked_div(whole)?;
         i64::try_from(share).ok()

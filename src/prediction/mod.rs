@@ -8,6 +8,8 @@ mod candidates;
 mod explain;
 mod keeper;
 mod knowledge;
+#[cfg(test)]
+mod loaded;
 mod machine;
 mod machines;
 mod pruning;

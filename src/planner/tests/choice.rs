@@ -455,7 +455,11 @@ fn watch(objective: Objective, days: Days, seeds: u64) -> Watched {
 
 fn cell(of: &[f64]) -> String {
     let Summary { mean, confidence, .. } = Summary::of(of);
-    format!("{mean:.1} ± {confidence:.1}")
+    // One seed has no interval.
+    match of {
+        [_] => format!("{mean:.1}"),
+        _ => format!("{mean:.1} ± {confidence:.1}"),
+    }
 }
 
 /// Prints how good statements were on each resource, with 95 % intervals over the seeds.
@@ -511,12 +515,14 @@ fn print(title: &str, results: &[Vec<Counts>]) {
     );
     println!("|---|---|---|---|---|---|---|");
     for (at, (name, _)) in CHOICES.iter().enumerate() {
-        let Summary { mean, confidence, .. } = Summary::of_differences(&kept[at], &kept[0]);
+        let more: Vec<_> = kept[at]
+            .iter()
+            .zip(&kept[0])
+            .map(|(one, other)| one - other)
+            .collect();
+        let more = if at == 0 { "–".to_owned() } else { cell(&more) };
         let cells = others.each_ref().map(|of| cell(&of[at])).join(" | ");
-        println!(
-            "| {name} | {} | {mean:+.1} ± {confidence:.1} | {cells} |",
-            cell(&kept[at])
-        );
+        println!("| {name} | {} | {more} | {cells} |", cell(&kept[at]));
     }
 }
 
@@ -538,11 +544,16 @@ fn estimates_choose_resources_on_which_work_completes() {
             results.iter().flatten().all(|of| of.offered > 50),
             "too little was offered"
         );
-        // Hours to completion are of completed work only, so a choice that completes more may have the longer ones.
-        let completed = |at: usize| results[at].iter().map(|of| of.completed).sum::<u32>();
+        // docs/prediction.md has the tables. With least cost more work completes, since penalties count. The earliest expected completion is not
+        // made for that: it may be on the resource that loses more work, and is only not to lose much by it.
+        let completed = |at: usize| f64::from(results[at].iter().map(|of| of.completed).sum::<u32>());
         let (all, none) = (completed(3), completed(0));
+        let least = match objective {
+            Objective::Cheapest => none,
+            _ => 0.95 * none,
+        };
         assert!(
-            all >= none,
+            all >= least,
             "{title}: {all} completed by all parts, {none} by none"
         );
     }
