@@ -131,18 +131,11 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (known, predictions) = Predictions::of(Knowledge::default());
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
-    let setup = config.predictions();
-    tokio::spawn(prediction::keep(
-        known,
-        store.clone(),
-        setup,
-        clock.clone(),
-        stop.clone(),
-    ));
+    start_learning(known, &config, &store, &clock, &stop);
     tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
     let suggestions = planner.subscribe_suggestions();
-    let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20)
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
+    let files = files.map_err(|why| Failure::Unavailable(why.to_string()))?;
     let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
     let staging = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
     let (decides, runs, known) = (planner.clone(), executors.clone(), catalogue.clone());
@@ -284,6 +277,18 @@ async fn start_planner(
     let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone()).await;
     let (planner, decided) = started.map_err(|why| Failure::Refused(why.to_string()))?;
     Ok((planner, decided, stop))
+}
+
+/// Starts to learn from what has ended. The resources of the configuration are taken over by now.
+fn start_learning(
+    known: watch::Sender<Arc<Knowledge>>,
+    config: &Config,
+    store: &Store,
+    clock: &Clock,
+    stop: &CancellationToken,
+) {
+    let (store, clock, stop) = (store.clone(), clock.clone(), stop.clone());
+    tokio::spawn(prediction::keep(known, store, config.predictions(), clock, stop));
 }
 
 /// Waits for the first look at each cluster, before which it promises nothing. Where one does not answer, the other resources do
