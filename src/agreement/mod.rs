@@ -2,6 +2,7 @@
 //! guarantees. Nothing here is stored, sent or waited for; the planner applies it.
 
 mod assessment;
+mod energy;
 mod holds;
 mod ledger;
 mod money;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess, next_assessment};
+pub use energy::EnergyUse;
 pub use holds::{Stretch, held_stretches, stretches_held_beyond};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
 pub use money::{Currency, Money};

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::stored::StoredTime;
 use super::worded::worded;
-use super::{Guarantee, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
+use super::{EnergyUse, Guarantee, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -179,6 +179,9 @@ pub struct OfferTerms {
     pub difference: Option<Money>,
     /// The price of changing an agreement, besides.
     pub fee: Option<Money>,
+    /// The energy of its slots, where the power of their nodes is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyUse>,
     /// The rest of the agreement, as it was understood when this was offered: a later change of templates or applications does
     /// not change it. None where it cannot be accepted, and in offers of stores that older versions wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -32,6 +32,7 @@ mod words;
 mod writer;
 
 pub use admission::availability::Availability;
+pub use admission::energy::{Energy, Kwh, Watts};
 pub use admission::price_list::Pricing;
 pub use error::{AlternativeSlot, Error, Lost, Refusal, StartError};
 pub use handle::Planner;

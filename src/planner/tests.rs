@@ -2,6 +2,7 @@
 
 mod choice;
 mod clock;
+mod energy;
 mod foreseen;
 mod holding;
 mod impossible;
@@ -17,6 +18,7 @@ mod three_speeds;
 pub(super) mod trial;
 
 pub(super) mod domain;
+mod energy;
 
 use tempfile::TempDir;
 

@@ -139,6 +139,14 @@ const WRONG: &[(&str, &[&str])] = &[
         "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[[pricing.resource]]\nname = \"moon\"\nnode_hour = \"2\"\n",
         &["pricing.resource[0].name", "moon"],
     ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nseries = \"nowhere.csv\"\nresource = []\n",
+        &["pricing.energy.series", "nowhere.csv"],
+    ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nkwh = \"1\"\n[[pricing.energy.resource]]\nname = \"local\"\nbusy_watts = 0\n",
+        &["pricing.energy.resource[0].busy_watts", "1 to 1000000"],
+    ),
     ("not toml", &["bespeak.toml"]),
 ];
 

@@ -22,7 +22,8 @@ const HOUR: i64 = 3_600;
 
 /// Four nodes at a euro an hour.
 const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
-    [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n";
+    [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nkwh = \"0.30\"\nkwh_grams = 350\n\
+    [[pricing.energy.resource]]\nname = \"local\"\nbusy_watts = 500\nidle_watts = 100\n";
 
 /// A wrong field is named by its pointer, and the service keeps no part of its message.
 async fn wrong_fields_are_named(client: &Client, path: &str, first: &Value, made: Uuid) {
@@ -446,8 +447,14 @@ fn a_change_says_what_its_base_has_no_term_for() {
         let opened = client.post_json("/negotiations", &costs("5")).await;
         let (id, first) = (opened.created(), opened.json()["offers"][0]["id"].clone());
         let path = format!("/negotiations/{id}");
+        // A node of 500 W for an hour, in both representations.
+        let energy = &opened.json()["offers"][0]["energy"];
+        let expected =
+            json!({"wattHours": 500, "cost": {"amount": "0.15", "currency": "EUR"}, "carbonGrams": 175});
+        assert_eq!(*energy, expected);
         let tree = client.get(&path).await;
         assert!(tree.texts("Amount").contains(&"5"), "{tree:?}");
+        assert!(tree.texts("WattHours").contains(&"500"), "{tree:?}");
         let again = client
             .post_json("/negotiations", &json!({"agreement": agreement}))
             .await;

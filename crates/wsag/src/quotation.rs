@@ -28,8 +28,23 @@ written! {
         pub difference: Option<Budget> = "bsp:PriceDifference",
         /// The fee for the change of an agreement.
         pub fee: Option<Budget> = "bsp:Fee",
+        /// The energy of its nodes, where their power is known.
+        pub energy: Option<Energy> = "bsp:Energy",
         /// Until when its nodes are kept; absent where they are not.
         pub held_until: Option<DateTime> = "bsp:HeldUntil",
+    }
+}
+
+written! {
+    /// `bsp:Energy`: the energy that nodes take.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Energy {
+        /// Watt-hours.
+        pub watt_hours: i64 = "bsp:WattHours",
+        /// Its cost for the provider.
+        pub cost: Budget = "bsp:Cost",
+        /// Grams of carbon dioxide.
+        pub carbon_grams: i64 = "bsp:CarbonGrams",
     }
 }
 

@@ -205,6 +205,14 @@ fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
         if let Some(fee) = money(&offer["fee"]) {
             costs += &format!(", fee {fee}");
         }
+        if let Some(watt_hours) = offer["energy"]["wattHours"].as_u64() {
+            let cost = money(&offer["energy"]["cost"]).unwrap_or_default();
+            costs += &format!(
+                ", {}.{:03} kWh for {cost}",
+                watt_hours / 1_000,
+                watt_hours % 1_000
+            );
+        }
         let sure = offer["confidence"].as_f64();
         let sure = sure.map_or_else(|| "-".to_owned(), |sure| format!("{:.1}%", 100.0 * sure));
         rows.push(row([

@@ -1,6 +1,7 @@
 //! The configuration file: resources, applications, templates, limits. A fault in it is refused at start, with the key
 //! and the expected value.
 
+mod energy;
 pub(super) mod execution;
 pub(super) mod history;
 mod prediction;
@@ -210,6 +211,9 @@ impl Config {
         file.parent()
             .unwrap_or(Path::new(""))
             .clone_into(&mut config.folder);
+        if let Some(prices) = &mut config.pricing {
+            prices.read_files(&config.folder).map_err(wrong)?;
+        }
         config.check().map_err(wrong)?;
         Ok(config)
     }

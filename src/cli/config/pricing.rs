@@ -1,11 +1,13 @@
 //! The price list in the configuration.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use scheduler::Fraction;
 use scheduler::pricing::Discount;
 use serde::Deserialize;
 
+use super::energy::EnergyPrices;
 use super::ranges::within;
 use crate::agreement::Currency;
 use crate::planner::Pricing;
@@ -47,6 +49,7 @@ pub(in crate::cli) struct PriceList {
     resources: Vec<ResourcePrice>,
     #[serde(default, rename = "profile")]
     profiles: Vec<Profile>,
+    energy: Option<EnergyPrices>,
 }
 
 /// A resource with a price of its own.
@@ -70,6 +73,15 @@ fn day() -> u64 {
 }
 
 impl PriceList {
+    /// Reads the file of prices of energy, if there is one.
+    ///
+    /// # Errors
+    /// The key, the line and the expected value.
+    pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), String> {
+        let energy = self.energy.as_mut();
+        energy.map_or(Ok(()), |energy| energy.read_series(folder))
+    }
+
     /// The price list that it says, for resources of these names.
     ///
     /// # Errors
@@ -115,6 +127,8 @@ impl PriceList {
                 ));
             }
         }
+        let energy = self.energy.as_ref();
+        let energy = energy.map(|of| of.energy(resources)).transpose()?;
         Ok(Pricing {
             currency: self.currency,
             node_hour_micros: rate("pricing.node_hour", &self.node_hour)?,
@@ -128,12 +142,13 @@ impl PriceList {
             },
             cancellation: Fraction::percent(self.cancellation_percent),
             change: Fraction::percent(self.change_percent),
+            energy,
         })
     }
 }
 
 /// The price of a node for an hour, in millionths.
-fn rate(key: &str, text: &str) -> Result<u32, String> {
+pub(super) fn rate(key: &str, text: &str) -> Result<u32, String> {
     wsag::scheduling::amount(text)
         .ok()
         .and_then(|micros| u32::try_from(micros).ok())

@@ -152,6 +152,7 @@ mod tests {
             price: None,
             difference: None,
             fee: None,
+            energy: None,
             promise: None,
         };
         assert_eq!(sizes_of(&terms), [size(4, 1_800)]);

@@ -11,13 +11,13 @@ use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
 };
-use wsag::quotation::Quotation;
+use wsag::quotation::{Energy, Quotation};
 use wsag::refusals::Refusal;
 
 use super::agreement::PieceView;
 use super::documents::{date_time, piece, sum};
 use super::values::{MoneyView, instant, second};
-use crate::agreement::{NegotiationOffer, OfferState, OfferTerms};
+use crate::agreement::{EnergyUse, NegotiationOffer, OfferState, OfferTerms};
 use crate::planner::{Lost, OfferWords};
 
 /// An offer or counter offer.
@@ -88,6 +88,31 @@ pub struct QuotationView {
     /// The fee for the change of an agreement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fee: Option<MoneyView>,
+    /// The energy of its nodes, where their power is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyView>,
+}
+
+/// The energy that nodes take.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnergyView {
+    /// Watt-hours.
+    pub watt_hours: i64,
+    /// Its cost for the provider. It is no part of the price.
+    pub cost: MoneyView,
+    /// Grams of carbon dioxide.
+    pub carbon_grams: i64,
+}
+
+impl EnergyView {
+    fn of(energy: EnergyUse) -> Self {
+        Self {
+            watt_hours: energy.watt_hours,
+            cost: MoneyView::of(energy.cost),
+            carbon_grams: energy.carbon_grams,
+        }
+    }
 }
 
 /// An offer, and where it was made.
@@ -257,6 +282,7 @@ impl QuotationView {
             price: terms.price.map(MoneyView::of),
             price_difference: terms.difference.map(MoneyView::of),
             fee: terms.fee.map(MoneyView::of),
+            energy: terms.energy.map(EnergyView::of),
         }
     }
 }
@@ -274,6 +300,11 @@ fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
         price: terms.price.map(sum),
         difference: terms.difference.map(sum),
         fee: terms.fee.map(sum),
+        energy: terms.energy.map(|of| Energy {
+            watt_hours: of.watt_hours,
+            cost: sum(of.cost),
+            carbon_grams: of.carbon_grams,
+        }),
         held_until: held_until.map(date_time),
     }
 }

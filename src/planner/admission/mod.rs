@@ -2,6 +2,7 @@
 
 pub(super) mod availability;
 pub(super) mod budget;
+pub(super) mod energy;
 pub(super) mod payer;
 pub(super) mod per_minute;
 pub(super) mod price_list;

@@ -9,6 +9,7 @@ use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
 use scheduler::{Fraction, Interval, SlotTree, Time};
 
 use crate::agreement::{Currency, Money, Slots, Stretch};
+use crate::planner::admission::energy::Energy;
 use crate::planner::admission::payer::Payer;
 
 /// A provider's price list.
@@ -33,6 +34,8 @@ pub struct Pricing {
     /// The fee for a change of an agreement, beside the difference of the prices, as a part of its price, at most the
     /// whole.
     pub change: Fraction,
+    /// The energy of placements, where it is known: shown with offers, and weighed where costs decide.
+    pub energy: Option<Energy>,
 }
 
 /// The request that is priced.
@@ -84,6 +87,7 @@ impl Pricing {
             flexible: Discount::NONE,
             cancellation: Fraction::percent(0),
             change: Fraction::percent(0),
+            energy: None,
         }
     }
 

@@ -5,12 +5,19 @@
 
 use scheduler::{Fraction, Interval};
 
-use crate::agreement::{Agreement, Money};
+use crate::agreement::{Agreement, EnergyUse, Money, Slots};
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 
 impl Decider<'_> {
+    /// The energy of slots on a resource; none where its power is not known.
+    pub(in crate::planner) fn energy(&self, resource: &str, slots: &Slots) -> Option<EnergyUse> {
+        let pricing = self.settings.pricing.as_ref()?;
+        let energy = pricing.energy.as_ref()?;
+        energy.of_slots(resource, slots, pricing.currency)
+    }
+
     /// The parts of the price of an agreement that is made now, in words; none where it has no price.
     pub(in crate::planner) fn price_in_words(&self, agreement: &Agreement) -> Option<String> {
         let pricing = self.settings.pricing.as_ref()?;

@@ -116,9 +116,11 @@ impl Decider<'_> {
         }
         let price = self.price_of_change(at, old, reached);
         let fee = self.change_fee(old, price);
+        let slots = old.slots.ending(reached);
         let terms = OfferTerms {
             resource: old.resource.clone(),
-            slots: old.slots.ending(reached),
+            energy: self.energy(&old.resource, &slots),
+            slots,
             ready: proposal.ready.unwrap_or(old.ready).min(planned.start),
             deadline,
             kept_until: reached,

@@ -381,8 +381,10 @@ impl Decider<'_> {
             (None, Some(old)) => (price, old.price, self.change_fee(old, price)),
             (None, None) => (price, None, None),
         };
+        let resource = self.plan.resources.get(place.resource)?.resource.name.clone();
         let terms = OfferTerms {
-            resource: self.plan.resources.get(place.resource)?.resource.name.clone(),
+            energy: self.energy(&resource, &slots),
+            resource,
             slots,
             ready: place.window.start,
             deadline: place.window.end,

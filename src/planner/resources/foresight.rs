@@ -9,6 +9,7 @@ use scheduler::domain::{Candidate, Forecast, Forecasts, Foreseen, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
 use crate::agreement::{Guarantee, Money, Obligated, Shape};
+use crate::planner::admission::energy::{Energy, forecast_of_length};
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::{Foreseeable, Need};
@@ -60,6 +61,11 @@ impl Foresight {
         known.foreseen(&work, hold, self.penalty(of.guarantees, shape))
     }
 
+    /// The energy of resources, where costs decide.
+    fn energy(&self) -> Option<&Energy> {
+        self.pricing.as_ref()?.energy.as_ref()
+    }
+
     /// The cost of a violation of guarantees that the provider owes, in the unit in which places are compared: millionths of the
     /// currency for a node and an hour, times nodes and seconds. A part of the price is taken of the listed price.
     fn penalty(&self, guarantees: &[Guarantee], shape: Shape) -> u128 {
@@ -95,8 +101,28 @@ impl Resources {
         self.decided(need, &task, objective).ok()
     }
 
-    /// The forecasts of one size of a need, by the ids of the domain. An agreement keeps its length on its own resource.
+    /// The forecasts of one size of a need, by the ids of the domain. An agreement keeps its length on its own resource. Where costs
+    /// decide, the energy of a slot is a part of its loss, so that cheaper hours are found; and where nothing else is foreseen of a
+    /// resource, this is.
     pub(in crate::planner) fn forecasts(&self, need: &Need<'_>, shape: Shape) -> Option<Forecasts> {
+        let foreseen = self.lengths(need, shape);
+        let Some(energy) = self.foresight.energy() else {
+            return foreseen;
+        };
+        let each = self.plans().enumerate().filter_map(|(at, of)| {
+            let known = foreseen.as_ref().and_then(|foreseen| foreseen.of(id(at)));
+            let by_rate =
+                || forecast_of_length(need.work.scaling.shape(shape, of.resource.rate).duration.max(1));
+            let known_or_by_rate = known.cloned().unwrap_or_else(by_rate);
+            let weighed = energy.weighed(&of.resource.name, shape.nodes, &known_or_by_rate, need.window);
+            let forecast = weighed.or_else(|| known.cloned())?;
+            Some((id(at), Arc::new(forecast)))
+        });
+        Some(Forecasts::new(each))
+    }
+
+    /// The same by the times alone.
+    fn lengths(&self, need: &Need<'_>, shape: Shape) -> Option<Forecasts> {
         let foreseen = self.foresight.foreseen(need.work, shape)?;
         let forecasts = foreseen.forecasts(&self.ids);
         let Some((own, hold)) = self.own_length(need, shape) else {
@@ -182,8 +208,8 @@ impl Resources {
         foreseen.filter(|_| is_sized)?.least_hold()
     }
 
-    /// The part of a need's window around a slot in which this is foreseen to be as long as its work takes, or only a little longer:
-    /// where its agreement may move. None where that is all of the window.
+    /// The part of a need's window around a slot in which this is foreseen to be as long as its work takes, or only a little longer,
+    /// and its energy to cost no more: where its agreement may move. None where that is all of the window.
     pub(in crate::planner) fn room(
         &self,
         at: usize,
@@ -191,14 +217,20 @@ impl Resources {
         (slot, nodes): (Interval, u32),
     ) -> Option<Interval> {
         let shape = *need.shapes.iter().find(|shape| shape.nodes == nodes)?;
-        if !need.is_sized() {
-            return None;
-        }
-        let id = *self.ids.get(&self.get(at)?.resource.name)?;
-        let foreseen = self.foresight.foreseen(need.work, shape)?;
-        let forecasts = foreseen.forecasts(&self.ids);
-        let forecast = forecasts.of(id)?;
+        let name = &self.get(at)?.resource.name;
         let length = slot.duration();
+        let sized = || {
+            let foreseen = self.foresight.foreseen(need.work, shape)?;
+            foreseen.forecasts(&self.ids).of(*self.ids.get(name)?).cloned()
+        };
+        let foreseen = if need.is_sized() { sized() } else { None };
+        let energy = self.foresight.energy();
+        let weighed = energy.and_then(|of| {
+            let lengths = Forecast::constant(Foreseen::exact(length));
+            of.weighed(name, nodes, foreseen.as_ref().unwrap_or(&lengths), need.window)
+        });
+        let dearer = weighed.is_some();
+        let forecast = weighed.or(foreseen)?;
         let most = forecast
             .at(slot.start)
             .hold
@@ -208,7 +240,8 @@ impl Resources {
         let own = steps
             .iter()
             .position(|(of, _)| of.start <= slot.start && slot.start < of.end)?;
-        let suits = |step: &&(Interval, Foreseen)| step.1.hold <= most;
+        let loss = forecast.at(slot.start).loss;
+        let suits = |step: &&(Interval, Foreseen)| step.1.hold <= most && !(dearer && step.1.loss > loss);
         for (step, _) in steps[own..].iter().take_while(suits) {
             starts.end = step.end;
         }
