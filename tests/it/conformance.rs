@@ -6,14 +6,17 @@ use crate::support::offers::file;
 
 const PAGE: &str = "docs/conformance.md";
 
-/// The files of the repository in which a test of this name may stand: `module::test` is of `tests/it/`, one with `wsag/`
+/// Crates whose tests the page names, with the crate before the module.
+const CRATES: [&str; 2] = ["wsag", "scheduler"];
+
+/// The files of the repository in which a test of this name may stand: `module::test` is of `tests/it/`, one with a crate
 /// before it of that crate, one with `src/` beside the code.
 fn files_of(module: &str) -> Vec<String> {
-    if let Some(rest) = module.strip_prefix("wsag/src/") {
-        return vec![format!("crates/wsag/src/{rest}.rs")];
-    }
-    if let Some(rest) = module.strip_prefix("wsag/") {
-        return vec![format!("crates/wsag/tests/{rest}.rs")];
+    if let Some((name, rest)) = module.split_once('/').filter(|(name, _)| CRATES.contains(name)) {
+        return vec![match rest.strip_prefix("src/") {
+            Some(rest) => format!("crates/{name}/src/{rest}.rs"),
+            None => format!("crates/{name}/tests/{rest}.rs"),
+        }];
     }
     let folder = if module.starts_with("src/") {
         ""
@@ -23,17 +26,20 @@ fn files_of(module: &str) -> Vec<String> {
     vec![format!("{folder}{module}.rs"), format!("{folder}{module}/mod.rs")]
 }
 
-/// Whether a file holds a test of this name: a function that is marked as one, or that a macro makes two of.
+/// Whether a file holds a test of this name that is run: a function that is marked as one, or that a macro makes two of.
 fn holds_test(text: &str, name: &str) -> bool {
     let Some(at) = text.find(&format!("fn {name}(")) else {
         return false;
     };
-    let before = text[..at].trim_end().trim_end_matches("async").trim_end();
-    let marked = before.ends_with("#[test]")
-        || before
-            .lines()
-            .last()
-            .is_some_and(|line| line.starts_with("#[tokio::test"));
+    let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let attributes: Vec<&str> = text[..line]
+        .lines()
+        .rev()
+        .map(str::trim)
+        .take_while(|line| line.starts_with("#[") || line.starts_with("///"))
+        .collect();
+    let has = |mark: &str| attributes.iter().any(|line| line.starts_with(mark));
+    let marked = (has("#[test]") || has("#[tokio::test")) && !has("#[ignore");
     let doubled = text
         .split("on_both_engines!(")
         .skip(1)
@@ -102,6 +108,22 @@ fn every_rule_names_where_it_is_kept_and_a_test_that_is_there() {
         .flat_map(|(row, number)| faults(row, number))
         .collect();
     assert!(found.is_empty(), "{PAGE}:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_test_that_is_not_run_is_none() {
+    for (text, is_run) in [
+        ("#[test]\nfn a() {", true),
+        ("/// It.\n    #[tokio::test]\n    async fn a() {", true),
+        ("on_both_engines!(a, b);\nasync fn a(url: String) {", true),
+        ("fn a() {", false),
+        ("#[test]\n\nfn b() {}\n\nfn a() {", false),
+        ("#[test]\n#[ignore = \"slow\"]\nfn a() {", false),
+        ("#[ignore]\n#[test]\nfn a() {", false),
+        ("on_both_engines!(b);\nasync fn a(url: String) {", false),
+    ] {
+        assert_eq!(holds_test(text, "a"), is_run, "{text}");
+    }
 }
 
 #[test]
