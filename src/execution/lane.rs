@@ -343,7 +343,7 @@ impl Lane {
         }
         // An agreement that is over has lost its nodes. A start that was reported and has left no trace was on a disk that is
         // gone: it is not repeated.
-        let is_past = agreement.slot().end <= self.context.clock.now();
+        let is_past = agreement.slot().end <= self.context.clock.now() || self.starts_too_late(agreement);
         let is_gone = agreement.slot_started().is_some() && !agreement.is_being_brought();
         if is_past || agreement.state.is_final() || is_gone {
             return Err(RunOutcome::Lost.into());
@@ -389,6 +389,18 @@ impl Lane {
             piece,
             restarts: job.restarts,
         })
+    }
+
+    /// Whether more than half of a slot is over before its job starts, and not by what is brought for it: the service was down. The
+    /// job gets another slot where there is one, rather than a slot in which it is stopped and paid for.
+    fn starts_too_late(&self, agreement: &Agreement) -> bool {
+        let slot = agreement.slot();
+        let late = self.context.clock.now() - slot.start;
+        let waits_for_files = agreement
+            .job
+            .as_ref()
+            .is_some_and(|job| job.fetched().next().is_some());
+        !agreement.slots.is_split() && !waits_for_files && late > slot.duration() / 2
     }
 
     async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {

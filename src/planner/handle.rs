@@ -22,7 +22,7 @@ use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, 
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::need::Foreseeable;
 use crate::planner::resources::nodes::{KeptNodes, NodeReport, Planned, Reporter, Unused};
-use crate::planner::resources::orders::Reconfiguration;
+use crate::planner::resources::orders::{Reconfiguration, ResourceChanges};
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::{Negotiating, Settings};
 use crate::store::{Lease, Store};
@@ -111,7 +111,8 @@ impl Planner {
             distrusted: Arc::default(),
         };
         let configured = planner.configure(configuration).await;
-        configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
+        let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
+        warn_of_displaced_agreements(&changes);
         Ok((planner, task))
     }
 
@@ -340,5 +341,24 @@ impl Planner {
             .try_send(command(reply))
             .map_err(|_| Error::Unavailable)?;
         answer.await.unwrap_or(Err(Error::Unavailable))
+    }
+}
+
+/// Says in the log what a start has changed because the configuration has other resources than before: a file that was forgotten at
+/// the start shows there.
+fn warn_of_displaced_agreements(changes: &ResourceChanges) {
+    let Repaired { moved, broken, .. } = changes.effects;
+    if moved + broken > 0 {
+        let resources = changes
+            .resources
+            .iter()
+            .map(|(of, words)| format!("{}: {words}", of.name));
+        let resources = resources.collect::<Vec<_>>().join("; ");
+        tracing::warn!(
+            moved,
+            broken,
+            resources,
+            "the configuration has other resources: agreements moved, or have no place"
+        );
     }
 }

@@ -18,7 +18,6 @@ mod three_speeds;
 pub(super) mod trial;
 
 pub(super) mod domain;
-mod energy;
 
 use tempfile::TempDir;
 

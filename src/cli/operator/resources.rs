@@ -10,6 +10,7 @@ use crate::cli::{Failure, headings, print_rows, row};
 use crate::negotiation::{
     OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
 };
+use crate::planner::RATES;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,8 +91,8 @@ struct Put {
     /// How many nodes it has.
     #[arg(long, value_name = "COUNT")]
     nodes: Option<u32>,
-    /// How fast its nodes work, as a multiple of the reference. [default: 1]
-    #[arg(long, value_name = "FACTOR")]
+    /// How fast its nodes work, as a multiple of the reference: 1 for a new resource where it is not said.
+    #[arg(long, value_name = "FACTOR", value_parser = multiple)]
     rate: Option<f64>,
     /// An attribute of its nodes, as in cpus=8: cpu_architecture, cpu_speed_hz, cpus, network_bits_per_second, memory_bytes,
     /// virtual_memory_bytes or disk_bytes. The given ones take the place of all it had.
@@ -103,6 +104,11 @@ struct Put {
     limits: Vec<(String, String)>,
     #[command(flatten)]
     change: Change,
+}
+
+fn multiple(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|multiple| RATES.contains(multiple));
+    found.ok_or_else(|| format!("a number from {} to {} is expected", RATES.start(), RATES.end()))
 }
 
 /// Reads a name and a value.

@@ -51,12 +51,17 @@ impl FlatRequest {
     pub fn offer(&self, template: &Template) -> AgreementOffer {
         let name = template.name.clone().unwrap_or_default();
         let mut members = template.terms.all.clone().unwrap_or_default();
+        // Of a job whose duration is not said it is predicted, where something is known of it; else that of the template counts.
+        let is_sized = self.run.is_some() && self.duration.is_none();
         // These are the requester's alone to say.
         change_each_description(&mut members, &mut |content| match content {
             ServiceDescription::JobDefinition(definition) => {
                 (definition.application, definition.staging) = (None, Vec::new());
             }
-            ServiceDescription::AllocationTime(window) => (window.start, window.end) = (None, None),
+            ServiceDescription::AllocationTime(window) => {
+                (window.start, window.end) = (None, None);
+                window.duration = window.duration.filter(|_| !is_sized);
+            }
             ServiceDescription::Scheduling(_) => {}
         });
         AgreementOffer {

@@ -45,7 +45,9 @@ pub fn rate(multiple: f64) -> Option<Rate> {
 
 /// Whether a name can stand in a log line, a file name and an XML attribute without any care.
 pub fn is_name(name: &str) -> bool {
+    // A path with these leads elsewhere.
     (1..=64).contains(&name.len())
+        && !matches!(name, "." | "..")
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
