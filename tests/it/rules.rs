@@ -146,8 +146,8 @@ async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
         .await
         .remove(0);
     let accepted = |id: &str| {
-        let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\" ");
-        held.acceptance().replacen("<wsag:AgreementOffer ", &root, 1)
+        let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\">");
+        held.acceptance().replacen("<wsag:AgreementOffer>", &root, 1)
     };
     let refused = client.post("/agreements", accepted(&long)).await;
     refuse(&refused, &format!("/wsag:CreateAgreementInput{path}"));
