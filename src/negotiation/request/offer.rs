@@ -63,7 +63,10 @@ pub(in crate::negotiation) struct Request {
     pub(in crate::negotiation) shapes: Vec<Shape>,
     pub(in crate::negotiation) scaling: Scaling,
     pub(in crate::negotiation) ready: Option<Time>,
+    /// The end that it states, and that of its agreement at the latest.
     deadline: Option<Time>,
+    /// When its agreement expires.
+    expires: Option<Time>,
 }
 
 impl Negotiation {
@@ -187,7 +190,7 @@ impl<'a> Check<'a> {
         };
         let window = Interval::new(
             request.ready.unwrap_or(self.now).max(self.now),
-            request.deadline.unwrap_or(Time::MAX),
+            request.deadline.or(request.expires).unwrap_or(Time::MAX),
         );
         let fix_at = described.scheduling.and_then(|of| of.fix_at);
         let deviation = described.scheduling.and_then(|of| of.max_deviation);
@@ -206,6 +209,7 @@ impl<'a> Check<'a> {
             deviation_max: deviation.map(sizes::fraction),
             ready: request.ready,
             deadline: request.deadline,
+            expires: request.expires,
             job,
             guarantees,
             budget,
@@ -439,12 +443,13 @@ impl<'a> Check<'a> {
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
         // No slot goes on after the agreement has expired.
-        let ends = [time.end, self.offer.context.expiration_time];
-        let deadline = ends.into_iter().flatten().map(|end| Time(end.floor())).min();
+        let expires = self.offer.context.expiration_time.map(|at| Time(at.floor()));
+        let deadline = time.end.map(|end| Time(end.floor()));
+        let deadline = deadline.map(|end| expires.map_or(end, |at| at.min(end)));
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
         let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
-        if contracted && deadline.is_some_and(|end| end - duration < self.now) {
+        if contracted && deadline.or(expires).is_some_and(|end| end - duration < self.now) {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");
             self.violation(ns::ARP, "EndTime", 0, message);
@@ -454,6 +459,7 @@ impl<'a> Check<'a> {
             scaling,
             ready,
             deadline,
+            expires,
         })
     }
 
