@@ -13,6 +13,7 @@ use crate::support::{eventually, run};
 on_both_engines!(
     an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
     an_agreement_id_is_its_partys_only_once_and_finds_the_agreement,
+    an_agreement_id_has_a_length_that_the_store_can_index,
     an_answer_keeps_the_template_of_what_it_answers,
     nothing_is_negotiated_in_what_has_ended,
 );
@@ -118,6 +119,47 @@ async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: St
     server.assert_verified();
 }
 
+async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    // No text of one letter: an index may compress those.
+    let long: String = (0..400_u64)
+        .map(|n| format!("{:020}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+        .collect();
+    let path = "/wsag:AgreementOffer/@wsag:AgreementId";
+    let refuse = |answer: &crate::support::client::Answer, path: &str| {
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
+        assert_eq!(answer.text("Path"), path, "{answer:?}");
+    };
+    refuse(&client.post("/agreements", named(&long, &reserve(1))).await, path);
+    refuse(&client.post("/agreements", named("a&#10;b", &reserve(1))).await, path);
+    let input = |offer: &str| {
+        format!(
+            "<wsag:CreatePendingAgreementInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
+             {offer}</wsag:CreatePendingAgreementInput>"
+        )
+    };
+    let pending = client.post("/agreements", input(&named(&long, &reserve(1)))).await;
+    refuse(&pending, &format!("/wsag:CreatePendingAgreementInput{path}"));
+    let id = open(&client).await;
+    let held = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+        .await
+        .remove(0);
+    let accepted = |id: &str| {
+        let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\">");
+        held.acceptance().replacen("<wsag:AgreementOffer>", &root, 1)
+    };
+    let refused = client.post("/agreements", accepted(&long)).await;
+    refuse(&refused, &format!("/wsag:CreateAgreementInput{path}"));
+    client.post("/agreements", accepted(&"n".repeat(255))).await.created();
+    // Such an id finds nothing.
+    for id in ["%00", long.as_str(), "a%0Ab"] {
+        let page = client.get_json(&format!("/agreements?agreementId={id}")).await;
+        assert_eq!(page["agreements"], serde_json::json!([]), "{id}: {page}");
+    }
+    server.assert_verified();
+}
+
 #[test]
 fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
     run(async {
@@ -175,6 +217,11 @@ fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
         let id = until(start + 5_400).await.created();
         let shown = client.get_json(&format!("/agreements/{id}")).await;
         assert_eq!(shown["deadline"], date_time(start + 5_400), "{shown}");
+        // One that is beyond the provider's horizon bounds nothing.
+        let (before, rest) = offer.split_once("<arp:EndTime>").expect("an end");
+        let (_, after) = rest.split_once("</arp:EndTime>").expect("its end");
+        let distant = format!("{before}{after}").replace("<wsag:TemplateId>", &expiring(now() + 5 * 365 * 24 * HOUR));
+        client.post("/agreements", distant).await.created();
     });
 }
 
@@ -216,6 +263,33 @@ fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is
             serde_json::json!([]),
             "neither has a place in the tree"
         );
+    });
+}
+
+#[test]
+fn a_counter_offer_is_over_when_its_agreement_expires() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let start = hours_ahead(5);
+        let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
+        client.post("/agreements", all.xml()).await.created();
+        let id = open(&client).await;
+        let expires = format!(
+            "<wsag:ExpirationTime>{}</wsag:ExpirationTime><wsag:TemplateId>",
+            date_time(start + HOUR)
+        );
+        let near = |id: &str| Said::solicited(id, all.clone()).wishing("<bsp:MaxDeviation>9</bsp:MaxDeviation>");
+        let kinds = async |said: Said| {
+            let offers = negotiate(&client, id, &[said]).await;
+            let kinds = offers.iter().flat_map(|of| of.texts("Kind"));
+            kinds.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let free = kinds(near("a")).await;
+        assert!(free.iter().any(|kind| kind == "Later"), "{free:?}");
+        let bound = kinds(near("b").replacing("<wsag:TemplateId>", &expires)).await;
+        assert!(!bound.is_empty() && !bound.iter().any(|kind| kind == "Later"), "{bound:?}");
+        server.assert_verified();
     });
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
+use wsag::scheduling::Moldability;
 use wsag::{Document, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
-use crate::agreement::{AgreementState, Wording};
+use crate::agreement::{AgreementState, EventKind, NegotiationInstance, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -72,13 +73,16 @@ impl Negotiation {
     /// The answer to an offer with an AgreementId, if the same offer came before under this id.
     ///
     /// # Errors
-    /// [`Error::IdTaken`] where that was another offer, [`Error::Unavailable`].
+    /// [`Error::IdTaken`] where that was another offer, or it came by the other operation; [`Error::Unavailable`].
     async fn first_answer(&self, party: &str, named: Named) -> Result<Option<AcceptedView>> {
         let Some(first) = self.store.first_with_id(party, &named.id).await? else {
             return Ok(None);
         };
         let words = self.store.agreement_document(first.id).await?;
-        if words.as_ref() != Some(&named.words) {
+        // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
+        let events = self.store.timeline(first.id).await?;
+        let was_pending = events.iter().any(|of| of.kind == EventKind::Offered.word());
+        if words.as_ref() != Some(&named.words) || was_pending != named.is_pending {
             return Err(Error::IdTaken(named.id));
         }
         let mut agreement = self.view(&first);
@@ -91,14 +95,23 @@ impl Negotiation {
         }))
     }
 
-    /// Refuses the AgreementId of a new agreement that another of its party has.
+    /// Refuses the AgreementId of an agreement from a negotiation that another of its party has. The one that takes the place of
+    /// an agreement may keep its id.
     ///
     /// # Errors
     /// [`Error::IdTaken`], [`Error::Unavailable`].
-    pub(in crate::negotiation) async fn has_a_new_id(&self, proposal: &Proposal) -> Result<()> {
+    pub(in crate::negotiation) async fn has_a_new_id(
+        &self,
+        proposal: &Proposal,
+        instance: &NegotiationInstance,
+    ) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
             return Ok(());
         };
+        let replaced = self.replaced(instance).await?;
+        if replaced.is_some_and(|of| of.initiator_id.as_ref() == Some(id)) {
+            return Ok(());
+        }
         match self.store.first_with_id(&proposal.party, id).await? {
             None => Ok(()),
             Some(_) => Err(Error::IdTaken(id.clone())),
@@ -304,15 +317,16 @@ fn by_itself(input: CreateInput) -> Option<AgreementOffer> {
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
 fn says_what_it_buys(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
-    let has_sizes = wish.scheduling.moldability.is_some();
+    let law = &wish.scheduling.moldability;
+    let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
     let is_predicted = drafts
         .iter()
         .any(|draft| draft.proposal.scaling != Scaling::Contract);
     let mut check = Check::default();
-    if wish.nodes.is_none() && !has_sizes {
+    if !says_nodes {
         check.add(&format!("{root}/nodes"), "a number of nodes is expected");
     }
-    if wish.duration.is_none() && !has_sizes && !is_predicted {
+    if wish.duration.is_none() && law.is_none() && !is_predicted {
         let message = match &wish.run {
             None => "a duration in seconds is expected".to_owned(),
             Some(run) => format!(

@@ -4,7 +4,6 @@
 mod pieces;
 mod staging;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler::{Interval, Seconds, Time};
@@ -14,9 +13,10 @@ use wsag::allocation::AllocationTimeConstraint;
 use wsag::guard::GuardError;
 use wsag::job::{JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Scheduling};
-use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
-use wsag::{Document, Places, Violation, ViolationKind, Violations, ns};
+use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term, path_of_term};
+use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
+use super::json::TOKEN_MAX;
 use super::{filters, sizes};
 use crate::agreement::{Agreement, CompositorChoice, Currency, Job, Money, Shape, Wording};
 use crate::negotiation::error::wrong;
@@ -43,6 +43,7 @@ pub(in crate::negotiation) struct Check<'a> {
     pub(in crate::negotiation) offered: &'a Offered,
     /// The terms that hold: one way to read an offer that leaves a choice.
     chosen: &'a [&'a Term],
+    pub(in crate::negotiation) left_out: LeftOut,
     pub(in crate::negotiation) now: Time,
     /// The agreement that it would replace, where that one's slot has begun.
     begun: Option<&'a Agreement>,
@@ -62,7 +63,10 @@ pub(in crate::negotiation) struct Request {
     pub(in crate::negotiation) shapes: Vec<Shape>,
     pub(in crate::negotiation) scaling: Scaling,
     pub(in crate::negotiation) ready: Option<Time>,
+    /// The end that it states, and that of its agreement at the latest.
     deadline: Option<Time>,
+    /// When its agreement expires.
+    expires: Option<Time>,
 }
 
 impl Negotiation {
@@ -84,20 +88,13 @@ impl Negotiation {
             return Err(wrong(document.path_to(ns::WSAG, "Terms", 0), message).into());
         };
         let offered = self.template_of(document, offer)?;
-        let mut found = wsag::rules::check(document);
-        found.extend(offered.compiled.check(document));
         let mut drafts = Vec::new();
         let mut first_wrong = None;
-        let places = match &alternatives[..] {
-            [_] => Vec::new(),
-            _ => places(document, offer),
-        };
         for alternative in &alternatives {
-            // What is wrong with a term that is not chosen is wrong with other ways only.
-            let others = places
-                .iter()
-                .filter(|(term, _)| !alternative.terms.iter().any(|of| std::ptr::eq(*of, *term)));
-            let is_chosen = |fault: &&Violation| !others.clone().any(|(_, path)| lies_in(&fault.path, path));
+            // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
+            let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
+            let mut found = wsag::rules::check_way(document, &left_out);
+            found.extend(offered.compiled.check_way(document, &left_out));
             let check = Check {
                 negotiation: self,
                 document,
@@ -107,7 +104,8 @@ impl Negotiation {
                 chosen: &alternative.terms,
                 now: self.clock.now(),
                 begun: replaced.filter(|of| of.is_being_carried_out()),
-                found: found.iter().filter(is_chosen).cloned().collect(),
+                left_out,
+                found,
             };
             match check.draft(alternative) {
                 Ok(draft) => drafts.push(draft),
@@ -172,7 +170,7 @@ impl<'a> Check<'a> {
     /// The request that this way to read the offer makes.
     fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
         self.found
-            .extend(wrong_name(self.document, self.offer.name.as_deref()));
+            .extend(wrong_labels(self.document, self.offer));
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
@@ -192,7 +190,7 @@ impl<'a> Check<'a> {
         };
         let window = Interval::new(
             request.ready.unwrap_or(self.now).max(self.now),
-            request.deadline.unwrap_or(Time::MAX),
+            request.deadline.or(request.expires).unwrap_or(Time::MAX),
         );
         let fix_at = described.scheduling.and_then(|of| of.fix_at);
         let deviation = described.scheduling.and_then(|of| of.max_deviation);
@@ -211,6 +209,7 @@ impl<'a> Check<'a> {
             deviation_max: deviation.map(sizes::fraction),
             ready: request.ready,
             deadline: request.deadline,
+            expires: request.expires,
             job,
             guarantees,
             budget,
@@ -233,6 +232,11 @@ impl<'a> Check<'a> {
     ) {
         let path = self.document.path_to(namespace, local, nth);
         self.found.push(wrong(path, message));
+    }
+
+    /// Notes a violation at the `nth` term of the offer.
+    fn wrong_term(&mut self, nth: usize, message: String) {
+        self.found.push(wrong(path_of_term(self.document, nth), message));
     }
 
     fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
@@ -261,17 +265,8 @@ impl<'a> Check<'a> {
     fn terms(&mut self) -> Described<'a> {
         let mut described = Described::default();
         let offer = self.offer;
-        let (mut descriptions, mut references, mut properties) = (0, 0, 0);
-        for term in offer.terms.flatten() {
-            let (local, nth) = match term {
-                Term::ServiceDescription(_) => ("ServiceDescriptionTerm", &mut descriptions),
-                Term::ServiceReference(_) => ("ServiceReference", &mut references),
-                Term::ServiceProperties(_) => ("ServiceProperties", &mut properties),
-                Term::Guarantee(_) => continue,
-            };
-            let place = *nth;
-            *nth += 1;
-            if !self.is_chosen(term) {
+        for (nth, term) in offer.terms.flatten().into_iter().enumerate() {
+            if matches!(term, Term::Guarantee(_)) || !self.is_chosen(term) {
                 continue;
             }
             let optional = matches!(
@@ -284,7 +279,7 @@ impl<'a> Check<'a> {
                     term.name(),
                     self.template_names()
                 );
-                self.violation(ns::WSAG, local, place, message);
+                self.wrong_term(nth, message);
             }
             let Term::ServiceDescription(description) = term else {
                 continue;
@@ -304,7 +299,7 @@ impl<'a> Check<'a> {
             };
             if is_another {
                 let message = format!("one {what} is expected, this is another");
-                self.violation(ns::WSAG, local, place, message);
+                self.wrong_term(nth, message);
             }
         }
         if described.job.is_none() {
@@ -448,12 +443,13 @@ impl<'a> Check<'a> {
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
         // No slot goes on after the agreement has expired.
-        let ends = [time.end, self.offer.context.expiration_time];
-        let deadline = ends.into_iter().flatten().map(|end| Time(end.floor())).min();
+        let expires = self.offer.context.expiration_time.map(|at| Time(at.floor()));
+        let deadline = time.end.map(|end| Time(end.floor()));
+        let deadline = deadline.map(|end| expires.map_or(end, |at| at.min(end)));
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
         let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
-        if contracted && deadline.is_some_and(|end| end - duration < self.now) {
+        if contracted && deadline.or(expires).is_some_and(|end| end - duration < self.now) {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");
             self.violation(ns::ARP, "EndTime", 0, message);
@@ -463,6 +459,7 @@ impl<'a> Check<'a> {
             scaling,
             ready,
             deadline,
+            expires,
         })
     }
 
@@ -502,29 +499,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The terms of an offer with their paths.
-fn places<'o>(document: &Document<'_>, offer: &'o AgreementOffer) -> Vec<(&'o Term, String)> {
-    let mut counts = BTreeMap::new();
-    let terms = offer.terms.flatten().into_iter().map(|term| {
-        let local = match term {
-            Term::ServiceDescription(_) => "ServiceDescriptionTerm",
-            Term::ServiceReference(_) => "ServiceReference",
-            Term::ServiceProperties(_) => "ServiceProperties",
-            Term::Guarantee(_) => "GuaranteeTerm",
-        };
-        let nth = counts.entry(local).or_insert(0);
-        *nth += 1;
-        (term, document.path_to(ns::WSAG, local, *nth - 1))
-    });
-    terms.collect()
-}
-
-/// Whether a path is that of an element, or of a part of it.
-fn lies_in(path: &str, element: &str) -> bool {
-    path.strip_prefix(element)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// Most seconds that a job may run by its own words, or the most that a slot may have.
 fn wall_time_limit(job: &JobDefinition) -> Option<i32> {
     let limit = job.application.as_ref()?.posix.as_ref()?.wall_time_limit?;
@@ -545,14 +519,28 @@ pub(in crate::negotiation) fn unwritable_offer(places: &Places, why: &GuardError
     )
 }
 
-/// The fault of an offer's name. A name stands in lists, on pages and on terminals, so it has to be one line of limited
-/// length without control characters.
-pub(in crate::negotiation) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<Violation> {
-    let name = name.unwrap_or_default();
-    let is_wrong = name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control);
-    let message =
-        || format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
-    is_wrong.then(|| wrong(document.path_to(ns::WSAG, "Name", 0), message()))
+/// The faults of an offer's name and id. A name stands in lists, on pages and on terminals, so it has to be one line of limited
+/// length without control characters. The id is in an index of the store, which takes no long value.
+pub(in crate::negotiation) fn wrong_labels(document: &Document<'_>, offer: &AgreementOffer) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let name = offer.name.as_deref().unwrap_or_default();
+    if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
+        let message =
+            format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
+        found.push(wrong(document.path_to(ns::WSAG, "Name", 0), message));
+    }
+    let id = offer.agreement_id.as_deref().unwrap_or_default();
+    if !can_be_agreement_id(id) {
+        let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
+        let message = format!("at most {TOKEN_MAX} bytes are expected, none of them a control character");
+        found.push(wrong(path, message));
+    }
+    found
+}
+
+/// Whether an agreement may have this id from its initiator.
+pub(in crate::negotiation) fn can_be_agreement_id(id: &str) -> bool {
+    id.len() <= TOKEN_MAX && !id.chars().any(char::is_control)
 }
 
 fn choice(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {

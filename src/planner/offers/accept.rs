@@ -43,6 +43,9 @@ impl Decider<'_> {
     ) -> Result<Step<Agreement, Acceptance>> {
         if let Some(pending) = pending {
             acceptance.proposal.id = pending.id;
+            // The words that have accepted the offer are the pending agreement's.
+            acceptance.proposal.name.clone_from(&pending.name);
+            acceptance.proposal.initiator_id.clone_from(&pending.initiator_id);
         }
         let proposal = &acceptance.proposal;
         let (offer, instance) = self.offer_of(&proposal.party, acceptance.negotiation, acceptance.offer)?;
@@ -52,6 +55,8 @@ impl Decider<'_> {
         if let Some(why) = why_lost(&offer, self.second()) {
             return Err(Error::Lost(why));
         }
+        let own = [instance.agreement, pending.map(|of| of.id)];
+        self.has_a_new_id(proposal, &own.into_iter().flatten().collect::<Vec<_>>())?;
         let resource = self.plan.resources.must_place(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
         let replaced = self.replaced_in(&instance)?;
