@@ -56,7 +56,10 @@ impl Decider<'_> {
             return Ok(());
         };
         let has_it = |of: &Agreement| of.party == proposal.party && of.initiator_id.as_ref() == Some(id);
-        let own = but.iter().filter(|of| self.plan.get(**of).is_some_and(has_it)).count();
+        let own = but
+            .iter()
+            .filter(|of| self.plan.get(**of).is_some_and(has_it))
+            .count();
         let mut waiting = self.plan.reserving.waiting.values().map(|of| &of.agreement);
         if self.plan.live.with_initiator_id(&proposal.party, id) > own
             || waiting.any(|of| of.id != proposal.id && has_it(of))
