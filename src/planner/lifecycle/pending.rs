@@ -104,7 +104,7 @@ impl Decider<'_> {
         self.is_new(proposal.idempotency.as_ref())?;
         let talks = pending.offer.and_then(|offer| self.plan.table.of_offer(offer));
         let replaced = talks.and_then(|talks| talks.instance.agreement);
-        self.has_a_new_id(&proposal, replaced.as_slice())?;
+        self.has_a_new_id(&proposal, &[replaced])?;
         // It is on the first resource until it is decided.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";
