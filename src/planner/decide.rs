@@ -51,12 +51,16 @@ impl Decider<'_> {
 
     /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
     /// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
-    pub(super) fn has_a_new_id(&self, proposal: &Proposal, but: &[Uuid]) -> Result<()> {
+    pub(super) fn has_a_new_id(&self, proposal: &Proposal, but: &[Option<Uuid>]) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
             return Ok(());
         };
         let has_it = |of: &Agreement| of.party == proposal.party && of.initiator_id.as_ref() == Some(id);
-        let own = but.iter().filter(|of| self.plan.get(**of).is_some_and(has_it)).count();
+        let own = but
+            .iter()
+            .flatten()
+            .filter(|of| self.plan.get(**of).is_some_and(has_it))
+            .count();
         let mut waiting = self.plan.reserving.waiting.values().map(|of| &of.agreement);
         if self.plan.live.with_initiator_id(&proposal.party, id) > own
             || waiting.any(|of| of.id != proposal.id && has_it(of))

@@ -132,7 +132,10 @@ pub(in crate::negotiation) fn counter(
     let expires = offer.context.expiration_time;
     if expires.is_some_and(|at| candidate.deadline.seconds() > at.floor()) {
         let message = "no slot is free before it";
-        return Err(vec![wrong(places.below("/wsag:Context/wsag:ExpirationTime"), message)]);
+        return Err(vec![wrong(
+            places.below("/wsag:Context/wsag:ExpirationTime"),
+            message,
+        )]);
     }
     let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.

@@ -30,8 +30,7 @@ impl Negotiation {
                 let left_out = way.left_out(&changed.terms, document, ways.len());
                 offered.compiled.check_way(document, &left_out).is_empty()
             };
-            Document::made(&made, &places)
-                .is_ok_and(|document| ways.iter().any(|way| is_met(&document, way)))
+            Document::made(&made, &places).is_ok_and(|document| ways.iter().any(|way| is_met(&document, way)))
         };
         RefusalView {
             relaxations: refusal.relaxations.into_iter().filter(keeps).collect(),

@@ -15,7 +15,9 @@ impl Check<'_> {
         let offer = self.offer;
         let mut taken = Vec::new();
         for (nth, term) in offer.terms.flatten().into_iter().enumerate() {
-            let Term::Guarantee(guarantee) = term else { continue };
+            let Term::Guarantee(guarantee) = term else {
+                continue;
+            };
             if !self.is_chosen(term) {
                 continue;
             }
@@ -59,7 +61,10 @@ impl Check<'_> {
         };
         let values = values(term, self.negotiation.templates.currency()).map_err(unreadable)?;
         let bound = |of: &Expression| {
-            let bound = self.offered.compiled.bound(of.text.trim(), self.document, &self.left_out);
+            let bound = self
+                .offered
+                .compiled
+                .bound(of.text.trim(), self.document, &self.left_out);
             bound.map_err(|why| (ViolationKind::NotEvaluable, why))
         };
         Ok(Guarantee {

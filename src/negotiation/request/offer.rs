@@ -169,8 +169,7 @@ impl Negotiation {
 impl<'a> Check<'a> {
     /// The request that this way to read the offer makes.
     fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
-        self.found
-            .extend(wrong_labels(self.document, self.offer));
+        self.found.extend(wrong_labels(self.document, self.offer));
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
@@ -521,7 +520,10 @@ pub(in crate::negotiation) fn unwritable_offer(places: &Places, why: &GuardError
 
 /// The faults of an offer's name and id. A name stands in lists, on pages and on terminals, so it has to be one line of limited
 /// length without control characters. The id is in an index of the store, which takes no long value.
-pub(in crate::negotiation) fn wrong_labels(document: &Document<'_>, offer: &AgreementOffer) -> Vec<Violation> {
+pub(in crate::negotiation) fn wrong_labels(
+    document: &Document<'_>,
+    offer: &AgreementOffer,
+) -> Vec<Violation> {
     let mut found = Vec::new();
     let name = offer.name.as_deref().unwrap_or_default();
     if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {

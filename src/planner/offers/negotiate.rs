@@ -134,7 +134,8 @@ impl Decider<'_> {
         let most = self.settings.negotiation.open_max;
         let (open, quotes) = self.plan.table.count(&instance.party);
         if quotes >= most.saturating_mul(QUOTES_PER_NEGOTIATION) {
-            let binding = "a party may have more quotes when some have expired; they do where a request names no end";
+            let binding =
+                "a party may have more quotes when some have expired; they do where a request names no end";
             return Err(quota_exceeded(binding).into());
         }
         if open >= most {

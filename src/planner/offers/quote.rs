@@ -44,7 +44,8 @@ impl QuoteContext<'_> {
     pub(in crate::planner) fn allows(&self, candidate: &Candidate) -> bool {
         let expires = self.ask.proposal.expires;
         expires.is_none_or(|at| candidate.terms.deadline <= at)
-            && candidate.terms.deviation <= self.phi_max + PHI_EPSILON && is_candidate_affordable(self, candidate)
+            && candidate.terms.deviation <= self.phi_max + PHI_EPSILON
+            && is_candidate_affordable(self, candidate)
     }
 }
 

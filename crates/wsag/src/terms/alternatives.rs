@@ -84,7 +84,9 @@ impl<'t> Alternative<'t> {
 /// The path of the `nth` term (from 0) of the first offer in a document, in the order of [`Terms::flatten`].
 pub fn path_of_term(document: &Document<'_>, nth: usize) -> String {
     let nodes = term_nodes_of(document);
-    nodes.get(nth).map_or_else(|| document.root().path(), |node| node.path())
+    nodes
+        .get(nth)
+        .map_or_else(|| document.root().path(), |node| node.path())
 }
 
 fn term_nodes_of<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
