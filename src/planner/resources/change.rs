@@ -147,6 +147,11 @@ impl Decider<'_> {
             }
             next.capacity = capacity;
         }
+        if next.kind == CLUSTER && wish.executor.is_some() {
+            return unfit(format!(
+                "{name} is a cluster, whose jobs Slurm limits; the settings of a cluster are changed in the configuration"
+            ));
+        }
         next.rate = wish.rate.unwrap_or(next.rate);
         next.attributes = wish.attributes.unwrap_or(next.attributes);
         next.executor = wish.executor.unwrap_or(next.executor);

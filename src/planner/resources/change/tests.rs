@@ -342,6 +342,14 @@ fn what_cannot_be_is_refused_with_the_reason() {
             nodes(3),
             "with the 2 nodes that the configuration names",
         ),
+        (
+            "cluster",
+            ResourceVerb::Put(ResourceWish {
+                executor: Some(serde_json::json!({ "limits": { "processes": 4 } })),
+                ..ResourceWish::default()
+            }),
+            "are changed in the configuration",
+        ),
     ] {
         match set(&mut domain, name, verb) {
             Err(Error::Unfit(why)) => assert!(why.contains(told), "{why}"),
