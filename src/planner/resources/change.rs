@@ -167,6 +167,12 @@ impl Decider<'_> {
             return self.decide_on_copy_of_plan(|decider| decider.configure(of));
         }
         let all = self.plan.resources.list();
+        if !of.is_start {
+            for file in &of.settings.resources {
+                let before = all.iter().find(|before| before.name == file.name);
+                before.map_or(Ok(()), |before| self.may_become(before, file))?;
+            }
+        }
         let mut known: BTreeMap<&str, &Resource> = all.iter().map(|of| (of.name.as_str(), of)).collect();
         let mut next = Vec::new();
         for (mut file, position) in std::mem::take(&mut of.settings.resources).into_iter().zip(0..) {
@@ -195,6 +201,31 @@ impl Decider<'_> {
         }
         *self.reconfigured = Some(settings);
         Ok(self.set_resources(next, (of.id, of.party)))
+    }
+
+    /// Whether a resource may become as a file has it while the service runs.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where work there would be lost, or started twice.
+    fn may_become(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
+        let name = &file.name;
+        if before.is_retired() && !self.plan.has_work_on(name, self.second()) {
+            return Ok(());
+        }
+        if before.kind != file.kind {
+            return Err(Error::Unfit(format!(
+                "resource {name}: its kind changes with a restart, or once it is retired and nothing is planned there; nothing \
+                 is changed"
+            )));
+        }
+        let mut same = before.node_names.iter().zip(&file.node_names);
+        if !same.all(|(before, file)| before == file) {
+            return Err(Error::Unfit(format!(
+                "resource {name}: slurm.node_list: nodes come and go at its end while the service runs; a restart takes any other \
+                 list; nothing is changed"
+            )));
+        }
+        Ok(())
     }
 
     /// Has resources be so from now on, and finds other places for what they may not keep.

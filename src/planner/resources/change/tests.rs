@@ -363,26 +363,66 @@ fn what_cannot_be_is_refused_with_the_reason() {
     set(&mut domain, "cluster", nodes(2)).unwrap();
 }
 
+/// Reads a configuration with these resources while the service runs. Returns what is told of resources.
+fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Error> {
+    let of = Reconfiguration {
+        id: Uuid::now_v7(),
+        party: None,
+        settings: Settings {
+            resources,
+            ..domain.settings.clone()
+        },
+        is_start: false,
+        is_dry: false,
+    };
+    let changes = domain.decide(|decider| decider.configure(of))?;
+    domain.check();
+    let told = changes.resources.into_iter();
+    Ok(told.map(|(of, words)| format!("{}: {words}", of.name)).collect())
+}
+
+fn cluster(nodes: &[&str]) -> Resource {
+    Resource {
+        node_names: nodes.iter().map(|of| (*of).to_owned()).collect(),
+        closed: true,
+        ..Resource::new("cluster", "slurm", nodes.len().try_into().unwrap())
+    }
+}
+
+/// Whether it was refused, with these words.
+fn is_unfit<T: std::fmt::Debug>(of: Result<T, Error>, told: &str) -> bool {
+    matches!(&of, Err(Error::Unfit(why)) if why.contains(told)) || panic!("{of:?}")
+}
+
+#[test]
+fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_is_read_also_once_it_is_retired()
+ {
+    let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
+    domain.decide(|decider| decider.open("cluster")).unwrap();
+    let runs = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
+    domain.begin(0);
+    let other_kind = || vec![Resource::new("cluster", "local", 2)];
+    let other_order = || vec![cluster(&["b", "a"])];
+    for retires in [false, true] {
+        if retires {
+            set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+        }
+        assert!(is_unfit(read(&mut domain, other_kind()), "its kind changes"));
+        assert!(is_unfit(read(&mut domain, other_order()), "at its end"));
+    }
+    domain.now = 20;
+    domain.end(runs.id, RunOutcome::Completed);
+    domain.now = 30;
+    read(&mut domain, other_order()).unwrap();
+    set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+    read(&mut domain, other_kind()).unwrap();
+    assert_eq!(domain.plan.resources.known("cluster").unwrap().kind, "local");
+}
+
 #[test]
 fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_more() {
     let mut domain = Domain::new(vec![local(4)]);
-    let read = |domain: &mut Domain, resources: Vec<Resource>| {
-        let settings = Settings {
-            resources,
-            ..domain.settings.clone()
-        };
-        let of = Reconfiguration {
-            id: Uuid::now_v7(),
-            party: None,
-            settings,
-            is_dry: false,
-        };
-        let changes = domain.decide(|decider| decider.configure(of)).unwrap();
-        domain.check();
-        let told = changes.resources.into_iter();
-        told.map(|(of, words)| format!("{}: {words}", of.name))
-            .collect::<Vec<_>>()
-    };
+    let read = |domain: &mut Domain, resources| read(domain, resources).unwrap();
     let other = || Resource::new("other", "local", 2);
     assert_eq!(
         read(&mut domain, vec![local(4), other()]),
