@@ -444,6 +444,14 @@ impl Plan {
             .all(|node| of.nodes.may_be_kept(*node, of.resource.capacity, interval))
     }
 
+    /// The same for the time by which a later end makes the last slot of an agreement longer. A slot that is to come has no nodes of
+    /// its own yet.
+    pub(super) fn may_keep_until(&self, agreement: &Agreement, end: Time) -> bool {
+        let planned = agreement.placement().end;
+        let runs = agreement.has_nodes() && !agreement.has_more_slots();
+        !runs || end <= planned || self.may_keep(agreement, Interval::new(planned, end))
+    }
+
     /// Has the nodes of an agreement be free from `now` on.
     pub(super) fn unbind(&mut self, agreement: &Agreement, now: Time) {
         let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);

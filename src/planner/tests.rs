@@ -2,6 +2,7 @@
 
 mod choice;
 mod clock;
+mod come_and_go;
 mod foreseen;
 mod holding;
 mod impossible;

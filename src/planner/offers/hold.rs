@@ -51,6 +51,11 @@ impl Decider<'_> {
         let less = held_stretches(&offers, &base);
         offers.extend(terms.kept());
         let at = self.plan.resources.place(&terms.resource)?;
+        let end = terms.slots.placement().end;
+        let old = self.plan.renegotiated(negotiation).filter(|_| !base.is_empty());
+        if old.is_some_and(|old| !self.plan.may_keep_until(old, end)) {
+            return None;
+        }
         let is_retired = self.plan.resources.get(at)?.resource.is_retired();
         let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in stretches_held_beyond(&held_stretches(&offers, &base), &less) {

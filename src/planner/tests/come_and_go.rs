@@ -1,0 +1,66 @@
+//! Agreements and held offers while resources come, change and go.
+
+use super::*;
+use crate::agreement::{PlacementConstraints, Promise};
+
+fn settings(resources: Vec<Resource>) -> Settings {
+    Settings::new(resources, 86_400)
+}
+
+impl Domain {
+    async fn on(resources: Vec<Resource>) -> Self {
+        let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+        Self::start_with(tempfile::tempdir().unwrap(), clock, settings(resources)).await
+    }
+
+    async fn change(&self, name: &str, verb: ResourceVerb) {
+        let order = ResourceOrder {
+            id: Uuid::now_v7(),
+            party: "operator".into(),
+            name: name.into(),
+            verb,
+            is_dry: false,
+        };
+        self.planner.change_resource(order).await.unwrap();
+    }
+
+    async fn is_withdrawn(&self, offer: &NegotiationOffer) -> bool {
+        let (stored, _) = self.store.offer(offer.id).await.unwrap().unwrap();
+        stored.is_withdrawn()
+    }
+
+    async fn stored(&self, id: Uuid) -> Agreement {
+        self.store.agreement(id).await.unwrap().unwrap()
+    }
+}
+
+fn reconfiguration(settings: Settings) -> Reconfiguration {
+    Reconfiguration {
+        id: Uuid::now_v7(),
+        party: None,
+        settings,
+        is_start: false,
+        is_dry: false,
+    }
+}
+
+#[tokio::test]
+async fn a_later_end_on_a_node_that_leaves_meanwhile_is_withdrawn_when_it_is_accepted() {
+    let domain = Domain::start().await;
+    domain.place(proposal(1, 1_000, 0..1_000)).await.unwrap();
+    let old = domain.place(proposal(1, 1_000, 0..1_000)).await.unwrap();
+    domain.planner.begin_due().await.unwrap();
+    let negotiation = domain.open(Some(old.id)).await;
+    let longer = proposal(1, 2_000, 0..2_000);
+    let offer = domain.hold(negotiation, &longer).await;
+    assert!(offer.is_held(), "{offer:?}");
+    let fewer = ResourceWish {
+        capacity: Some(1),
+        ..ResourceWish::default()
+    };
+    domain.change("local", ResourceVerb::Put(fewer)).await;
+    let lost = domain.accept(&offer, longer).await;
+    assert_eq!(lost, Err(Error::Lost(Lost::Withdrawn)));
+    assert_eq!(domain.stored(old.id).await.placement(), old.placement());
+    domain.assert_verified().await;
+}
