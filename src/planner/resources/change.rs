@@ -225,6 +225,16 @@ impl Decider<'_> {
                  list; nothing is changed"
             )));
         }
+        let (had, has) = (before.node_names.len(), file.node_names.len());
+        let of = self.plan.resources.named(name).filter(|_| has < had);
+        let until = of.and_then(|of| of.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
+        if until.is_some_and(|until| until > self.second()) {
+            return Err(Error::Unfit(format!(
+                "resource {name}: slurm.node_list: work still runs on a node that it has no more: first \
+                 `bespeak resources resize {name} --nodes {has}`, and the shorter list when nothing runs on the others; nothing is \
+                 changed"
+            )));
+        }
         Ok(())
     }
 

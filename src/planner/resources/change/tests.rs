@@ -459,3 +459,20 @@ fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_mor
     );
     assert!(domain.plan.resources.known("other").unwrap().is_retired());
 }
+
+#[test]
+fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over() {
+    let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
+    domain.decide(|decider| decider.open("cluster")).unwrap();
+    let runs = domain.place(work(2, 100, (0, 100))).unwrap().agreement;
+    domain.begin(0);
+    let shorter = || vec![cluster(&["a"])];
+    assert!(is_unfit(read(&mut domain, shorter()), "resize cluster --nodes 1"));
+    set(&mut domain, "cluster", nodes(1)).unwrap();
+    assert!(is_unfit(read(&mut domain, shorter()), "resize cluster"));
+    domain.now = 20;
+    domain.end(runs.id, RunOutcome::Completed);
+    domain.now = 30;
+    read(&mut domain, shorter()).unwrap();
+    assert_eq!(domain.plan.resources.known("cluster").unwrap().node_names, ["a"]);
+}
