@@ -64,3 +64,24 @@ async fn a_later_end_on_a_node_that_leaves_meanwhile_is_withdrawn_when_it_is_acc
     assert_eq!(domain.stored(old.id).await.placement(), old.placement());
     domain.assert_verified().await;
 }
+
+#[tokio::test]
+async fn an_offer_on_another_resource_gives_way_to_an_agreement_whose_resource_is_retired() {
+    let domain = Domain::on(vec![
+        Resource::new("first", "local", 2),
+        Resource::new("other", "local", 2),
+    ])
+    .await;
+    let rigid = proposal(2, 100, 1_000..1_100);
+    let kept = domain.place(rigid.clone()).await.unwrap();
+    let offer = domain.hold(domain.open(None).await, &rigid).await;
+    assert!(offer.is_held() && kept.resource == "first");
+    domain.change("first", ResourceVerb::Retire).await;
+    let kept = domain.stored(kept.id).await;
+    assert_eq!(
+        (kept.state, kept.resource.as_str()),
+        (AgreementState::Observed, "other")
+    );
+    assert!(domain.is_withdrawn(&offer).await);
+    domain.assert_verified().await;
+}
