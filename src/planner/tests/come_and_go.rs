@@ -85,3 +85,37 @@ async fn an_offer_on_another_resource_gives_way_to_an_agreement_whose_resource_i
     assert!(domain.is_withdrawn(&offer).await);
     domain.assert_verified().await;
 }
+
+#[tokio::test]
+async fn an_offer_of_nodes_that_are_no_longer_as_asked_for_is_withdrawn_and_others_stay() {
+    let domain = Domain::on(vec![domain::arm("arm")]).await;
+    let mut asked = proposal(1, 100, 1_000..1_100);
+    let any = domain.hold(domain.open(None).await, &asked).await;
+    asked.filters = vec![Filter::Word {
+        attribute: "cpu_architecture".into(),
+        is: "arm".into(),
+    }];
+    let negotiation = domain.open(None).await;
+    let mut quote = domain.quote(negotiation, &asked).await;
+    quote.candidates[0].terms.promise = Some(Box::new(Promise {
+        template: asked.template.clone(),
+        leeway: PlacementConstraints {
+            filters: asked.filters.clone(),
+            ..PlacementConstraints::default()
+        },
+        job: None,
+        guarantees: asked.guarantees.clone(),
+    }));
+    let arm = domain.bargain(negotiation, &quote).await.remove(0);
+    assert!(any.is_held() && arm.is_held());
+    let other = ResourceWish {
+        attributes: Some(std::collections::BTreeMap::new()),
+        ..ResourceWish::default()
+    };
+    domain.change("arm", ResourceVerb::Put(other)).await;
+    assert_eq!(
+        [domain.is_withdrawn(&any).await, domain.is_withdrawn(&arm).await],
+        [false, true]
+    );
+    domain.assert_verified().await;
+}
