@@ -99,6 +99,9 @@ impl Lanes {
         if let Some(of) = self.present.get_mut(name)
             && is_alike(&of.resource, resource)
         {
+            if of.resource.is_retired() && !resource.is_retired() {
+                of.lane.look_now.notify_one();
+            }
             of.resource = resource.clone();
             return;
         }

@@ -178,9 +178,9 @@ impl Decider<'_> {
         for (mut file, position) in std::mem::take(&mut of.settings.resources).into_iter().zip(0..) {
             file.position = position;
             let before = known.remove(file.name.as_str());
-            let closed = file.closed;
+            let same = before.filter(|before| before.kind == file.kind);
             next.push(Resource {
-                closed: before.map_or(closed, |before| before.closed),
+                closed: same.map_or(file.closed, |same| same.closed),
                 ..before.unwrap_or(&file).as_configured(&file)
             });
         }

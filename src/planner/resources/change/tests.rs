@@ -476,3 +476,22 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
     read(&mut domain, shorter()).unwrap();
     assert_eq!(domain.plan.resources.known("cluster").unwrap().node_names, ["a"]);
 }
+
+#[test]
+fn a_resource_that_becomes_a_cluster_or_a_cluster_that_comes_back_is_closed_until_it_is_checked() {
+    let mut domain = Domain::new(vec![cluster(&["a"])]);
+    let closed = |domain: &Domain| domain.plan.resources.closed().count() == 1;
+    domain.decide(|decider| decider.open("cluster")).unwrap();
+    set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+    assert!(!closed(&domain));
+    set(&mut domain, "cluster", ResourceVerb::Restore).unwrap();
+    assert!(closed(&domain));
+    for (is_closed, next) in [
+        (false, Resource::new("cluster", "local", 1)),
+        (true, cluster(&["a"])),
+    ] {
+        set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+        read(&mut domain, vec![next]).unwrap();
+        assert_eq!(closed(&domain), is_closed);
+    }
+}
