@@ -146,8 +146,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
-    let decides = planner.clone();
-    let mut negotiation = Negotiation::new(decides, store, templates, catalogue, clock, files, folders);
+    let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     negotiation.call_backs = config.call_backs();
     negotiation.staging = config.staging.rules();
@@ -160,7 +159,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let reloader = Reloader {
         file: options.store.config.clone(),
         started: config,
-        planner,
         negotiation: negotiation.clone(),
         catalogue: catalogue_sender,
         orders,

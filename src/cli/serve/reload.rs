@@ -15,7 +15,7 @@ use crate::catalogue::Catalogue;
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
-use crate::planner::{Planner, Reconfiguration, Settings};
+use crate::planner::{Reconfiguration, Settings};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -23,7 +23,6 @@ pub(super) struct Reloader {
     pub(super) file: Option<PathBuf>,
     /// As it was at the start.
     pub(super) started: Config,
-    pub(super) planner: Planner,
     pub(super) negotiation: Negotiation,
     pub(super) catalogue: watch::Sender<Arc<Catalogue>>,
     pub(super) orders: mpsc::Receiver<ReloadOrder>,
@@ -72,17 +71,16 @@ impl Reloader {
         let read = read.map_err(|why| negotiation::Error::Internal(why.to_string()))?;
         let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
         let left = read.config.left_for_a_start(&self.started);
-        let configured = self.planner.configure(Reconfiguration {
+        let of = Reconfiguration {
             id: Uuid::now_v7(),
             party,
             settings: read.settings,
             is_start: false,
             is_dry,
-        });
-        let changes = configured.await?;
+        };
+        let changes = self.negotiation.configure(of, &read.templates).await?;
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
-            self.negotiation.offer_templates(read.templates).await?;
         }
         Ok(ReloadedView::of(&changes, left, is_dry))
     }
