@@ -25,6 +25,7 @@ use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::decider::Decider;
 use super::*;
 use crate::agreement::{
     Agreement, AgreementState, EventKind, Filter, Guarantee, GuaranteeState, Job, JobEnd, NegotiationOffer,

@@ -15,6 +15,7 @@ use crate::planner::batches::Remembered;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::planner::handle::Planner;
+use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::request::Repaired;
 use crate::planner::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
@@ -190,7 +191,10 @@ impl Decider<'_> {
             pricing: of.settings.pricing,
             quotas: of.settings.quotas,
             failures: of.settings.failures,
-            overruns: of.settings.overruns,
+            overruns: Overruns {
+                percent: self.settings.overruns.percent,
+                ..of.settings.overruns
+            },
             restarting: of.settings.restarting,
             ..self.settings.clone()
         };

@@ -119,3 +119,25 @@ async fn an_offer_of_nodes_that_are_no_longer_as_asked_for_is_withdrawn_and_othe
     );
     domain.assert_verified().await;
 }
+
+#[tokio::test]
+async fn settings_that_were_not_stored_do_not_hold() {
+    let domain = Domain::start().await;
+    let mut none_left = settings(vec![Resource::new("local", "local", 4)]);
+    none_left.quotas.node_hours = Some(0);
+    let of = reconfiguration(none_left.clone());
+    let fails = move |decider: &mut Decider<'_>| {
+        decider.configure(of)?;
+        decider.plan.note_impossible(|| "a test".to_owned());
+        Ok(())
+    };
+    assert_eq!(domain.planner.ask(fails).await, Err(Error::Unavailable));
+    domain.place(proposal(1, 100, 0..100)).await.unwrap();
+    domain
+        .planner
+        .configure(reconfiguration(none_left))
+        .await
+        .unwrap();
+    let why = reason(domain.place(proposal(1, 100, 0..100)).await);
+    assert_eq!(why.reason, Reason::QuotaExceeded);
+}
