@@ -495,3 +495,21 @@ fn a_resource_that_becomes_a_cluster_or_a_cluster_that_comes_back_is_closed_unti
         assert_eq!(closed(&domain), is_closed);
     }
 }
+
+#[test]
+fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
+    let retired = |of: Resource| Resource {
+        retired: Some(0),
+        ..of
+    };
+    let domain = Domain::new(vec![local(2)]);
+    let resources = [retired(local(2)), retired(cluster(&["a"]))];
+    let mut plan = Plan::rebuild(&domain.settings, &resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    assert!(plan.resources.place("local").is_none());
+    // It may have reservations.
+    assert!(plan.resources.place("cluster").is_some());
+    let mut before = Domain::new(vec![local(2)]);
+    let lost = before.place(work(1, 100, (0, 100))).unwrap().agreement;
+    plan.recall_lost(vec![lost.clone()]);
+    assert_eq!(plan.running(), [lost]);
+}
