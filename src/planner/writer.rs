@@ -1,7 +1,7 @@
 //! The task that owns the plan. It takes the waiting commands from the queue, decides them, has them stored in one
 //! transaction, and only then answers. While one batch is being stored the next one is decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -562,9 +562,18 @@ pub(super) async fn read_plan(
 ) -> Result<Plan, super::StartError> {
     let now = clock.now();
     let resources = store.resources().await?.into_iter().map(Resource::of_row);
+    let mut resources = resources.collect::<Result<Vec<_>, _>>()?;
+    // Ties are broken in the order of the configuration; the others come behind, as they are stored.
+    let order: HashMap<&str, usize> = settings
+        .resources
+        .iter()
+        .map(|of| of.name.as_str())
+        .zip(0..)
+        .collect();
+    resources.sort_by_key(|of| order.get(of.name.as_str()).copied().unwrap_or(usize::MAX));
     let mut plan = Plan::rebuild(
         settings,
-        &resources.collect::<Result<Vec<_>, _>>()?,
+        &resources,
         store.live_agreements().await?,
         store.bindings(now).await?,
         now,

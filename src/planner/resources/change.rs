@@ -25,6 +25,10 @@ use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
 use crate::planner::settings::Settings;
 use crate::store::Change;
 
+/// The first place of a resource that operators add.
+#[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
+const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
+
 impl Planner {
     /// Does something with a resource, and answers what follows.
     ///
@@ -135,7 +139,13 @@ impl Decider<'_> {
                 ));
             }
             Resource {
-                position: all.iter().map(|of| of.position + 1).max().unwrap_or(0),
+                // Behind those of the configuration, however many it may have.
+                position: all
+                    .iter()
+                    .map(|of| of.position + 1)
+                    .max()
+                    .unwrap_or(0)
+                    .max(FIRST_ADDED),
                 ..Resource::new(name, &kind, capacity)
             }
         };

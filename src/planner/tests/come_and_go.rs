@@ -141,3 +141,25 @@ async fn settings_that_were_not_stored_do_not_hold() {
     let why = reason(domain.place(proposal(1, 100, 0..100)).await);
     assert_eq!(why.reason, Reason::QuotaExceeded);
 }
+
+#[tokio::test]
+async fn ties_are_broken_in_the_order_of_the_file_that_a_start_reads_and_added_resources_come_last() {
+    let [a, b, c] = ["a", "b", "c"].map(|name| Resource::new(name, "local", 1));
+    let domain = Domain::on(vec![a.clone(), b.clone(), c.clone()]).await;
+    let wish = ResourceWish {
+        capacity: Some(1),
+        ..ResourceWish::default()
+    };
+    domain.change("added", ResourceVerb::Put(wish)).await;
+    domain.stop.cancel();
+    domain.task.await.unwrap();
+    domain.store.close().await;
+    let domain = Domain::start_with(domain.folder, domain.clock, settings(vec![c, a, b])).await;
+    for expected in ["c", "a", "b", "added"] {
+        let placed = domain.place(proposal(1, 100, 0..100)).await.unwrap();
+        assert_eq!(placed.resource, expected);
+    }
+    let rows = domain.store.resources().await.unwrap();
+    let positions: Vec<u32> = rows.iter().map(|of| of.position).collect();
+    assert_eq!(positions, [0, 1, 2, 10_000]);
+}
