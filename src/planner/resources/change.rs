@@ -17,6 +17,7 @@ use crate::planner::error::Error;
 use crate::planner::handle::Planner;
 use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::request::Repaired;
+use crate::planner::resources::definition::all_as_configured;
 use crate::planner::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
@@ -184,19 +185,7 @@ impl Decider<'_> {
                 before.map_or(Ok(()), |before| self.may_become(before, file))?;
             }
         }
-        let mut known: BTreeMap<&str, &Resource> = all.iter().map(|of| (of.name.as_str(), of)).collect();
-        let mut next = Vec::new();
-        for (mut file, position) in std::mem::take(&mut of.settings.resources).into_iter().zip(0..) {
-            file.position = position;
-            let before = known.remove(file.name.as_str());
-            let same = before.filter(|before| before.kind == file.kind);
-            next.push(Resource {
-                closed: same.map_or(file.closed, |same| same.closed),
-                ..before.unwrap_or(&file).as_configured(&file)
-            });
-        }
-        let gone = known.into_values().filter(|of| of.configured.is_some());
-        next.extend(gone.map(|of| of.as_unconfigured(self.now)));
+        let next = all_as_configured(&all, std::mem::take(&mut of.settings.resources), self.now);
         let settings = Settings {
             pricing: of.settings.pricing,
             quotas: of.settings.quotas,
