@@ -8,9 +8,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
+use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::executors::Executors;
 use crate::execution::lane::{Context, Lane};
 use crate::planner::{self, Resource};
+
+/// For how long it is looked at a start whether reservations are left on a retired cluster: a cluster that is gone for good is
+/// left alone then.
+const RESERVED_AFTER: Micros = 30 * 86_400 * MICROS_PER_SECOND;
 
 /// The lanes, by the names of their resources.
 pub(super) struct Lanes {
@@ -72,12 +77,19 @@ impl Lanes {
                 self.keep(resource, stop);
             } else if has_lane {
                 self.end(&resource.name);
-            } else if !is_same && self.has_work(resource, running).await? {
+            } else if !is_same && (self.may_be_reserved(resource) || self.has_work(resource, running).await?)
+            {
                 self.keep(resource, stop);
             }
         }
         self.seen = Some(resources);
         Ok(())
+    }
+
+    /// Whether a cluster was retired not long before this start, which may have come before its reservations were removed.
+    fn may_be_reserved(&self, resource: &Resource) -> bool {
+        let since = self.context.clock.micros() - RESERVED_AFTER;
+        self.seen.is_none() && resource.is_cluster() && resource.retired.is_some_and(|at| at > since)
     }
 
     /// Whether there is something for the lane of a retired resource to do.
@@ -99,6 +111,9 @@ impl Lanes {
         if let Some(of) = self.present.get_mut(name)
             && is_alike(&of.resource, resource)
         {
+            if of.resource.is_retired() && !resource.is_retired() {
+                of.lane.look_now.notify_one();
+            }
             of.resource = resource.clone();
             return;
         }

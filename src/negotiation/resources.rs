@@ -15,8 +15,8 @@ use crate::negotiation::views::resources::{
 };
 use crate::negotiation::{Error, Negotiation, Templates};
 use crate::planner::{
-    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, ResourceOrder, ResourceVerb,
-    ResourceWish, is_name,
+    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Reconfiguration, Resource,
+    ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, is_name,
 };
 
 impl Negotiation {
@@ -130,23 +130,48 @@ impl Negotiation {
         told.await.unwrap_or(Err(Error::Unavailable))
     }
 
-    /// Offers other templates from now on, as the resources allow.
+    /// Takes over a configuration with its templates, as its resources allow; of a dry run nothing is kept. The templates are
+    /// stored first, so that nothing that can fail is left once the rest is stored.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] where they could not be stored.
-    pub async fn offer_templates(&self, templates: Templates) -> Result<(), Error> {
-        let fitted = templates.fitted_to(&self.planner.resources());
-        let fitted = fitted.map_err(Error::Internal)?;
+    /// Those of [`Planner::configure`](crate::planner::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+    pub async fn configure(
+        &self,
+        of: Reconfiguration,
+        templates: &Templates,
+    ) -> Result<ResourceChanges, Error> {
+        let _alone = self.fitting.lock().await;
+        let dry = Reconfiguration {
+            is_dry: true,
+            ..of.clone()
+        };
+        let would = self.planner.configure(dry).await?;
+        if of.is_dry {
+            return Ok(would);
+        }
+        let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
+        let there = self.planner.resources();
+        let changed = would.resources.iter().map(|(resource, _)| resource);
+        resources.extend(
+            there
+                .iter()
+                .chain(changed)
+                .map(|of| (of.name.clone(), of.clone())),
+        );
+        let resources: Vec<Resource> = resources.into_values().collect();
+        let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
         self.store.keep_templates(&fitted.versions()).await?;
+        let changes = self.planner.configure(of).await?;
         self.templates.replace(fitted);
-        Ok(())
+        Ok(changes)
     }
 
     /// Offers the templates as the resources allow now.
     ///
     /// # Errors
-    /// As [`Negotiation::offer_templates`].
+    /// [`Error::Unavailable`] where they could not be stored.
     pub async fn fit_templates(&self) -> Result<(), Error> {
+        let _alone = self.fitting.lock().await;
         let now = self.templates.now();
         let resources = self.planner.resources();
         if now.fit(&resources) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scheduler::{Interval, Seconds};
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use wsag::templates::agreement_factory_properties;
 
 use super::error::{Error, Result};
@@ -82,6 +82,8 @@ pub struct Negotiation {
     pub(crate) executors: Executors,
     /// Where orders to read the configuration again go; none where there is nothing to read.
     pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
+    /// Had by the one that fits the templates to the resources, from reading these until the templates are offered.
+    pub(super) fitting: Arc<Mutex<()>>,
     /// Rung when there is a pending agreement to decide.
     pub(super) undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -132,6 +134,7 @@ impl Negotiation {
             faults: Faults::default(),
             executors: Executors::of([]),
             reloading: None,
+            fitting: Arc::default(),
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }

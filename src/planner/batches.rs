@@ -13,6 +13,7 @@ use crate::agreement::{Agreement, AgreementState};
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::Scope;
+use crate::planner::settings::Settings;
 use crate::store::{self, Change, Idempotent, Store};
 
 /// The answers to the requests with idempotency keys.
@@ -86,6 +87,8 @@ pub(super) struct Decided {
     pub(super) commands: usize,
     /// The answers to the requests with idempotency keys, before this batch and in it.
     pub(super) remembered: Remembered,
+    /// The settings before it, where it has changed them: where it is not stored, they hold again.
+    pub(super) settings_before: Option<Settings>,
 }
 
 /// The batches in doubt after the store failed to take one, until the plan has been read anew.
@@ -95,6 +98,8 @@ pub(super) struct Doubt {
     pub(super) batch: Option<Uuid>,
     /// Whether it is, once that is known.
     pub(super) is_stored: Option<bool>,
+    /// The settings that hold where it is not, if these are others.
+    pub(super) settings_before: Option<Settings>,
 }
 
 /// A batch on its way to the database.

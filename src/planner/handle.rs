@@ -92,6 +92,7 @@ impl Planner {
             id: Uuid::now_v7(),
             party: None,
             settings: settings.clone(),
+            is_start: true,
             is_dry: false,
         };
         let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);

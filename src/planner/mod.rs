@@ -48,7 +48,7 @@ pub use offers::ranking::best_of;
 pub use offers::suggestion::Suggestion;
 pub use plan::Plan;
 pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
-pub use resources::definition::machines;
+pub use resources::definition::{machines, machines_as_configured};
 pub use resources::failures::Failures;
 pub use resources::node_status::{NodeOverride, NodeStatus};
 pub use resources::nodes::{

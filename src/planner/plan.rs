@@ -22,7 +22,7 @@ use crate::planner::reserving::waiting::Reserving;
 use crate::planner::resources::Resources;
 use crate::planner::resources::members::new_resource_plan;
 use crate::planner::resources::nodes::NodeState;
-use crate::planner::resources::resource::Resource;
+use crate::planner::resources::resource::{CLUSTER, Resource};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
@@ -71,7 +71,7 @@ pub struct Plan {
 
 impl Plan {
     /// The plan that a set of live agreements makes on resources, given by rising id, for decisions from `now` on. Retired resources
-    /// without any are left out, once all nodes are given back. O(n log n).
+    /// without any are left out, once all nodes are given back; but not clusters, where reservations may be left. O(n log n).
     ///
     /// # Errors
     /// [`StartError::Inconsistent`] when an agreement names a resource that there is not, or does not fit on it.
@@ -85,7 +85,8 @@ impl Plan {
         let unended = bindings.iter().filter(|of| of.interval.end > now);
         let used = agreements.iter().map(|of| of.resource.as_str());
         let used: BTreeSet<&str> = used.chain(unended.map(|of| of.resource.as_str())).collect();
-        let is_gone = |of: &&Resource| of.is_retired() && !used.contains(of.name.as_str());
+        let is_gone =
+            |of: &&Resource| of.is_retired() && of.kind != CLUSTER && !used.contains(of.name.as_str());
         let (gone, resources): (Vec<_>, Vec<&Resource>) = resources.iter().partition(is_gone);
         let gone = gone.into_iter().cloned().collect();
         let places: HashMap<&str, usize> = resources.iter().map(|of| of.name.as_str()).zip(0..).collect();
@@ -442,6 +443,14 @@ impl Plan {
         nodes
             .iter()
             .all(|node| of.nodes.may_be_kept(*node, of.resource.capacity, interval))
+    }
+
+    /// The same for the time by which a later end makes the last slot of an agreement longer. A slot that is to come has no nodes of
+    /// its own yet.
+    pub(super) fn may_keep_until(&self, agreement: &Agreement, end: Time) -> bool {
+        let planned = agreement.placement().end;
+        let runs = agreement.has_nodes() && !agreement.has_more_slots();
+        !runs || end <= planned || self.may_keep(agreement, Interval::new(planned, end))
     }
 
     /// Has the nodes of an agreement be free from `now` on.

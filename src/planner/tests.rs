@@ -2,6 +2,7 @@
 
 mod choice;
 mod clock;
+mod come_and_go;
 mod energy;
 mod foreseen;
 mod holding;
@@ -25,6 +26,7 @@ use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::decider::Decider;
 use super::*;
 use crate::agreement::{
     Agreement, AgreementState, EventKind, Filter, Guarantee, GuaranteeState, Job, JobEnd, NegotiationOffer,

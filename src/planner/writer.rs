@@ -1,7 +1,7 @@
 //! The task that owns the plan. It takes the waiting commands from the queue, decides them, has them stored in one
 //! transaction, and only then answers. While one batch is being stored the next one is decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -241,9 +241,9 @@ impl Writer {
         self.again.extend(decider.take_decidable_commands());
         let remembered = std::mem::take(&mut decider.remembered);
         self.decided.remembered.extend(remembered);
-        // Where the batch is not stored they hold as well: they are in no store.
         if let Some(settings) = reconfigured {
-            self.settings = settings;
+            let before = std::mem::replace(&mut self.settings, settings);
+            self.decided.settings_before.get_or_insert(before);
         }
         self.decided.commands += many;
         self.decided.suggested.append(&mut self.plan.suggested);
@@ -251,8 +251,7 @@ impl Writer {
             self.signals.stored.send_modify(|count| *count += 1);
         }
         if let Some(what) = self.plan.impossible().map(str::to_owned) {
-            // The answers are dropped with the batch, which says that nothing was decided.
-            drop(std::mem::take(&mut self.decided));
+            self.drop_decided();
             return self.settle(stop).await && self.give_up(&what, stop).await;
         }
         if self.storing.is_none() {
@@ -281,7 +280,7 @@ impl Writer {
             Ok(()) => self.answer(decided, &batch, Some(storing.begun.elapsed().as_secs_f64())),
             Err(store::Error::LeaseLost) => return false,
             // A commit that fails takes the plan with it, and may turn out to have succeeded.
-            Err(why) => match self.recover_plan(&why, decided.answers, stop).await {
+            Err(why) => match self.recover_plan(&why, &mut decided, stop).await {
                 Some((true, answers)) => {
                     decided.answers = answers;
                     self.answer(decided, &batch, None);
@@ -340,6 +339,13 @@ impl Writer {
         self.publish_next_due();
     }
 
+    /// Drops what is decided and not sent, with its settings. The answers are dropped with it, which says that nothing was decided.
+    fn drop_decided(&mut self) {
+        if let Some(before) = std::mem::take(&mut self.decided).settings_before {
+            self.settings = before;
+        }
+    }
+
     /// Gives up a batch that has found a fault in the plan, and reads the plan anew. False when the lease is lost, or the
     /// service stops meanwhile.
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
@@ -356,15 +362,16 @@ impl Writer {
     async fn recover_plan(
         &mut self,
         why: &store::Error,
-        mut answers: Vec<Answer>,
+        decided: &mut Decided,
         stop: &CancellationToken,
     ) -> Option<(bool, Vec<Answer>)> {
         error!(error = %why, "decisions were not stored; reading the plan anew");
+        let mut answers = std::mem::take(&mut decided.answers);
         self.measure(PlannerMetrics::count_failed_batch);
         // Before any answer: a refused caller must not find the service ready.
         self.signals.ready.send_replace(false);
         // The decisions on top of it are given up with it.
-        drop(std::mem::take(&mut self.decided));
+        self.drop_decided();
         let batch = match why {
             store::Error::Unknown { batch, .. } => Some(*batch),
             _ => None,
@@ -372,6 +379,7 @@ impl Writer {
         let doubt = Doubt {
             batch,
             is_stored: None,
+            settings_before: decided.settings_before.take(),
         };
         self.doubt = Some(doubt);
         let refuse = |answers: &mut Vec<Answer>| answers.drain(..).for_each(|answer| answer(false));
@@ -483,7 +491,11 @@ impl Writer {
                     self.say_resources();
                     self.signals.ready.send_replace(true);
                     let doubt = self.doubt.take().unwrap_or_default();
-                    return Some(doubt.is_stored.unwrap_or(false));
+                    let is_stored = doubt.is_stored.unwrap_or(false);
+                    if let Some(before) = doubt.settings_before.filter(|_| !is_stored) {
+                        self.settings = before;
+                    }
+                    return Some(is_stored);
                 }
                 Err(super::StartError::Store(store::Error::LeaseLost)) => return None,
                 Err(why) => warn!(error = %why, "the store cannot be used; trying again in {wait:?}"),
@@ -531,9 +543,12 @@ async fn read_again(
 ) -> Result<Plan, super::StartError> {
     // After this the batch that failed is not on its way any more.
     let last = store.retake_lease(lease).await?;
+    let mut settings = settings;
     if let Some(doubt) = doubt {
         let is_stored = doubt.batch.is_some() && doubt.batch == last;
-        doubt.is_stored.get_or_insert(is_stored);
+        let is_stored = *doubt.is_stored.get_or_insert(is_stored);
+        let before = doubt.settings_before.as_ref().filter(|_| !is_stored);
+        settings = before.unwrap_or(settings);
         store.prove_room(lease.epoch).await?;
     }
     read_plan(settings, store, clock).await
@@ -547,9 +562,18 @@ pub(super) async fn read_plan(
 ) -> Result<Plan, super::StartError> {
     let now = clock.now();
     let resources = store.resources().await?.into_iter().map(Resource::of_row);
+    let mut resources = resources.collect::<Result<Vec<_>, _>>()?;
+    // Ties are broken in the order of the configuration; the others come behind, as they are stored.
+    let order: HashMap<&str, usize> = settings
+        .resources
+        .iter()
+        .map(|of| of.name.as_str())
+        .zip(0..)
+        .collect();
+    resources.sort_by_key(|of| order.get(of.name.as_str()).copied().unwrap_or(usize::MAX));
     let mut plan = Plan::rebuild(
         settings,
-        &resources.collect::<Result<Vec<_>, _>>()?,
+        &resources,
         store.live_agreements().await?,
         store.bindings(now).await?,
         now,

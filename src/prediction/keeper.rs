@@ -59,7 +59,19 @@ pub type Setup = (
 /// # Errors
 /// Those of reading it.
 pub async fn learn(store: &Store, (machines, ladder): Setup, now: Time) -> Result<Knowledge, store::Error> {
-    let setup = (machines(store.resources().await?)?, ladder);
+    let machines = machines(store.resources().await?)?;
+    learn_on(store, (machines, ladder), now).await
+}
+
+/// The knowledge that is in the store, for resources that may not be there yet.
+///
+/// # Errors
+/// Those of reading it.
+pub async fn learn_on(
+    store: &Store,
+    setup: (Machines, Option<Ladder>),
+    now: Time,
+) -> Result<Knowledge, store::Error> {
     let steps = i64::try_from(STEPS_MAX).unwrap_or(i64::MAX);
     let past = store.past_executions(LEARNED).await?;
     let hours = store.resource_hours(now - steps.saturating_mul(3_600)).await?;

@@ -21,7 +21,7 @@ mod work;
 pub use cache::{ForeseenWork, Ids};
 pub use candidates::Source;
 pub use explain::{Explained, Explanation};
-pub use keeper::{LEARNED, Predictions, Setup, keep, learn};
+pub use keeper::{LEARNED, Predictions, Setup, keep, learn, learn_on};
 pub use knowledge::{Given, Knowledge};
 pub use machine::sample;
 pub use machines::{Machine, Machines};

@@ -35,10 +35,10 @@ use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Stager;
 use crate::http::{self, Api, Places};
 use crate::negotiation::{self, Negotiation};
-use crate::planner::{Planner, Settings};
+use crate::planner::{self, Planner, Settings};
 use crate::portal;
 use crate::prediction::{self, Knowledge, Predictions};
-use crate::store::{Lease, Store};
+use crate::store::{self, Lease, Store};
 
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;
@@ -128,7 +128,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let folders = open_folders(&config, data_dir)?;
     let executors = executors::executors(&config, &folders, data_dir)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
-    let (known, predictions) = Predictions::of(Knowledge::default());
+    let (known, predictions) = Predictions::of(learn_first(&config, &settings, &store, &clock).await);
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
     start_learning(known, &config, &store, &clock, &stop);
@@ -146,8 +146,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
-    let decides = planner.clone();
-    let mut negotiation = Negotiation::new(decides, store, templates, catalogue, clock, files, folders);
+    let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     negotiation.call_backs = config.call_backs();
     negotiation.staging = config.staging.rules();
@@ -160,7 +159,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let reloader = Reloader {
         file: options.store.config.clone(),
         started: config,
-        planner,
         negotiation: negotiation.clone(),
         catalogue: catalogue_sender,
         orders,
@@ -277,6 +275,21 @@ async fn start_planner(
     let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone()).await;
     let (planner, decided) = started.map_err(|why| Failure::Refused(why.to_string()))?;
     Ok((planner, decided, stop))
+}
+
+/// What is known before the planner starts, for the resources as they will be: where it takes over others, agreements may have to
+/// move.
+async fn learn_first(config: &Config, settings: &Settings, store: &Store, clock: &Clock) -> Knowledge {
+    let (_, ladder) = config.predictions();
+    let learned = async {
+        let (rows, now) = (store.resources().await?, clock.micros());
+        let machines = planner::machines_as_configured(rows, &settings.resources, now)?;
+        prediction::learn_on(store, (machines, ladder), clock.now()).await
+    };
+    learned.await.unwrap_or_else(|error: store::Error| {
+        warn!(%error, "the start goes without predictions");
+        Knowledge::default()
+    })
 }
 
 /// Starts to learn from what has ended. The resources of the configuration are taken over by now.

@@ -15,7 +15,7 @@ use crate::catalogue::Catalogue;
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
-use crate::planner::{Planner, Reconfiguration, Settings};
+use crate::planner::{Reconfiguration, Settings};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -23,7 +23,6 @@ pub(super) struct Reloader {
     pub(super) file: Option<PathBuf>,
     /// As it was at the start.
     pub(super) started: Config,
-    pub(super) planner: Planner,
     pub(super) negotiation: Negotiation,
     pub(super) catalogue: watch::Sender<Arc<Catalogue>>,
     pub(super) orders: mpsc::Receiver<ReloadOrder>,
@@ -70,47 +69,20 @@ impl Reloader {
         };
         let read = tokio::task::spawn_blocking(move || Read::from(Some(&file))).await;
         let read = read.map_err(|why| negotiation::Error::Internal(why.to_string()))?;
-        let read = read.map_err(|why| why.to_string()).and_then(|read| {
-            self.may_change(&read.settings)?;
-            Ok(read)
-        });
-        let read = read.map_err(negotiation::Error::Conflict)?;
+        let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
         let left = read.config.left_for_a_start(&self.started);
-        let configured = self.planner.configure(Reconfiguration {
+        let of = Reconfiguration {
             id: Uuid::now_v7(),
             party,
             settings: read.settings,
+            is_start: false,
             is_dry,
-        });
-        let changes = configured.await?;
+        };
+        let changes = self.negotiation.configure(of, &read.templates).await?;
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
-            self.negotiation.offer_templates(read.templates).await?;
         }
         Ok(ReloadedView::of(&changes, left, is_dry))
-    }
-
-    /// Whether resources may become as a file has them while the service runs; the error says why not.
-    fn may_change(&self, settings: &Settings) -> Result<(), String> {
-        let present = self.planner.resources();
-        for next in &settings.resources {
-            let before = present.iter().find(|of| of.name == next.name && !of.is_retired());
-            let Some(before) = before else { continue };
-            let name = &next.name;
-            if before.kind != next.kind {
-                return Err(format!(
-                    "resource {name}: its kind changes with a restart only; nothing is changed"
-                ));
-            }
-            let mut same = before.node_names.iter().zip(&next.node_names);
-            if !same.all(|(before, next)| before == next) {
-                return Err(format!(
-                    "resource {name}: slurm.node_list: nodes come and go at its end while the service runs; a restart takes any \
-                     other list; nothing is changed"
-                ));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -53,6 +53,8 @@ impl Lane {
         loop {
             let informed = self.inform(&mut seen).await;
             self.note(Doing::TellNodes, informed.as_ref().err());
+            // It may have been retired and restored since.
+            is_open = is_open && !self.is_closed().await;
             if !is_open && self.has_followed.load(Ordering::Relaxed) {
                 match self.open(informed.is_ok()).await {
                     Ok(()) => {
@@ -71,6 +73,12 @@ impl Lane {
                 () = self.look_now.notified() => {}
             }
         }
+    }
+
+    /// Whether the planner waits for the checks.
+    async fn is_closed(&self) -> bool {
+        let closed = self.context.planner.is_closed(self.resource.clone()).await;
+        closed.unwrap_or(false)
     }
 
     /// Opens the cluster for promises when its checks find no fault.

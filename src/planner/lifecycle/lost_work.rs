@@ -48,8 +48,8 @@ impl Plan {
     /// known whether that was told to stop and has recorded its end.
     pub(in crate::planner) fn recall_lost(&mut self, lost: Vec<Agreement>) {
         for agreement in lost {
-            // A resource that is not configured has no executor to ask.
-            if self.resources.place(&agreement.resource).is_some() {
+            // A resource that is not known has no executor to ask; one that is retired has.
+            if self.resources.known(&agreement.resource).is_some() {
                 self.stop_lost_work_later(agreement);
             }
         }

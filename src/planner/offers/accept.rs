@@ -64,13 +64,13 @@ impl Decider<'_> {
         }
         let mut admitted = self.place_held_for_offer(resource, &terms);
         if let Some(old) = replaced.as_ref().filter(|_| begun) {
-            if !lies_as_offered(old, &terms) {
-                let why = "the agreement that it changes has moved".to_owned();
-                self.withdraw(&offer, Reason::NoCapacityInWindow, why);
+            let end = terms.slots.placement().end;
+            if let Some(why) = self.why_not_as_offered(old, &terms) {
+                self.withdraw(&offer, Reason::NoCapacityInWindow, why.to_owned());
                 return Err(Error::Lost(Lost::Withdrawn));
             }
             // A slot that is over by now stays as it was.
-            admitted.slots = old.slots.ending(terms.slots.placement().end);
+            admitted.slots = old.slots.ending(end);
         }
         let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
@@ -145,6 +145,15 @@ impl Decider<'_> {
         let siblings = self.sibling_offers(&offer);
         self.release(siblings);
         Ok(Step::Done(agreement))
+    }
+
+    /// Why another end of an agreement that has begun cannot be had as it was offered, if so.
+    fn why_not_as_offered(&self, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
+        if !lies_as_offered(old, terms) {
+            return Some("the agreement that it changes has moved");
+        }
+        let keeps = self.plan.may_keep_until(old, terms.slots.placement().end);
+        (!keeps).then_some("its nodes are no longer there after its slot")
     }
 
     /// The place that is held for an offer: as offered, or from now on where that time has come.

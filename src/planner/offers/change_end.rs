@@ -18,7 +18,6 @@ use crate::planner::offers::quote::{
     HOLD_MIN, PHI_EPSILON, coarse_quote_instant, difference_of, last_that, price_with_fee, ratio,
 };
 use crate::planner::placement::find::part_of;
-use crate::planner::plan::Plan;
 use crate::planner::request::Proposal;
 use crate::planner::requests::request_of;
 use crate::planner::resources::resource::Scaling;
@@ -171,15 +170,14 @@ impl Decider<'_> {
             nodes: last.nodes,
             ..request_of(old, self.plan.next_number())
         };
-        let may_keep = |plan: &Plan, end| !runs || plan.may_keep(old, more(end));
-        if may_keep(self.plan, end) && self.plan.resources.would_start(at, now, &rest).is_some() {
+        if self.plan.may_keep_until(old, end) && self.plan.resources.would_start(at, now, &rest).is_some() {
             return end;
         }
         let Some(of) = self.plan.resources.get(at) else {
             return old.placement().end;
         };
         let tree = of.schedule.tree();
-        let free = |end: Time| tree.min_free(more(end)) >= last.nodes && may_keep(self.plan, end);
+        let free = |end: Time| tree.min_free(more(end)) >= last.nodes && self.plan.may_keep_until(old, end);
         last_that(old.placement().end, end, free)
     }
 

@@ -51,7 +51,15 @@ impl Decider<'_> {
         let less = held_stretches(&offers, &base);
         offers.extend(terms.kept());
         let at = self.plan.resources.place(&terms.resource)?;
-        let is_retired = self.plan.resources.get(at)?.resource.is_retired();
+        let end = terms.slots.placement().end;
+        let old = self.plan.renegotiated(negotiation).filter(|_| !base.is_empty());
+        if old.is_some_and(|old| !self.plan.may_keep_until(old, end)) {
+            return None;
+        }
+        let of = &self.plan.resources.get(at)?.resource;
+        let filters = terms.promise.iter().flat_map(|of| &of.leeway.filters);
+        let mut required = filters.map(|filter| filter.requirement(terms.nodes()));
+        let is_refused = of.is_retired() || !required.all(|asked| asked.holds(&of.attributes));
         let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in stretches_held_beyond(&held_stretches(&offers, &base), &less) {
             // Its past part needs no hold.
@@ -59,7 +67,7 @@ impl Decider<'_> {
             if stretch.0.is_empty() {
                 continue;
             }
-            if is_retired {
+            if is_refused {
                 return None;
             }
             let held = HeldStretch {

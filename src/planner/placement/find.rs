@@ -20,7 +20,7 @@ use crate::planner::resources::need::{Need, may_take};
 use crate::planner::resources::resource::Resource;
 use crate::planner::words::{piece_of, time_difference_in_words};
 
-/// Resources on which all slots of an agreement are tried, and others are asked to move.
+/// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 const CROWDED_MAX: usize = 4;
 
 /// The steps that are allowed to find a place.
@@ -61,8 +61,41 @@ impl Decider<'_> {
         if found.is_some() {
             return found;
         }
-        given_way.extend(self.take_holds_out_in(&agreement.resource, rest_of_window(agreement, now)));
-        self.find(agreement, index, policy, now)
+        let window = rest_of_window(agreement, now);
+        let others = self.held_elsewhere(agreement, index, window);
+        for resource in [agreement.resource.clone()].into_iter().chain(others) {
+            given_way.extend(self.take_holds_out_in(&resource, window));
+            let found = self.find(agreement, index, policy, now);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Some of the other resources that an agreement may go to, on which nodes are held for offers in a window.
+    fn held_elsewhere(&self, agreement: &Agreement, index: usize, window: Interval) -> Vec<String> {
+        if index.min(agreement.slots_begun()) > 0 {
+            return Vec::new();
+        }
+        let sizes = agreement.leeway.shapes.iter().map(|shape| shape.nodes);
+        let smallest = sizes.chain([agreement.nodes()]).min().unwrap_or(0);
+        let holds = &self.plan.table.holds;
+        let is_held = |resource: &&String| {
+            let mut held = holds.on(resource);
+            held.any(|((start, _), (end, _))| Interval::new(*start, *end).meets(window))
+        };
+        let may_go = |resource: &&String| {
+            let at = self.plan.resources.place(resource);
+            at.is_some_and(|at| {
+                let of = self.plan.resources.get(at);
+                of.is_some_and(|of| of.resource.capacity >= smallest)
+                    && self.may_go_to_resource(at, agreement)
+            })
+        };
+        let others = holds.by_resource.keys().filter(|of| **of != agreement.resource);
+        let others = others.filter(is_held).filter(may_go);
+        others.take(CROWDED_MAX).cloned().collect()
     }
 
     /// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing

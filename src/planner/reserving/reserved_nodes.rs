@@ -106,6 +106,15 @@ impl Plan {
         }
     }
 
+    /// Whether anything is planned on a resource, has nodes there, or is to be stopped there.
+    pub(in crate::planner) fn has_work_on(&self, resource: &str, now: Time) -> bool {
+        let of = self.resources.named(resource);
+        let mut stopping = self.stopping.values();
+        !self.planned_on(resource).agreements.is_empty()
+            || of.is_some_and(|of| of.last_binding(0).is_some_and(|until| until > now))
+            || stopping.any(|of| of.resource == resource)
+    }
+
     /// Takes note of the nodes that a resource keeps for agreements.
     fn keep(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         let Some(at) = self.resources.place(resource) else {

@@ -15,7 +15,9 @@ use crate::planner::batches::Remembered;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::planner::handle::Planner;
+use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::request::Repaired;
+use crate::planner::resources::definition::all_as_configured;
 use crate::planner::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
@@ -23,6 +25,10 @@ use crate::planner::resources::repair::Cause;
 use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
 use crate::planner::settings::Settings;
 use crate::store::Change;
+
+/// The first place of a resource that operators add.
+#[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
+const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
 
 impl Planner {
     /// Does something with a resource, and answers what follows.
@@ -134,7 +140,13 @@ impl Decider<'_> {
                 ));
             }
             Resource {
-                position: all.iter().map(|of| of.position + 1).max().unwrap_or(0),
+                // Behind those of the configuration, however many it may have.
+                position: all
+                    .iter()
+                    .map(|of| of.position + 1)
+                    .max()
+                    .unwrap_or(0)
+                    .max(FIRST_ADDED),
                 ..Resource::new(name, &kind, capacity)
             }
         };
@@ -146,6 +158,11 @@ impl Decider<'_> {
                 ));
             }
             next.capacity = capacity;
+        }
+        if next.kind == CLUSTER && wish.executor.is_some() {
+            return unfit(format!(
+                "{name} is a cluster, whose jobs Slurm limits; the settings of a cluster are changed in the configuration"
+            ));
         }
         next.rate = wish.rate.unwrap_or(next.rate);
         next.attributes = wish.attributes.unwrap_or(next.attributes);
@@ -162,24 +179,21 @@ impl Decider<'_> {
             return self.decide_on_copy_of_plan(|decider| decider.configure(of));
         }
         let all = self.plan.resources.list();
-        let mut known: BTreeMap<&str, &Resource> = all.iter().map(|of| (of.name.as_str(), of)).collect();
-        let mut next = Vec::new();
-        for (mut file, position) in std::mem::take(&mut of.settings.resources).into_iter().zip(0..) {
-            file.position = position;
-            let before = known.remove(file.name.as_str());
-            let closed = file.closed;
-            next.push(Resource {
-                closed: before.map_or(closed, |before| before.closed),
-                ..before.unwrap_or(&file).as_configured(&file)
-            });
+        if !of.is_start {
+            for file in &of.settings.resources {
+                let before = all.iter().find(|before| before.name == file.name);
+                before.map_or(Ok(()), |before| self.may_become(before, file))?;
+            }
         }
-        let gone = known.into_values().filter(|of| of.configured.is_some());
-        next.extend(gone.map(|of| of.as_unconfigured(self.now)));
+        let next = all_as_configured(&all, std::mem::take(&mut of.settings.resources), self.now);
         let settings = Settings {
             pricing: of.settings.pricing,
             quotas: of.settings.quotas,
             failures: of.settings.failures,
-            overruns: of.settings.overruns,
+            overruns: Overruns {
+                percent: self.settings.overruns.percent,
+                ..of.settings.overruns
+            },
             restarting: of.settings.restarting,
             ..self.settings.clone()
         };
@@ -190,6 +204,41 @@ impl Decider<'_> {
         }
         *self.reconfigured = Some(settings);
         Ok(self.set_resources(next, (of.id, of.party)))
+    }
+
+    /// Whether a resource may become as a file has it while the service runs.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where work there would be lost, or started twice.
+    fn may_become(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
+        let name = &file.name;
+        if before.is_retired() && !self.plan.has_work_on(name, self.second()) {
+            return Ok(());
+        }
+        if before.kind != file.kind {
+            return Err(Error::Unfit(format!(
+                "resource {name}: its kind changes with a restart, or once it is retired and nothing is planned there; nothing \
+                 is changed"
+            )));
+        }
+        let mut same = before.node_names.iter().zip(&file.node_names);
+        if !same.all(|(before, file)| before == file) {
+            return Err(Error::Unfit(format!(
+                "resource {name}: slurm.node_list: nodes come and go at its end while the service runs; a restart takes any other \
+                 list; nothing is changed"
+            )));
+        }
+        let (had, has) = (before.node_names.len(), file.node_names.len());
+        let of = self.plan.resources.named(name).filter(|_| has < had);
+        let until = of.and_then(|of| of.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
+        if until.is_some_and(|until| until > self.second()) {
+            return Err(Error::Unfit(format!(
+                "resource {name}: slurm.node_list: work still runs on a node that it has no more: first \
+                 `bespeak resources resize {name} --nodes {has}`, and the shorter list when nothing runs on the others; nothing is \
+                 changed"
+            )));
+        }
+        Ok(())
     }
 
     /// Has resources be so from now on, and finds other places for what they may not keep.

@@ -11,6 +11,7 @@ use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::clock::Micros;
 use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
 use crate::prediction::{Machine, Machines};
 use crate::store::{self, ResourceRow};
@@ -55,6 +56,43 @@ pub fn machines(rows: Vec<ResourceRow>) -> Result<Machines, store::Error> {
         Ok((of.name, machine))
     };
     rows.into_iter().map(machine).collect()
+}
+
+/// The same after these resources of a configuration are taken over, as of `now`.
+///
+/// # Errors
+/// Those of [`Resource::of_row`].
+pub fn machines_as_configured(
+    rows: Vec<ResourceRow>,
+    file: &[Resource],
+    now: Micros,
+) -> Result<Machines, store::Error> {
+    let all: Result<Vec<_>, _> = rows.iter().cloned().map(Resource::of_row).collect();
+    let next = all_as_configured(&all?, file.to_vec(), now);
+    // The later rows count.
+    machines(rows.into_iter().chain(next.iter().map(Resource::row)).collect())
+}
+
+/// The resources of a configuration, in its order, after it was read; and the ones that it had before and does not have any more.
+pub(in crate::planner) fn all_as_configured(
+    all: &[Resource],
+    file: Vec<Resource>,
+    now: Micros,
+) -> Vec<Resource> {
+    let mut known: BTreeMap<&str, &Resource> = all.iter().map(|of| (of.name.as_str(), of)).collect();
+    let mut next = Vec::new();
+    for (mut file, position) in file.into_iter().zip(0..) {
+        file.position = position;
+        let before = known.remove(file.name.as_str());
+        let same = before.filter(|before| before.kind == file.kind);
+        next.push(Resource {
+            closed: same.map_or(file.closed, |same| same.closed),
+            ..before.unwrap_or(&file).as_configured(&file)
+        });
+    }
+    let gone = known.into_values().filter(|of| of.configured.is_some());
+    next.extend(gone.map(|of| of.as_unconfigured(now)));
+    next
 }
 
 impl Resource {
@@ -169,7 +207,7 @@ impl Resource {
 
     /// It after the configuration was read, which does not have it any more.
     #[must_use]
-    pub(in crate::planner) fn as_unconfigured(&self, now: crate::clock::Micros) -> Self {
+    pub(in crate::planner) fn as_unconfigured(&self, now: Micros) -> Self {
         Self {
             retired: self.retired.or(Some(now)),
             configured: None,
@@ -249,6 +287,27 @@ mod tests {
         assert!(after.maintenance.is_empty() && after.attributes.is_empty());
         next.capacity = 3;
         assert_eq!(after.as_configured(&next).capacity, 3);
+    }
+
+    #[test]
+    fn machines_are_known_as_they_will_be_when_the_file_is_taken_over() {
+        let old = Resource::new("old", "local", 4).as_configured(&Resource::new("old", "local", 4));
+        let own = Resource::new("own", "local", 1);
+        let rows = [&old, &own].map(Resource::row).to_vec();
+        let machines = machines_as_configured(rows, &[file()], 7).unwrap();
+        let known = machines
+            .iter()
+            .map(|(name, of)| (name.as_str(), of.is_retired, of.rate));
+        let known: Vec<_> = known.collect();
+        let plain = Rate::REFERENCE;
+        assert_eq!(
+            known,
+            [
+                ("old", true, plain),
+                ("own", false, plain),
+                ("r", false, file().rate)
+            ]
+        );
     }
 
     #[test]

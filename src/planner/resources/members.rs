@@ -122,6 +122,15 @@ impl Resources {
     /// ([`Resources::put_out_of_use`]), and agreements that it may not keep are to leave it.
     pub(in crate::planner) fn revise(&mut self, at: usize, next: Resource, settings: &Settings) {
         let grows = next.capacity > self.capacity_max;
+        let before = self
+            .get(at)
+            .map(|of| (of.resource.closed, of.resource.is_retired()));
+        if !next.closed {
+            self.closed.remove(&at);
+        } else if before.is_some_and(|(closed, is_retired)| !closed || is_retired && !next.is_retired()) {
+            // It is another one, or has not been looked at all the while.
+            self.closed.insert(at);
+        }
         let revised = known(at, &next, settings);
         self.bindings(at, |of| {
             of.nodes.plan_maintenance(next.maintenance.clone());

@@ -65,6 +65,8 @@ pub struct Reconfiguration {
     /// The settings, with the resources of the configuration in its order. Of the others the price list, the quotas, the treatment of failures, and
     /// the rules of templates and applications are taken over.
     pub settings: Settings,
+    /// Whether the service starts with it: nothing runs by the executors of before.
+    pub is_start: bool,
     /// Whether it is only asked what would follow.
     pub is_dry: bool,
 }

@@ -195,13 +195,11 @@ impl Decider<'_> {
             let waits = self.plan.slot_that_waits(*number);
             waits.is_some_and(|(agreement, _)| !of.may_have(agreement))
         });
-        let mut held = BTreeMap::new();
         let cause = if is_retired { Cause::Retired } else { Cause::Unlike };
-        if is_retired {
-            held = self.plan.held_on(&resource);
-            let commands = self.plan.reserving.numbers_on(&resource);
-            known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
-        }
+        // Offers keep again what they may still have, and waiting commands try another slot.
+        let held = self.plan.held_on(&resource);
+        let commands = self.plan.reserving.numbers_on(&resource);
+        known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
         for number in known.keys() {
             self.plan.resources.vacate(at, now, *number);
         }

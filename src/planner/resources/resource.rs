@@ -107,6 +107,11 @@ impl Resource {
         self.retired.is_some()
     }
 
+    /// Whether others use it, too.
+    pub fn is_cluster(&self) -> bool {
+        self.kind == CLUSTER
+    }
+
     /// The names of some of its nodes, for people.
     pub(in crate::planner) fn names_of(&self, nodes: &[u32]) -> String {
         let name = |node: &u32| {

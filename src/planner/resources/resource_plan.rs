@@ -42,6 +42,11 @@ impl ResourcePlan {
         self.resource.capacity.max(named).max(bound)
     }
 
+    /// Until when the nodes from this number on are bound.
+    pub(in crate::planner) fn last_binding(&self, first: u32) -> Option<Time> {
+        self.bound_until.range(first..).map(|(_, until)| *until).max()
+    }
+
     /// Until when each node is bound that is to leave the resource then, from `now` on.
     pub(in crate::planner) fn leaving(&self, now: Time) -> Vec<Time> {
         let beyond = self.bound_until.range(self.resource.capacity..);

@@ -5,6 +5,15 @@ use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 
 impl Planner {
+    /// Whether nothing new is promised on a resource before it has been checked.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn is_closed(&self, resource: String) -> Result<bool> {
+        self.ask(move |of| Ok(of.plan.resources.closed().any(|closed| closed == resource)))
+            .await
+    }
+
     /// Opens a resource for new promises, where it was configured as closed.
     ///
     /// # Errors

@@ -91,7 +91,7 @@ impl Domain {
     }
 
     /// Has something held that is asked for.
-    async fn hold(&self, negotiation: Uuid, proposal: &Proposal) -> NegotiationOffer {
+    pub(super) async fn hold(&self, negotiation: Uuid, proposal: &Proposal) -> NegotiationOffer {
         let quote = self.quote(negotiation, proposal).await;
         let mut answers = self.bargain(negotiation, &quote).await;
         assert_eq!(answers.len(), 1, "{answers:?}");

@@ -117,7 +117,8 @@ impl SlurmExecutor {
         }
         let row = held.get(&slot.run);
         let current = self.current(slot, held);
-        let all_up = current.iter().all(|node| present.states[*node] == NodeState::Up);
+        let is_up = |node: &usize| present.states.get(*node) == Some(&NodeState::Up);
+        let all_up = current.iter().all(is_up);
         let in_use = |row| {
             let mut jobs = present.jobs.iter();
             jobs.any(|job| job.is_inside(row) && !job.nodes.is_empty())
@@ -176,10 +177,12 @@ impl SlurmExecutor {
 
     /// The nodes that a slot has: by Slurm, or else by the plan, before Slurm knows of it.
     fn current(&self, slot: &PlannedSlot, held: &Held) -> Vec<usize> {
-        match held.get(&slot.run) {
-            Some(row) => self.numbers_in(row),
-            None => slot.given.iter().map(|node| *node as usize).collect(),
+        if let Some(row) = held.get(&slot.run) {
+            return self.numbers_in(row);
         }
+        // A node that has left the list since has no name any more.
+        let given = slot.given.iter().map(|node| *node as usize);
+        given.filter(|node| *node < self.settings.nodes.len()).collect()
     }
 
     /// The numbers of the nodes of a reservation.

@@ -342,6 +342,14 @@ fn what_cannot_be_is_refused_with_the_reason() {
             nodes(3),
             "with the 2 nodes that the configuration names",
         ),
+        (
+            "cluster",
+            ResourceVerb::Put(ResourceWish {
+                executor: Some(serde_json::json!({ "limits": { "processes": 4 } })),
+                ..ResourceWish::default()
+            }),
+            "are changed in the configuration",
+        ),
     ] {
         match set(&mut domain, name, verb) {
             Err(Error::Unfit(why)) => assert!(why.contains(told), "{why}"),
@@ -355,26 +363,66 @@ fn what_cannot_be_is_refused_with_the_reason() {
     set(&mut domain, "cluster", nodes(2)).unwrap();
 }
 
+/// Reads a configuration with these resources while the service runs. Returns what is told of resources.
+fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Error> {
+    let of = Reconfiguration {
+        id: Uuid::now_v7(),
+        party: None,
+        settings: Settings {
+            resources,
+            ..domain.settings.clone()
+        },
+        is_start: false,
+        is_dry: false,
+    };
+    let changes = domain.decide(|decider| decider.configure(of))?;
+    domain.check();
+    let told = changes.resources.into_iter();
+    Ok(told.map(|(of, words)| format!("{}: {words}", of.name)).collect())
+}
+
+fn cluster(nodes: &[&str]) -> Resource {
+    Resource {
+        node_names: nodes.iter().map(|of| (*of).to_owned()).collect(),
+        closed: true,
+        ..Resource::new("cluster", "slurm", nodes.len().try_into().unwrap())
+    }
+}
+
+/// Whether it was refused, with these words.
+fn is_unfit<T: std::fmt::Debug>(of: Result<T, Error>, told: &str) -> bool {
+    matches!(&of, Err(Error::Unfit(why)) if why.contains(told)) || panic!("{of:?}")
+}
+
+#[test]
+fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_is_read_also_once_it_is_retired()
+ {
+    let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
+    domain.decide(|decider| decider.open("cluster")).unwrap();
+    let runs = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
+    domain.begin(0);
+    let other_kind = || vec![Resource::new("cluster", "local", 2)];
+    let other_order = || vec![cluster(&["b", "a"])];
+    for retires in [false, true] {
+        if retires {
+            set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+        }
+        assert!(is_unfit(read(&mut domain, other_kind()), "its kind changes"));
+        assert!(is_unfit(read(&mut domain, other_order()), "at its end"));
+    }
+    domain.now = 20;
+    domain.end(runs.id, RunOutcome::Completed);
+    domain.now = 30;
+    read(&mut domain, other_order()).unwrap();
+    set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+    read(&mut domain, other_kind()).unwrap();
+    assert_eq!(domain.plan.resources.known("cluster").unwrap().kind, "local");
+}
+
 #[test]
 fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_more() {
     let mut domain = Domain::new(vec![local(4)]);
-    let read = |domain: &mut Domain, resources: Vec<Resource>| {
-        let settings = Settings {
-            resources,
-            ..domain.settings.clone()
-        };
-        let of = Reconfiguration {
-            id: Uuid::now_v7(),
-            party: None,
-            settings,
-            is_dry: false,
-        };
-        let changes = domain.decide(|decider| decider.configure(of)).unwrap();
-        domain.check();
-        let told = changes.resources.into_iter();
-        told.map(|(of, words)| format!("{}: {words}", of.name))
-            .collect::<Vec<_>>()
-    };
+    let read = |domain: &mut Domain, resources| read(domain, resources).unwrap();
     let other = || Resource::new("other", "local", 2);
     assert_eq!(
         read(&mut domain, vec![local(4), other()]),
@@ -410,4 +458,58 @@ fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_mor
         ]
     );
     assert!(domain.plan.resources.known("other").unwrap().is_retired());
+}
+
+#[test]
+fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over() {
+    let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
+    domain.decide(|decider| decider.open("cluster")).unwrap();
+    let runs = domain.place(work(2, 100, (0, 100))).unwrap().agreement;
+    domain.begin(0);
+    let shorter = || vec![cluster(&["a"])];
+    assert!(is_unfit(read(&mut domain, shorter()), "resize cluster --nodes 1"));
+    set(&mut domain, "cluster", nodes(1)).unwrap();
+    assert!(is_unfit(read(&mut domain, shorter()), "resize cluster"));
+    domain.now = 20;
+    domain.end(runs.id, RunOutcome::Completed);
+    domain.now = 30;
+    read(&mut domain, shorter()).unwrap();
+    assert_eq!(domain.plan.resources.known("cluster").unwrap().node_names, ["a"]);
+}
+
+#[test]
+fn a_resource_that_becomes_a_cluster_or_a_cluster_that_comes_back_is_closed_until_it_is_checked() {
+    let mut domain = Domain::new(vec![cluster(&["a"])]);
+    let closed = |domain: &Domain| domain.plan.resources.closed().count() == 1;
+    domain.decide(|decider| decider.open("cluster")).unwrap();
+    set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+    assert!(!closed(&domain));
+    set(&mut domain, "cluster", ResourceVerb::Restore).unwrap();
+    assert!(closed(&domain));
+    for (is_closed, next) in [
+        (false, Resource::new("cluster", "local", 1)),
+        (true, cluster(&["a"])),
+    ] {
+        set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
+        read(&mut domain, vec![next]).unwrap();
+        assert_eq!(closed(&domain), is_closed);
+    }
+}
+
+#[test]
+fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
+    let retired = |of: Resource| Resource {
+        retired: Some(0),
+        ..of
+    };
+    let domain = Domain::new(vec![local(2)]);
+    let resources = [retired(local(2)), retired(cluster(&["a"]))];
+    let mut plan = Plan::rebuild(&domain.settings, &resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    assert!(plan.resources.place("local").is_none());
+    // It may have reservations.
+    assert!(plan.resources.place("cluster").is_some());
+    let mut before = Domain::new(vec![local(2)]);
+    let lost = before.place(work(1, 100, (0, 100))).unwrap().agreement;
+    plan.recall_lost(vec![lost.clone()]);
+    assert_eq!(plan.running(), [lost]);
 }
