@@ -15,8 +15,9 @@ const DOCUMENT: &str = include_str!("../../schemas/openapi.json");
 const WORDS: &str = include_str!("../../schemas/openapi-words.toml");
 
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
-    // A test reads both.
+    // A test reads it.
     let mut description: Value = serde_json::from_str(DOCUMENT).expect("the description is JSON");
+    // A test reads them.
     let words: Value = toml::from_str(WORDS).expect("the words are TOML");
     description["info"]["version"] = env!("CARGO_PKG_VERSION").into();
     for (name, schema) in members_of(&mut description["components"]["schemas"]) {

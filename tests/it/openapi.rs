@@ -88,7 +88,7 @@ fn the_page_of_the_api_has_all_of_it_and_asks_no_other_host() {
         let page = server.client_with("").get("/docs").await;
         assert_eq!(
             (page.status, page.content_type()),
-            (StatusCode::OK, "text/html; charset=utf-8")
+            (StatusCode::OK, "text/html")
         );
         let policy = page.headers["content-security-policy"]
             .to_str()
