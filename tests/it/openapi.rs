@@ -86,10 +86,7 @@ fn the_page_of_the_api_has_all_of_it_and_asks_no_other_host() {
         let server = Server::local();
         let description: Value = serde_json::from_str(&description(&server).await).expect("it is JSON");
         let page = server.client_with("").get("/docs").await;
-        assert_eq!(
-            (page.status, page.content_type()),
-            (StatusCode::OK, "text/html")
-        );
+        assert_eq!((page.status, page.content_type()), (StatusCode::OK, "text/html"));
         let policy = page.headers["content-security-policy"]
             .to_str()
             .expect("it is text");
@@ -183,9 +180,12 @@ fn has_parts(schema: &Value, schemas: &Value) -> bool {
 
 /// The faults of a value under a schema: the part of JSON Schema that the description uses.
 fn faults(value: &Value, schema: &Value, schemas: &Value, at: &str) -> Vec<String> {
-    let size = (value.as_str().map(|text| text.chars().count() as f64))
-        .or(value.as_array().map(|list| list.len() as f64))
-        .or(value.as_f64());
+    let length = |of: usize| f64::from(u32::try_from(of).expect("it is short"));
+    let size = match value {
+        Value::String(text) => Some(length(text.chars().count())),
+        Value::Array(list) => Some(length(list.len())),
+        _ => value.as_f64(),
+    };
     let bounds = match value {
         Value::String(_) => ["minLength", "maxLength"],
         Value::Array(_) => ["minItems", "maxItems"],
