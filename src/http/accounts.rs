@@ -10,7 +10,7 @@ use super::path::Query;
 pub(super) async fn list(call: Call, format: Format, Query(query): Query<PageQuery>) -> Answer {
     let accounts = call
         .negotiation
-        .accounts(call.scope(), query.after, query.limit)
+        .accounts(call.scope(), query.after, query.limit.map(Into::into))
         .await?;
     Ok(format.answer(&accounts.view(), || accounts.document()))
 }

@@ -1,6 +1,7 @@
 //! Agreements: made from offers, shown, listed and terminated.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use axum::Json;
 use axum::http::{StatusCode, header};
@@ -24,7 +25,7 @@ use crate::negotiation::{self, AcceptedView, Shown, TerminateRequest};
 #[serde(deny_unknown_fields)]
 pub(super) struct PageQuery<K = Uuid> {
     pub(super) after: Option<K>,
-    pub(super) limit: Option<u32>,
+    pub(super) limit: Option<NonZeroU32>,
 }
 
 /// Which agreements are listed.
@@ -34,7 +35,7 @@ pub(super) struct ListQuery {
     /// Only those with this AgreementId.
     agreement_id: Option<String>,
     after: Option<Uuid>,
-    limit: Option<u32>,
+    limit: Option<NonZeroU32>,
 }
 
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.
@@ -58,7 +59,7 @@ pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQue
             call.scope(),
             query.agreement_id.as_deref(),
             query.after,
-            query.limit,
+            query.limit.map(Into::into),
         )
         .await?;
     Ok(format.answer(&page.view, || page.document(&call.base)))

@@ -46,6 +46,7 @@ pub use connections::{Connections, Origin};
 pub use error::Error;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
+pub(crate) use openapi::description;
 pub use places::{Place, Places};
 pub(crate) use resources::operators_only;
 

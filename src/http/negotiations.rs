@@ -29,7 +29,7 @@ pub(super) async fn initiate(call: Call, format: Format, Posted { input, key }: 
 pub(super) async fn list(call: Call, format: Format, Query(query): Query<PageQuery>) -> Answer {
     let page = call
         .negotiation
-        .negotiations(&call.scope(), query.after, query.limit)
+        .negotiations(&call.scope(), query.after, query.limit.map(Into::into))
         .await?;
     Ok(format.answer(&page, || page.document(&call.base)))
 }

@@ -14,7 +14,10 @@ use crate::negotiation::RefusedView;
 pub(super) async fn list(call: Call, format: Format, asked: Result<Query<PageQuery<i64>>, Error>) -> Answer {
     operators_only(&call.caller)?;
     let Query(asked) = asked?;
-    let page = call.negotiation.trail(asked.after, asked.limit).await?;
+    let page = call
+        .negotiation
+        .trail(asked.after, asked.limit.map(Into::into))
+        .await?;
     Ok(format.answer(&page.view(), || page.document()))
 }
 

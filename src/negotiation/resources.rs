@@ -229,6 +229,10 @@ fn read_attributes(check: &mut Check, at: &At<'_>) -> Option<BTreeMap<String, At
 
 /// The limits of jobs, with the keys of the configuration, as the executor has them.
 fn read_limits(check: &mut Check, at: &At<'_>) -> Option<Value> {
+    if at.members().is_none() {
+        // The keys would be read from a list, too, by their order.
+        return check.wrong(at, "an object is expected");
+    }
     let limits = serde_json::to_value(at.value).ok()?;
     let keys: Result<LimitKeys, _> = serde_json::from_value(limits);
     let keys = match keys {
@@ -261,6 +265,7 @@ mod tests {
             (r#"{"nodes": 0}"#, "/nodes"),
             (r#"{"nodes": 1000001}"#, "/nodes"),
             (r#"{"rate": 0.001}"#, "/rate"),
+            (r#"{"limits": [null, 64]}"#, "/limits"),
             (r#"{"attributes": {"gpus": 1}}"#, "/attributes/gpus"),
             (r#"{"attributes": {"cpus": 0}}"#, "/attributes/cpus"),
             (r#"{"limits": {"processes": 0}}"#, "/limits"),

@@ -6,6 +6,7 @@
 //! session knows. And a form is refused where the browser says that another site sent it.
 
 mod agreement;
+mod docs;
 mod error;
 mod fields;
 mod form;
@@ -57,6 +58,7 @@ const STYLE_KEPT: &str = "private, max-age=600";
 /// The portal's pages, to be served beside the API.
 pub fn pages() -> Pages {
     let routes = Router::new()
+        .route("/docs", get(docs::show))
         .route("/portal", get(home::show))
         .route("/portal/", get(to_home))
         .route("/portal/style.css", get(style))

@@ -1,0 +1,220 @@
+//! The description of the API as a page, made of the same value as `/openapi.json`.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
+
+use super::{Answer, Frame, page};
+use crate::http::{self, Api};
+
+#[derive(Template)]
+#[template(path = "portal/docs.html")]
+struct Docs<'a> {
+    frame: Frame,
+    about: &'a str,
+    groups: Vec<Group<'a>>,
+    schemas: Vec<(&'a String, Vec<Row<'a>>)>,
+}
+
+/// The operations with a tag.
+struct Group<'a> {
+    tag: &'a str,
+    about: &'a str,
+    operations: Vec<Operation<'a>>,
+}
+
+struct Operation<'a> {
+    id: &'a str,
+    method: String,
+    path: &'a str,
+    summary: &'a str,
+    /// The parts of its path, query and headers.
+    parameters: Vec<Row<'a>>,
+    /// The body of its request, where it has one, and its answers by their statuses.
+    bodies: Vec<Body<'a>>,
+    curl: String,
+}
+
+/// A line of a table.
+struct Row<'a> {
+    name: String,
+    kind: String,
+    is_required: bool,
+    description: &'a str,
+}
+
+struct Body<'a> {
+    heading: String,
+    description: &'a str,
+    /// The media types, with what stands in each.
+    kinds: Vec<(&'a String, String)>,
+    /// The schema of the one in JSON, where it has a name.
+    schema: Option<String>,
+    /// An example, in JSON.
+    example: Option<String>,
+}
+
+/// GET /docs: needs no session, because it only describes the service.
+pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
+    let description = http::description();
+    let base = http::base_address(&api, &headers);
+    let tags = description["tags"].as_array().into_iter().flatten();
+    let groups = tags.map(|tag| Group {
+        tag: text(&tag["name"]),
+        about: text(&tag["description"]),
+        operations: operations(description, &base, &tag["name"]),
+    });
+    let schemas = members(&description["components"]["schemas"]).map(|(name, schema)| {
+        let mut rows = Vec::new();
+        properties(schema, &mut rows);
+        if rows.is_empty() {
+            rows.push(row(String::new(), schema, schema, false));
+        }
+        (name, rows)
+    });
+    let shown = Docs {
+        frame: Frame::outside("API"),
+        about: text(&description["info"]["description"]),
+        groups: groups.collect(),
+        schemas: schemas.collect(),
+    };
+    page(StatusCode::OK, &shown)
+}
+
+fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flat_map(Map::iter)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn row<'a>(name: String, of: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
+    Row {
+        name,
+        kind: kind_of(schema),
+        is_required,
+        description: text(&of["description"]),
+    }
+}
+
+fn operations<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec<Operation<'a>> {
+    let mut operations = Vec::new();
+    for (path, methods) in members(&description["paths"]) {
+        for (method, is) in members(methods).filter(|(_, is)| is["tags"][0] == *tag) {
+            let given = [&methods["parameters"], &is["parameters"]];
+            let given = given.into_iter().filter_map(Value::as_array).flatten();
+            let given: Vec<_> = given
+                .map(|of| match of["$ref"].as_str() {
+                    Some(reference) => description
+                        .pointer(reference.trim_start_matches('#'))
+                        .unwrap_or(of),
+                    None => of,
+                })
+                .collect();
+            let parameters = given.iter().map(|of| {
+                let name = format!("{} ({})", text(&of["name"]), text(&of["in"]));
+                row(name, of, &of["schema"], of["required"] == true)
+            });
+            let request = is.get("requestBody").map(|body| ("Request".to_owned(), body));
+            let answers = members(&is["responses"]).map(|(status, body)| match status.as_str() {
+                "default" => (
+                    "Errors".to_owned(),
+                    &description["components"]["responses"]["Problem"],
+                ),
+                status => (format!("Answer {status}"), body),
+            });
+            operations.push(Operation {
+                id: text(&is["operationId"]),
+                method: method.to_uppercase(),
+                path,
+                summary: text(&is["summary"]),
+                parameters: parameters.collect(),
+                bodies: request.into_iter().chain(answers).map(body).collect(),
+                curl: curl(method, &format!("{base}{path}"), is, &given),
+            });
+        }
+    }
+    operations
+}
+
+fn body((heading, is): (String, &Value)) -> Body<'_> {
+    let kinds = members(&is["content"]).map(|(kind, of)| (kind, kind_of(&of["schema"])));
+    let named = ["application/json", "application/problem+json"].map(|kind| &is["content"][kind]["schema"]);
+    let named = named.into_iter().find(|schema| schema["$ref"].is_string());
+    let example = &is["content"]["application/json"]["example"];
+    Body {
+        heading,
+        description: text(&is["description"]),
+        kinds: kinds.collect(),
+        schema: named.map(kind_of),
+        example: (!example.is_null()).then(|| format!("{example:#}")),
+    }
+}
+
+/// A call with the example, as a line for a shell.
+fn curl(method: &str, url: &str, is: &Value, parameters: &[&Value]) -> String {
+    let mut url = url.to_owned();
+    for of in parameters.iter().filter(|of| of["in"] == "path") {
+        let name = text(&of["name"]);
+        let example = of["schema"]["examples"][0].as_str().unwrap_or(name);
+        url = url.replace(&format!("{{{name}}}"), example);
+    }
+    let mut call = format!("curl -X {} '{url}'", method.to_uppercase());
+    if is.get("security").is_none() {
+        call += " -H \"Authorization: Bearer $KEY\" -H 'Accept: application/json'";
+    }
+    let content = &is["requestBody"]["content"];
+    let example = &content["application/json"]["example"];
+    if !example.is_null() {
+        let example = example.to_string().replace('\'', "'\\''");
+        call += &format!(" -H 'Content-Type: application/json' -d '{example}'");
+    } else if content.is_object() {
+        call += " --data-binary @FILE";
+    }
+    call
+}
+
+/// The properties in a schema, those of its unnamed parts too.
+fn properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
+    for (name, of) in members(&schema["properties"]) {
+        let required = schema["required"].as_array();
+        let is_required = required.is_some_and(|all| all.iter().any(|one| one == name));
+        rows.push(row(name.clone(), of, of, is_required));
+        properties(of, rows);
+    }
+    let parts = schema["anyOf"].as_array().into_iter().flatten();
+    for part in parts.chain(schema.get("items")) {
+        properties(part, rows);
+    }
+}
+
+/// The type of a schema, in words.
+fn kind_of(schema: &Value) -> String {
+    if let Some(reference) = schema["$ref"].as_str() {
+        return reference.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    if let Some(parts) = schema["anyOf"].as_array() {
+        return parts.iter().map(kind_of).collect::<Vec<_>>().join(" or ");
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        return values.iter().map(text).collect::<Vec<_>>().join(", ");
+    }
+    if let Some(items) = schema.get("items") {
+        return format!("list of {}", kind_of(items));
+    }
+    if schema.get("xml").is_some() {
+        return text(&schema["description"]).to_owned();
+    }
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().map(text).collect::<Vec<_>>().join(" or "),
+        kind => schema["const"].as_str().unwrap_or(text(kind)).to_owned(),
+    };
+    let bounds = [("from", "minimum"), ("to", "maximum"), ("at most", "maxLength")];
+    let bounds = bounds
+        .iter()
+        .filter_map(|(word, bound)| Some(format!(" {word} {}", schema.get(bound)?)));
+    let format = schema["format"].as_str().map(|format| format!(" ({format})"));
+    kinds + &format.unwrap_or_default() + &bounds.collect::<String>()
+}
