@@ -23,9 +23,15 @@ static ZONE: LazyLock<Result<TimeZone, String>> = LazyLock::new(|| match TimeZon
     )),
 });
 
+/// The second in which the command began: two times of it that are counted from now lie as far apart as they say.
+static NOW: LazyLock<Timestamp> = LazyLock::new(|| {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+});
+
 /// Reads a time.
 pub(super) fn time(text: &str) -> Result<DateTime, String> {
-    let at = read(text.trim(), Timestamp::now(), ZONE.as_ref())?;
+    let at = read(text.trim(), *NOW, ZONE.as_ref())?;
     at.to_string().parse().map_err(|_| TOO_FAR.to_owned())
 }
 

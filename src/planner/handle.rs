@@ -127,6 +127,11 @@ impl Planner {
         }
     }
 
+    /// Whether nothing that it decides is kept.
+    pub fn is_dry(&self) -> bool {
+        self.is_dry
+    }
+
     /// Whether the plan is in step with the store.
     pub fn is_ready(&self) -> bool {
         *self.ready.borrow() && !self.commands.is_closed() && self.distrusted().is_none()

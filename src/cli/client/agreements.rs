@@ -1,7 +1,7 @@
 //! `bespeak agreements`.
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use wsag::time::DateTime;
 
@@ -23,7 +23,7 @@ Examples:
 #[command(after_help = format!("{EXAMPLES}\n\n{FORMS}"))]
 pub(in crate::cli) struct Options {
     /// Only those in this state.
-    #[arg(long, ignore_case = true, value_parser = PossibleValuesParser::new(AgreementState::ALL.map(AgreementState::word)))]
+    #[arg(long, ignore_case = true, value_parser = state())]
     state: Option<String>,
     /// Only those of this party.
     #[arg(long, value_name = "NAME")]
@@ -43,6 +43,16 @@ pub(in crate::cli) struct Options {
     /// Only those with this AgreementId: the one that their offers had, or the service's own.
     #[arg(long, value_name = "ID")]
     agreement_id: Option<String>,
+}
+
+/// A state, as the service writes it.
+fn state() -> impl TypedValueParser<Value = String> {
+    let words = AgreementState::ALL.map(AgreementState::word);
+    PossibleValuesParser::new(words).map(move |typed| {
+        let mut words = words.into_iter();
+        let meant = words.find(|word| word.eq_ignore_ascii_case(&typed));
+        meant.map_or(typed.clone(), ToOwned::to_owned)
+    })
 }
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {

@@ -49,9 +49,10 @@ impl IdOrName {
     }
 }
 
-/// The last id that begins so; pages go down from there.
-fn last_id(digits: &str) -> Uuid {
-    format!("{digits:f<DIGITS$}").parse().unwrap_or(Uuid::max())
+/// The id after the last one that begins so; pages go down from there.
+fn id_after(digits: &str) -> Uuid {
+    let last = format!("{digits:f<DIGITS$}").parse().unwrap_or(Uuid::max());
+    Uuid::from_u128(last.as_u128().saturating_add(1))
 }
 
 /// The ids of the values that begin so.
@@ -101,9 +102,8 @@ impl Server {
     /// At most two agreements or negotiations with ids that begin so.
     async fn newest(&self, what: &str, digits: &str) -> Result<Vec<Uuid>, Failure> {
         let page = self
-            .get(&format!("/{what}?after={}&limit=2", last_id(digits)))
+            .get(&format!("/{what}?after={}&limit=2", id_after(digits)))
             .await?;
-        // The last id itself is before the page.
         Ok(beginning(list(&page[what]), digits))
     }
 
@@ -142,7 +142,7 @@ impl Server {
             let page = self
                 .get(&format!(
                     "/negotiations?after={}&limit={LOOKED_AT}",
-                    last_id(&digits)
+                    id_after(&digits)
                 ))
                 .await?;
             // An offer is younger than its negotiation, and lies near it.

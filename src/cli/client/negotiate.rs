@@ -155,7 +155,7 @@ pub(in crate::cli) async fn negotiate(options: NegotiateOptions, server: &Server
     })));
     let path = format!("/negotiations{}", options.dry_run.query());
     let answer = server.post_json(&path, &request.into()).await?;
-    print_offers(server, &answer)
+    print_offers(server, &answer, options.dry_run.dry_run)
 }
 
 /// Accepts an offer.
@@ -192,7 +192,7 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
     let first = answer["offers"][0]["id"].as_str();
     match first.filter(|_| options.yes) {
         Some(offer) => accept_offer(server, offer, "").await,
-        None => print_offers(server, &answer),
+        None => print_offers(server, &answer, options.dry_run.dry_run),
     }
 }
 
@@ -206,13 +206,15 @@ fn wider_end(of: &AgreementView, duration: u64) -> Option<Timestamp> {
 }
 
 /// Prints offers as a table, and how to accept; where there are none it fails with the reason.
-fn print_offers(server: &Server, answer: &Value) -> Result<(), Failure> {
+fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Failure> {
     let offers = list(&answer["offers"]);
     if server.json {
         print_json(answer);
     } else if let Some(first) = offers.first() {
         print_rows(table_of_offers(offers), &[3, 5, 6]);
-        if first["state"] == "Acceptable" {
+        if is_dry {
+            say!("\nNothing is held. To take one, ask again without --dry-run.");
+        } else if first["state"] == "Acceptable" {
             say!("\nTo take one: bespeak accept {}", text(&first["id"]));
         } else {
             say!("\nNothing is held. To take one, ask again without --no-hold.");
@@ -222,6 +224,8 @@ fn print_offers(server: &Server, answer: &Value) -> Result<(), Failure> {
         // As JSON it has been printed.
         let words = if server.json {
             String::new()
+        } else if is_dry {
+            refusal(&answer["refusal"])
         } else {
             refusal(&answer["refusal"]) + &how_to_explain(text(&answer["id"]))
         };

@@ -26,7 +26,7 @@ has it read again. Clusters are added there.";
 
 /// Options of `resources`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     #[command(subcommand)]
     verb: Option<Verb>,
