@@ -8,13 +8,15 @@ macro_rules! say {
 mod bench;
 mod client;
 mod config;
+mod manual;
 mod operator;
 mod serve;
+mod times;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use scheduler::Time;
 use wsag::time::DateTime;
 
@@ -23,6 +25,7 @@ use crate::store::Store;
 const EXAMPLES: &str = "\
 Examples:
   bespeak serve                                start on 127.0.0.1:8080 with a store in ./bespeak-data
+  bespeak negotiate --nodes 2 --for 2h --before 'tomorrow 18:00'
   bespeak offer examples/sleep.xml             offer, and see the agreement
   bespeak watch ID                             follow an agreement to its end
   bespeak key add --party physics --role consumer
@@ -36,10 +39,55 @@ Exit status:
   3  the service cannot be reached or cannot answer now
   4  not allowed: no key, or a wrong one";
 
+/// The commands in groups, as the help lists them.
+const GROUPS: [(&str, &[&str]); 3] = [
+    (
+        "Clients",
+        &[
+            "templates",
+            "negotiate",
+            "negotiations",
+            "accept",
+            "release",
+            "offer",
+            "agreements",
+            "show",
+            "explain",
+            "watch",
+            "change",
+            "terminate",
+            "output",
+            "files",
+            "ledger",
+        ],
+    ),
+    (
+        "Operators",
+        &[
+            "serve",
+            "key",
+            "resources",
+            "nodes",
+            "reload",
+            "cluster",
+            "trail",
+            "verify",
+            "completions",
+            "man",
+        ],
+    ),
+    (
+        "Analysis",
+        &["predict", "calibrate", "executions", "advise", "bench"],
+    ),
+];
+
 /// Negotiated, guaranteed reservations of computing capacity in advance.
 #[derive(Debug, Parser)]
 #[command(name = "bespeak", version, about, after_help = EXAMPLES)]
 pub struct Cli {
+    #[command(flatten)]
+    server: client::Server,
     #[command(subcommand)]
     command: Command,
 }
@@ -49,11 +97,16 @@ enum Command {
     /// Run the service.
     Serve(serve::Options),
     /// List the templates that offers are made from.
-    Templates(client::Server),
+    #[command(after_help = "Examples:\n  bespeak templates\n  bespeak templates --json")]
+    Templates,
     /// Negotiate: ask for capacity, and see the offers in a table.
     Negotiate(client::negotiate::NegotiateOptions),
+    /// List your negotiations, newest first, with the offers that are held for you.
+    Negotiations(client::negotiations::Options),
     /// Accept an offer that `negotiate` has printed.
     Accept(client::negotiate::AcceptOptions),
+    /// Release what is held for you: one offer, or all offers of a negotiation, which ends.
+    Release(client::negotiations::ReleaseOptions),
     /// Change an agreement: ask for the price of another size or window, and with `--yes` accept it.
     Change(client::negotiate::ChangeOptions),
     /// Offer: send an AgreementOffer document, and see the agreement.
@@ -61,13 +114,16 @@ enum Command {
     /// List your agreements, newest first.
     Agreements(client::agreements::Options),
     /// Show an agreement and its timeline.
+    #[command(
+        after_help = "Examples:\n  bespeak show 01a1fc5d835f\n  bespeak show nightly        by its name"
+    )]
     Show(client::One),
     /// Explain the place of an agreement, or the answers to offers.
     Explain(client::explain::Options),
     /// Follow an agreement until it ends.
     Watch(client::watch::Options),
     /// End an agreement before its time; an operator can end the agreement of any party.
-    Terminate(client::One),
+    Terminate(client::terminate::Options),
     /// Print, list or remove the output of an agreement's job.
     Output(client::output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
@@ -98,6 +154,10 @@ enum Command {
     Key(operator::key::Options),
     /// Check the stored state for consistency.
     Verify(operator::verify::Options),
+    /// Print the completions of a shell.
+    Completions(manual::CompletionsOptions),
+    /// Print the manual, or write a page for each command into a folder.
+    Man(manual::ManOptions),
     /// Watch over one job: started by the service, not by people.
     #[command(hide = true)]
     Supervise {
@@ -110,6 +170,76 @@ enum Command {
         /// The job's folder.
         job: PathBuf,
     },
+}
+
+/// The commands that work on files and the store, and ask no service.
+const WITHOUT_SERVICE: [&str; 11] = [
+    "serve",
+    "key",
+    "verify",
+    "predict",
+    "calibrate",
+    "executions",
+    "advise",
+    "cluster",
+    "completions",
+    "man",
+    "commits",
+];
+
+/// The command line, with its commands in groups.
+fn command_line() -> clap::Command {
+    let command = Cli::command();
+    let mut groups = String::new();
+    for (heading, names) in GROUPS {
+        groups += &format!("\n{heading}:\n");
+        for of in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = of.get_about().map(ToString::to_string).unwrap_or_default();
+            groups += &format!("  {:<13} {about}\n", of.get_name());
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// Refuses the address or the key of a service for a command that asks none.
+fn asks_a_service(matches: &clap::ArgMatches) -> Result<(), Failure> {
+    let mut at = matches;
+    let mut path = Vec::new();
+    while let Some((name, below)) = at.subcommand() {
+        path.push(name);
+        at = below;
+    }
+    let is_given = |id| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+    let given = [("address", "--server"), ("key", "--key")];
+    let given = given.into_iter().find(|(id, _)| is_given(id));
+    match given {
+        Some((_, option)) if path.iter().any(|name| WITHOUT_SERVICE.contains(name)) => {
+            Err(Failure::Usage(format!(
+                "{option} does nothing here: `bespeak {}` asks no service; it works with what is on this machine",
+                path.join(" ")
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads the command line; a mistake is told as JSON where that is wanted.
+fn read_command_line() -> Result<Cli, ExitCode> {
+    let read = command_line().try_get_matches().and_then(|mut matches| {
+        let asked = asks_a_service(&matches);
+        Cli::from_arg_matches_mut(&mut matches).map(|cli| (cli, asked))
+    });
+    match read {
+        Ok((cli, Ok(()))) => Ok(cli),
+        Ok((cli, Err(why))) => Err(exit(Err(why), cli.server.json)),
+        Err(why) if why.use_stderr() && std::env::args_os().any(|word| word == "--json") => Err(exit(
+            Err(Failure::Usage(why.to_string().trim_end().to_owned())),
+            true,
+        )),
+        Err(why) => why.exit(),
+    }
 }
 
 /// Where the service keeps its durable state and its configuration: the same for every command that works on it directly.
@@ -198,8 +328,12 @@ impl From<crate::store::Error> for Failure {
 
 /// Reads the command line and carries it out.
 pub fn run() -> ExitCode {
+    let Cli { server, command } = match read_command_line() {
+        Ok(read) => read,
+        Err(code) => return code,
+    };
     // The supervisor of a job is a process of its own, single-threaded and small.
-    let command = match Cli::parse().command {
+    let command = match command {
         Command::Supervise { job } => return crate::execution::job::supervisor::run(&job),
         Command::Launch { job } => return crate::execution::job::launch::run(&job),
         command => command,
@@ -211,40 +345,46 @@ pub fn run() -> ExitCode {
             return ExitCode::from(3);
         }
     };
+    let as_json = server.json;
     let result = runtime.block_on(async {
+        let server = &server;
         match command {
             Command::Serve(options) => Box::pin(serve::run(options)).await,
-            Command::Templates(server) => client::templates::run(server).await,
-            Command::Negotiate(options) => client::negotiate::negotiate(options).await,
-            Command::Accept(options) => client::negotiate::accept(options).await,
-            Command::Change(options) => client::negotiate::change(options).await,
-            Command::Offer(options) => client::offer::run(options).await,
-            Command::Agreements(options) => client::agreements::run(options).await,
-            Command::Show(options) => client::show::run(options).await,
-            Command::Explain(options) => client::explain::run(options).await,
-            Command::Watch(options) => client::watch::run(options).await,
-            Command::Terminate(options) => client::terminate::run(options).await,
-            Command::Output(options) => client::output::run(options).await,
-            Command::Files(options) => client::files::run(options).await,
-            Command::Bench(options) => Box::pin(bench::run(options)).await,
+            Command::Templates => client::templates::run(server).await,
+            Command::Negotiate(options) => client::negotiate::negotiate(options, server).await,
+            Command::Negotiations(options) => client::negotiations::run(options, server).await,
+            Command::Accept(options) => client::negotiate::accept(options, server).await,
+            Command::Release(options) => client::negotiations::release(options, server).await,
+            Command::Change(options) => client::negotiate::change(options, server).await,
+            Command::Offer(options) => client::offer::run(options, server).await,
+            Command::Agreements(options) => client::agreements::run(options, server).await,
+            Command::Show(options) => client::show::run(options, server).await,
+            Command::Explain(options) => client::explain::run(options, server).await,
+            Command::Watch(options) => client::watch::run(options, server).await,
+            Command::Terminate(options) => client::terminate::run(options, server).await,
+            Command::Output(options) => client::output::run(options, server).await,
+            Command::Files(options) => client::files::run(options, server).await,
+            Command::Bench(options) => Box::pin(bench::run(options, server)).await,
             Command::Advise(options) => operator::advise::run(&options),
-            Command::Predict(options) => client::predict::run(options).await,
-            Command::Calibrate(options) => operator::calibrate::run(options).await,
-            Command::Executions(options) => client::executions::run(options).await,
-            Command::Ledger(options) => operator::ledger::run(options).await,
-            Command::Resources(options) => operator::resources::run(options).await,
-            Command::Reload(options) => operator::resources::reload(options).await,
-            Command::Nodes(options) => operator::nodes::run(options).await,
-            Command::Cluster(options) => operator::cluster::run(options),
-            Command::Trail(options) => operator::trail::run(options).await,
-            Command::Key(options) => operator::key::run(options).await,
-            Command::Verify(options) => operator::verify::run(options).await,
+            Command::Predict(options) => client::predict::run(options, as_json).await,
+            Command::Calibrate(options) => operator::calibrate::run(options, as_json).await,
+            Command::Executions(options) => client::executions::run(options, as_json).await,
+            Command::Ledger(options) => operator::ledger::run(options, server).await,
+            Command::Resources(options) => operator::resources::run(options, server).await,
+            Command::Reload(options) => operator::resources::reload(options, server).await,
+            Command::Nodes(options) => operator::nodes::run(options, server).await,
+            Command::Cluster(options) => operator::cluster::run(options, as_json),
+            Command::Trail(options) => operator::trail::run(options, server).await,
+            Command::Key(options) => operator::key::run(options, as_json).await,
+            Command::Verify(options) => operator::verify::run(options, as_json).await,
+            Command::Completions(options) => manual::completions(&options),
+            Command::Man(options) => manual::man(&options),
             Command::Supervise { .. } | Command::Launch { .. } => Ok(()),
         }
     });
     // A call of an executor that hangs has a thread of its own, and is not waited for.
     runtime.shutdown_timeout(SHUTDOWN);
-    exit(result)
+    exit(result, as_json)
 }
 
 /// Prints rows of cells in columns; the columns with these indexes are set to the right.
@@ -296,13 +436,15 @@ fn duration(text: &str) -> Result<u64, String> {
     Ok(seconds)
 }
 
-fn exit(result: Result<(), Failure>) -> ExitCode {
+fn exit(result: Result<(), Failure>, as_json: bool) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // One that was told as JSON has no words left.
             let words = failure.to_string();
-            if !words.is_empty() {
+            if as_json && !words.is_empty() {
+                client::print_json(&serde_json::json!({ "detail": words }));
+            } else if !words.is_empty() {
                 eprintln!("bespeak: {words}");
             }
             failure.exit_code()
@@ -313,6 +455,33 @@ fn exit(result: Result<(), Failure>) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_and_has_examples() {
+        let command = command_line();
+        command.clone().debug_assert();
+        let mut listed: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        listed.sort_unstable();
+        let visible = command.get_subcommands().filter(|of| !of.is_hide_set());
+        let visible: Vec<&clap::Command> = visible.collect();
+        let mut names: Vec<&str> = visible.iter().map(|of| of.get_name()).collect();
+        names.sort_unstable();
+        assert_eq!(listed, names);
+        for of in visible {
+            let more = of.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(more.contains("Examples:\n  bespeak "), "{}", of.get_name());
+        }
+        for name in WITHOUT_SERVICE {
+            let is_one = |of: &clap::Command| of.find_subcommand(name).is_some();
+            assert!(
+                is_one(&command) || command.get_subcommands().any(is_one),
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn durations_are_read_as_people_write_them() {

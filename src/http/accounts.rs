@@ -1,16 +1,27 @@
 //! Accounts: the debts and the credits of the caller.
 
+use serde::Deserialize;
+use uuid::Uuid;
+
 use super::Answer;
-use super::agreements::PageQuery;
 use super::call::Call;
 use super::format::Format;
 use super::path::Query;
 
+/// Which entries are listed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    party: Option<String>,
+    after: Option<Uuid>,
+    limit: Option<u32>,
+}
+
 /// GET /accounts: the caller's own, for an operator those of all parties, with entries a page at a time.
-pub(super) async fn list(call: Call, format: Format, Query(query): Query<PageQuery>) -> Answer {
-    let accounts = call
-        .negotiation
-        .accounts(call.scope(), query.after, query.limit.map(Into::into))
-        .await?;
-    Ok(format.answer(&accounts.view(), || accounts.document()))
+pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+    let scope = call.scope_of(query.party)?;
+    let accounts = call.negotiation.accounts(scope, query.after, query.limit).await?;
+    let view = accounts.view();
+    let answer = format.answer(&view, || accounts.document());
+    Ok(call.paged(answer, view.next))
 }

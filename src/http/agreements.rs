@@ -1,7 +1,6 @@
 //! Agreements: made from offers, shown, listed and terminated.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
 use axum::Json;
 use axum::http::{StatusCode, header};
@@ -12,21 +11,16 @@ use serde_json::json;
 use uuid::Uuid;
 use wsag::states::Part;
 
+use super::availability::instant;
 use super::body::{self, Posted};
 use super::call::Call;
 use super::conditions::{IfMatch, entity_tag};
 use super::format::{Format, document};
-use super::path::{Id, Path, Query, id_of};
+use super::path::{Id, NoParameters, Path, Query, id_of};
+use super::resources::ChangeParameters;
 use super::{Answer, Api, Error};
-use crate::negotiation::{self, AcceptedView, Shown, TerminateRequest};
-
-/// Where a page of a list begins, and how long it is.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PageQuery<K = Uuid> {
-    pub(super) after: Option<K>,
-    pub(super) limit: Option<NonZeroU32>,
-}
+use crate::agreement::AgreementState;
+use crate::negotiation::{self, AcceptedView, AgreementFilter, Shown, TerminateRequest};
 
 /// Which agreements are listed.
 #[derive(Debug, Deserialize)]
@@ -34,18 +28,46 @@ pub(super) struct PageQuery<K = Uuid> {
 pub(super) struct ListQuery {
     /// Only those with this AgreementId.
     agreement_id: Option<String>,
+    state: Option<String>,
+    party: Option<String>,
+    name: Option<String>,
+    /// Only those with a place in this time.
+    start: Option<String>,
+    end: Option<String>,
     after: Option<Uuid>,
-    limit: Option<NonZeroU32>,
+    limit: Option<u32>,
+}
+
+/// A word of a filter.
+pub(super) fn word_of_filter<T>(
+    name: &str,
+    word: Option<&str>,
+    read: fn(&str) -> Option<T>,
+    all: &[&str],
+) -> Result<Option<T>, Error> {
+    let unknown = || Error::Query(format!("{name}: one of {} is expected", all.join(", ")));
+    word.map(|word| read(word).ok_or_else(unknown)).transpose()
 }
 
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.
-pub(super) async fn create(call: Call, format: Format, Posted { input, key }: Posted) -> Answer {
-    let accepted = call.negotiation.create(call.party(), input, key).await?;
+pub(super) async fn create(
+    call: Call,
+    format: Format,
+    Query(asked): Query<ChangeParameters>,
+    Posted { input, key }: Posted,
+) -> Answer {
+    let use_cases = call.use_cases(asked.dry_run);
+    let key = key.filter(|_| !asked.dry_run);
+    let accepted = use_cases.create(call.party(), input, key).await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
         "Pending" => (StatusCode::ACCEPTED, negotiation::pending),
         _ => (StatusCode::CREATED, negotiation::created),
     };
     let answer = format.answer(&accepted, || document(&accepted, &call.base));
+    if asked.dry_run {
+        // Nothing was created.
+        return Ok(answer);
+    }
     let location = [(header::LOCATION, accepted.agreement.path())];
     let answer = (status, location, answer).into_response();
     Ok(tag_agreement_version(answer, accepted.agreement.version))
@@ -53,16 +75,19 @@ pub(super) async fn create(call: Call, format: Format, Posted { input, key }: Po
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
 pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
-    let page = call
-        .negotiation
-        .list(
-            call.scope(),
-            query.agreement_id.as_deref(),
-            query.after,
-            query.limit.map(Into::into),
-        )
-        .await?;
-    Ok(format.answer(&page.view, || page.document(&call.base)))
+    let start = instant("start", query.start.as_deref())?;
+    let end = instant("end", query.end.as_deref())?;
+    let words = AgreementState::ALL.map(AgreementState::word);
+    let filter = AgreementFilter {
+        party: call.scope_of(query.party)?.party().map(ToOwned::to_owned),
+        state: word_of_filter("state", query.state.as_deref(), AgreementState::from_word, &words)?,
+        name: query.name,
+        initiator_id: query.agreement_id,
+        ..AgreementFilter::within(start, end)
+    };
+    let page = call.negotiation.list(filter, query.after, query.limit).await?;
+    let answer = format.answer(&page.view, || page.document(&call.base));
+    Ok(call.paged(answer, page.view.next))
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
@@ -97,7 +122,11 @@ pub(super) async fn file(call: Call, Path((id, name)): Path<(String, String)>) -
 }
 
 /// DELETE /agreements/{id}/files: everything that the job has left, before its time is over.
-pub(super) async fn remove_files(call: Call, Id(id): Id) -> Result<StatusCode, Error> {
+pub(super) async fn remove_files(
+    call: Call,
+    Id(id): Id,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Result<StatusCode, Error> {
     call.negotiation.remove_outputs(call.scope(), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -108,6 +137,7 @@ pub(super) async fn terminate(
     format: Format,
     Id(id): Id,
     IfMatch(versions): IfMatch,
+    Query(asked): Query<ChangeParameters>,
     Posted { input, key }: Posted,
 ) -> Answer {
     let order = TerminateRequest {
@@ -115,9 +145,12 @@ pub(super) async fn terminate(
         input,
         by: call.party().to_owned(),
         versions,
-        key,
+        key: key.filter(|_| !asked.dry_run),
     };
-    let view = call.negotiation.terminate(call.scope(), order).await?;
+    let view = call
+        .use_cases(asked.dry_run)
+        .terminate(call.scope(), order)
+        .await?;
     Ok(tag_agreement_version(
         format.answer(&view, negotiation::terminated),
         view.version,

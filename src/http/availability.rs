@@ -40,7 +40,8 @@ pub(super) async fn show(call: Call, format: Format, Query(asked): Query<Availab
     }
 }
 
-fn instant(name: &str, text: Option<&str>) -> Result<Option<DateTime>, Error> {
+/// Reads an instant of a query.
+pub(super) fn instant(name: &str, text: Option<&str>) -> Result<Option<DateTime>, Error> {
     text.map(str::parse::<DateTime>)
         .transpose()
         .map_err(|why| Error::Query(format!("{name}: a dateTime is expected: {why}")))

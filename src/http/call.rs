@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::response::Response;
 
 use super::{Api, Error, scope};
 use crate::access::Caller;
@@ -16,12 +17,54 @@ pub(super) struct Call {
     pub(super) caller: Caller,
     /// The service's address in the endpoint references of its answer.
     pub(super) base: String,
+    /// The address that was asked for.
+    uri: Uri,
 }
 
 impl Call {
     /// The agreements that the caller may see.
     pub(super) fn scope(&self) -> Scope {
         scope(&self.caller)
+    }
+
+    /// The agreements of a party that a list is asked for; all that the caller may see where none is named.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for another party than the caller's, unless the caller is an operator.
+    pub(super) fn scope_of(&self, party: Option<String>) -> Result<Scope, Error> {
+        match (self.scope(), party) {
+            (scope, None) => Ok(scope),
+            (Scope::All, Some(party)) => Ok(Scope::Party(party)),
+            (Scope::Party(own), Some(party)) if own == party => Ok(Scope::Party(own)),
+            (Scope::Party(_), Some(_)) => Err(Error::Forbidden(
+                "the role of operators, who see the lists of other parties",
+            )),
+        }
+    }
+
+    /// The use cases, or what they would answer.
+    pub(super) fn use_cases(&self, is_dry: bool) -> Arc<Negotiation> {
+        if is_dry {
+            Arc::new(self.negotiation.dry())
+        } else {
+            Arc::clone(&self.negotiation)
+        }
+    }
+
+    /// A page of a list with the address of the next one (RFC 8288), where there is one.
+    pub(super) fn paged(&self, mut page: Response, next: Option<impl ToString>) -> Response {
+        let Some(next) = next else { return page };
+        let asked = form_urlencoded::parse(self.uri.query().unwrap_or_default().as_bytes());
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(asked.filter(|(name, _)| name != "after"));
+        query.append_pair("after", &next.to_string());
+        let path = self.uri.path();
+        let link = format!("<{}{path}?{}>; rel=\"next\"", self.base, query.finish());
+        // A host that is no header's value has not come this far.
+        if let Ok(link) = HeaderValue::from_str(&link) {
+            page.headers_mut().insert(header::LINK, link);
+        }
+        page
     }
 
     /// The caller's party.
@@ -40,6 +83,7 @@ impl FromRequestParts<Api> for Call {
             negotiation: Arc::clone(&api.negotiation),
             caller,
             base: base_address(api, &parts.headers),
+            uri: parts.uri.clone(),
         })
     }
 }

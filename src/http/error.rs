@@ -81,7 +81,7 @@ impl Error {
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "BODY_TIMEOUT"),
             Self::BodyTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
             Self::BodyBroken(_) => (StatusCode::BAD_REQUEST, "BODY_BROKEN"),
-            Self::Query(_) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
+            Self::Query(_) | Self::Negotiation(N::Limit(_)) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
             Self::Header(_) => (StatusCode::BAD_REQUEST, "BAD_HEADER"),
             Self::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
             Self::Negotiation(N::Malformed(_) | N::MalformedJson(_)) => {

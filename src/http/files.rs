@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 
 use super::call::Call;
 use super::format::Format;
-use super::path::Path;
+use super::path::{NoParameters, Path, Query};
 use super::{Answer, Api, Error, body};
 use crate::negotiation::Upload;
 
@@ -25,6 +25,7 @@ pub(super) async fn put(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
+    Query(NoParameters {}): Query<NoParameters>,
     request: Request,
 ) -> Answer {
     let upload = call.negotiation.upload(call.party(), &name).await?;
@@ -47,7 +48,11 @@ pub(super) async fn show(call: Call, Path(name): Path<String>) -> Answer {
 }
 
 /// DELETE /files/{name}.
-pub(super) async fn remove(call: Call, Path(name): Path<String>) -> Answer {
+pub(super) async fn remove(
+    call: Call,
+    Path(name): Path<String>,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Answer {
     call.negotiation.remove_file(call.party(), &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

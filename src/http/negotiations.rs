@@ -4,34 +4,77 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, post};
+use serde::Deserialize;
+use uuid::Uuid;
 
-use super::agreements::PageQuery;
+use super::agreements::word_of_filter;
+use super::availability::instant;
 use super::body::Posted;
 use super::call::Call;
 use super::format::Format;
 use super::path::{Id, Query};
+use super::resources::ChangeParameters;
 use super::{Answer, Api, Error};
-use crate::negotiation::{OfferMessage, StoredAnswer};
+use crate::agreement::NegotiationState;
+use crate::negotiation::{NegotiationFilter, OfferMessage, StoredAnswer};
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
-pub(super) async fn initiate(call: Call, format: Format, Posted { input, key }: Posted) -> Answer {
-    let opened = call.negotiation.initiate(call.party(), input, key).await?;
+pub(super) async fn initiate(
+    call: Call,
+    format: Format,
+    Query(asked): Query<ChangeParameters>,
+    Posted { input, key }: Posted,
+) -> Answer {
+    let use_cases = call.use_cases(asked.dry_run);
+    let key = key.filter(|_| !asked.dry_run);
+    let opened = use_cases.initiate(call.party(), input, key).await?;
     let path = opened.path();
     let told = StoredAnswer {
         document: opened.document(&call.base),
         json: opened.json,
     };
     let answer = format.told(told);
+    if asked.dry_run {
+        // Nothing was opened.
+        return Ok(answer);
+    }
     Ok((StatusCode::CREATED, [(header::LOCATION, path)], answer).into_response())
 }
 
+/// Which negotiations are listed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    state: Option<String>,
+    party: Option<String>,
+    /// Only those that were opened in this time.
+    start: Option<String>,
+    end: Option<String>,
+    after: Option<Uuid>,
+    limit: Option<u32>,
+}
+
 /// GET /negotiations: the caller's own, for an operator those of all parties, a page at a time.
-pub(super) async fn list(call: Call, format: Format, Query(query): Query<PageQuery>) -> Answer {
+pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+    let start = instant("start", query.start.as_deref())?;
+    let end = instant("end", query.end.as_deref())?;
+    let words = NegotiationState::ALL.map(NegotiationState::word);
+    let filter = NegotiationFilter {
+        party: call.scope_of(query.party)?.party().map(ToOwned::to_owned),
+        state: word_of_filter(
+            "state",
+            query.state.as_deref(),
+            NegotiationState::from_word,
+            &words,
+        )?,
+        ..NegotiationFilter::opened_within(start, end)
+    };
     let page = call
         .negotiation
-        .negotiations(&call.scope(), query.after, query.limit.map(Into::into))
+        .negotiations(&filter, query.after, query.limit)
         .await?;
-    Ok(format.answer(&page, || page.document(&call.base)))
+    let answer = format.answer(&page, || page.document(&call.base));
+    Ok(call.paged(answer, page.next))
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.
@@ -50,9 +93,14 @@ pub(super) async fn find_offer(call: Call, Id(id): Id) -> Answer {
 /// AdvertiseInput: both also a `NegotiationOffer` or a flat request.
 pub(super) fn offer(message: OfferMessage) -> MethodRouter<Api> {
     post(
-        async move |call: Call, format: Format, Id(id): Id, Posted { input, key }: Posted| {
+        async move |call: Call,
+                    format: Format,
+                    Id(id): Id,
+                    Query(asked): Query<ChangeParameters>,
+                    Posted { input, key }: Posted| {
+            let key = key.filter(|_| !asked.dry_run);
             let told = call
-                .negotiation
+                .use_cases(asked.dry_run)
                 .offer(&call.scope(), id, message, input, key)
                 .await?;
             Ok::<_, Error>(format.told(told))
@@ -65,10 +113,12 @@ pub(super) async fn terminate(
     call: Call,
     format: Format,
     Id(id): Id,
+    Query(asked): Query<ChangeParameters>,
     Posted { input, key }: Posted,
 ) -> Answer {
+    let key = key.filter(|_| !asked.dry_run);
     let told = call
-        .negotiation
+        .use_cases(asked.dry_run)
         .end_negotiation(&call.scope(), id, input, key)
         .await?;
     Ok(format.told(told))

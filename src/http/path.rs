@@ -3,6 +3,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -42,6 +43,11 @@ pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
 
 /// The parameters of a query.
 pub(super) struct Query<T>(pub(super) T);
+
+/// A query without parameters: an operation that has none refuses `dryRun` rather than do what was only asked about.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoParameters {}
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Error;

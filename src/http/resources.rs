@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::call::Call;
-use super::path::{Path, Query};
+use super::path::{NoParameters, Path, Query};
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
 use crate::negotiation::ResourceChangesView;
@@ -26,7 +26,7 @@ pub(super) async fn list(call: Call) -> Answer {
 pub(super) struct ChangeParameters {
     /// Whether nothing is done, and it is only answered what would follow.
     #[serde(default)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 /// PUT /resources/{name}: a resource as it is from now on.
@@ -108,6 +108,7 @@ pub(super) async fn say(
     State(api): State<Api>,
     call: Call,
     Path((name, nodes)): Path<(String, String)>,
+    Query(NoParameters {}): Query<NoParameters>,
     request: Request,
 ) -> Answer {
     operators_only(&call.caller)?;

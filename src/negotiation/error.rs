@@ -57,6 +57,9 @@ pub enum Error {
         "a file's name is 1 to 255 letters, digits, '_', '.' and '-', the first a letter, a digit or '_'"
     )]
     BadName,
+    /// A page of a list was asked for with no row, or with more than this number.
+    #[error("limit: a whole number from 1 to {0} is expected")]
+    Limit(u32),
     /// The quota of a party is used up.
     #[error("{0}")]
     QuotaExceeded(String),

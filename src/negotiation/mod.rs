@@ -12,6 +12,7 @@ mod service;
 mod templates;
 mod views;
 
+pub use crate::store::{AgreementFilter, NegotiationFilter};
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};

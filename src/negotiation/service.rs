@@ -49,7 +49,7 @@ pub enum Scope {
 
 impl Scope {
     /// The party that it is restricted to.
-    pub(super) fn party(&self) -> Option<&str> {
+    pub fn party(&self) -> Option<&str> {
         match self {
             Self::Party(party) => Some(party),
             Self::All => None,
@@ -263,6 +263,16 @@ impl Negotiation {
 }
 
 impl Negotiation {
+    /// The same use cases, which store nothing and hold nothing: what they answer is what they would answer. Each decision is made on a
+    /// copy of the plan, in O(n) for all that is planned.
+    #[must_use]
+    pub fn dry(&self) -> Self {
+        Self {
+            planner: self.planner.dry(),
+            ..self.clone()
+        }
+    }
+
     /// The templates that are offered.
     pub fn templates(&self) -> Vec<TemplateView> {
         self.templates.now().all().map(|of| of.view.clone()).collect()
@@ -288,6 +298,16 @@ impl Negotiation {
 /// A probability to three digits, rounded down: it is not stated higher than it is known to be.
 fn three_digits(probability: f64) -> f64 {
     (probability * 1_000.0).floor() / 1_000.0
+}
+
+/// The rows of a page: as many as are asked for, from 1 to `most`, or as usual.
+///
+/// # Errors
+/// [`Error::Limit`] beyond these bounds.
+pub(super) fn length_of_page(limit: Option<u32>, (usual, most): (u32, u32)) -> Result<u32> {
+    let limit = limit.unwrap_or(usual);
+    let is_right = (1..=most).contains(&limit);
+    is_right.then_some(limit).ok_or(Error::Limit(most))
 }
 
 /// The first `limit` of the rows found, and the key after which the next page begins. One more row than that has been asked for,

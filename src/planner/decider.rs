@@ -99,6 +99,8 @@ pub(super) struct Command {
     /// Where the request is to have one effect only.
     pub(super) scope: Option<Scope>,
     decide: Decide,
+    /// Whether it is only asked what the decision would be.
+    is_dry: bool,
 }
 
 /// A verb that may have to wait until a cluster holds the nodes.
@@ -114,6 +116,7 @@ impl Command {
         Self {
             scope,
             decide: Box::new(|decider, decisions| answer(reply, verb(decider, decisions))),
+            is_dry: false,
         }
     }
 
@@ -144,12 +147,34 @@ impl Command {
         Self {
             scope,
             decide: Box::new(decide),
+            is_dry: false,
         }
+    }
+
+    /// The same, decided on a copy of the plan where that is wanted.
+    pub(super) fn on_copy(self, is_dry: bool) -> Self {
+        Self { is_dry, ..self }
     }
 
     /// Decides it; the answer waits for the batch, and so does the count of the decisions.
     pub(super) fn decide(self, decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>) -> Answer {
-        (self.decide)(decider, decisions)
+        if !self.is_dry {
+            return (self.decide)(decider, decisions);
+        }
+        let decided = decider.decide_on_copy_of_plan(|of| {
+            // No cluster is asked to hold something for it.
+            of.plan.reserving.within.clear();
+            let decided = (self.decide)(of, &mut Vec::new());
+            Ok((decided, of.plan.refused.clone()))
+        });
+        match decided {
+            // A question tells something about other parties, also where it asks for nothing.
+            Ok((decided, refused)) => {
+                decider.plan.refused = refused;
+                decided
+            }
+            Err(_) => Box::new(|_| {}),
+        }
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Planner {
     pub(super) foresight: Foresight,
     pub(super) measured: Arc<Mutex<PlannerMetrics>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
+    /// Whether everything is decided on a copy of the plan, and nothing is stored.
+    is_dry: bool,
 }
 
 impl Planner {
@@ -110,11 +112,26 @@ impl Planner {
             foresight,
             measured,
             distrusted: Arc::default(),
+            is_dry: false,
         };
         let configured = planner.configure(configuration).await;
         let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
         warn_of_displaced_agreements(&changes);
         Ok((planner, task))
+    }
+
+    /// The same planner, which decides on a copy of the plan of which nothing is kept.
+    #[must_use]
+    pub fn dry(&self) -> Self {
+        Self {
+            is_dry: true,
+            ..self.clone()
+        }
+    }
+
+    /// Whether nothing that it decides is kept.
+    pub fn is_dry(&self) -> bool {
+        self.is_dry
     }
 
     /// Whether the plan is in step with the store.
@@ -339,7 +356,7 @@ impl Planner {
         }
         let (reply, answer) = oneshot::channel();
         self.commands
-            .try_send(command(reply))
+            .try_send(command(reply).on_copy(self.is_dry))
             .map_err(|_| Error::Unavailable)?;
         answer.await.unwrap_or(Err(Error::Unavailable))
     }

@@ -17,7 +17,7 @@ use crate::access::Role;
 use crate::agreement::Currency;
 use crate::clock::second_of;
 use crate::http::{Api, scope};
-use crate::negotiation::{self, AgreementView, RefusalView};
+use crate::negotiation::{self, AgreementFilter, AgreementView, RefusalView};
 
 /// Agreements on a page.
 const AGREEMENTS: u32 = 12;
@@ -209,11 +209,11 @@ async fn home(
     asked: SubmittedForm,
     after: Option<Uuid>,
 ) -> Answer {
-    let listed = api
-        .negotiation
-        .list(scope(&visitor.caller), None, after, Some(AGREEMENTS))
-        .await?
-        .view;
+    let filter = AgreementFilter {
+        party: scope(&visitor.caller).party().map(ToOwned::to_owned),
+        ..AgreementFilter::default()
+    };
+    let listed = api.negotiation.list(filter, after, Some(AGREEMENTS)).await?.view;
     let now = second_of(api.negotiation.clock().micros()).seconds();
     let went_wrong = !asked.problems.is_empty() || asked.refusal.is_some();
     let title = if went_wrong {

@@ -10,6 +10,9 @@ use super::knowledge::{Given, Knowledge};
 use super::machines::as_number;
 use super::work::{Hold, Work};
 
+/// Runs on which a probability is stated to a person: fewer say little about how long the next one takes.
+pub const STATED_RUNS_MIN: usize = 10;
+
 /// The prediction for work on a resource, and its reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
@@ -114,11 +117,18 @@ impl fmt::Display for Source {
 }
 
 impl Explained {
+    /// A probability, where there are enough runs to state one.
+    pub fn stated(&self, probability: f64) -> Option<f64> {
+        (self.runs >= STATED_RUNS_MIN).then_some(probability)
+    }
+
     /// Its parts in words, a line each.
     pub fn lines(&self) -> Vec<String> {
+        let held = self.stated(self.probability);
+        let held = held.map_or_else(String::new, |sure| format!(" hold it with probability {sure}"));
         let mut lines = vec![format!(
-            "the run: {:.1} s hold it with probability {}, from {} ({} runs most like it)",
-            self.run, self.probability, self.source, self.runs
+            "the run: {:.1} s{held}, from {} ({} runs most like it)",
+            self.run, self.source, self.runs
         )];
         for (part, share, value) in &self.parts {
             let share = format!("share {share:.2}");

@@ -20,7 +20,7 @@ mod work;
 
 pub use cache::{ForeseenWork, Ids};
 pub use candidates::Source;
-pub use explain::{Explained, Explanation};
+pub use explain::{Explained, Explanation, STATED_RUNS_MIN};
 pub use keeper::{LEARNED, Predictions, Setup, keep, learn, learn_on};
 pub use knowledge::{Given, Knowledge};
 pub use machine::sample;

@@ -64,7 +64,7 @@ fn a_command_that_cannot_be_carried_out_says_why_by_its_exit_status() {
             (2, &["offer", &example("wrong/wrong-argument.xml")], "Argument"),
             (2, &["offer", &example("wrong/malformed.xml")], ""),
             (2, &["offer", "no-such-file.xml"], "no-such-file.xml"),
-            (2, &["show", "no-id"], "no-id"),
+            (1, &["show", "no-id"], "no-id"),
             (2, &["no-such-command"], "no-such-command"),
             (
                 3,
@@ -121,6 +121,13 @@ fn a_failure_is_bare_json_where_json_is_wanted_and_a_refusal_tells_how_it_is_exp
         for (status, arguments, member) in [
             (1, &["show", unknown, "--json"][..], "code"),
             (4, &["agreements", "--json", "--key", "wrong"], "code"),
+            (2, &["agreements", "--json", "--limit", "many"], "detail"),
+            (
+                2,
+                &["--json", "verify", "--server", "http://127.0.0.1:1"],
+                "detail",
+            ),
+            (2, &["--json", "offer", "no-such-file.xml"], "detail"),
             (
                 3,
                 &["agreements", "--json", "--server", "http://127.0.0.1:1"],
@@ -196,17 +203,17 @@ async fn a_revoked_key_lets_nobody_in(url: String) {
     );
 }
 
-fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     assert!(!file(&format!("examples/{name}")).is_empty());
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn succeeds(output: &Output) -> String {
+pub(crate) fn succeeds(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn fails(output: &Output) -> (i32, String) {
+pub(crate) fn fails(output: &Output) -> (i32, String) {
     (
         output.status.code().unwrap_or(-1),
         String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -27,6 +27,14 @@ async fn a_price_is_the_same_wherever_it_is_shown_and_after_a_restart(url: Strin
     let mut server = Server::configured(Some(&url), PRICED);
     let start = hours_ahead(24);
     // Three nodes for an hour with an hour of slack: 0.30 less a fifth.
+    // One that begins at once can be moved nowhere, however long its window is.
+    let client = server.client();
+    let at_once = client
+        .post("/agreements", Offer::reserve(3, 3_600).xml())
+        .await
+        .created();
+    let at_once = client.get_json(&format!("/agreements/{at_once}")).await;
+    assert_eq!(at_once["price"]["amount"], "0.3", "{at_once}");
     let offer = Offer::reserve(3, 3_600).within(start, start + 7_200).xml();
     let id = server.client().post("/agreements", offer).await.created();
     for _ in 0..2 {
@@ -121,22 +129,25 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
     let line = |kind: &str, deviation: &str, amount: &str| {
         (kind.to_owned(), deviation.to_owned(), amount.to_owned())
     };
-    // Three quarters of an hour on the expensive one, or half an hour on the cheap one. Earlier or later on either is as far or
-    // further away, and more expensive.
+    // Three quarters of an hour on the expensive one or the whole hour a quarter of it earlier; and half an hour on the cheap one or the
+    // whole hour half of it earlier. Per hour these cost the same, and a shorter slot keeps no whole one away. Later on either is further
+    // away than earlier at the same price.
     let near = told(&negotiate(&client, id, &[ask("a", "")]).await);
-    let expected = [line("Shorter", "0.25", "3"), line("Shorter", "0.5", "0.2")];
+    let dear = [line("Earlier", "0.25", "4"), line("Shorter", "0.25", "3")];
+    let half = [line("Earlier", "0.5", "0.4"), line("Shorter", "0.5", "0.2")];
+    let expected = [&dear[..], &half].concat();
     assert_eq!(near, expected, "the nearest first");
     let price = "<bsp:Preference><bsp:Price>1</bsp:Price></bsp:Preference>";
     let cheap = told(&negotiate(&client, id, &[ask("b", price)]).await);
     assert_eq!(
         cheap,
-        [expected[1].clone(), expected[0].clone()],
-        "the cheapest first"
+        [&half[..], &dear].concat(),
+        "the cheapest for equal work first"
     );
     // A party that cannot pay the expensive one is not offered it.
     let budget = "<bsp:Budget><bsp:Amount>1</bsp:Amount><bsp:Currency>EUR</bsp:Currency></bsp:Budget>";
     let poor = told(&negotiate(&client, id, &[ask("c", budget)]).await);
-    assert_eq!(poor, [expected[1].clone()]);
+    assert_eq!(poor, half);
     server.assert_verified();
 }
 

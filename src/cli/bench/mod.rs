@@ -8,9 +8,16 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::Failure;
+use super::client::Server;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak bench service --clients 16 --seconds 10
+  bespeak bench commits --database-url postgres://bespeak@localhost/empty";
 
 /// Options of `bench`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     #[command(subcommand)]
     what: What,
@@ -36,9 +43,9 @@ fn client() -> Result<reqwest::Client, Failure> {
         .map_err(|why| Failure::Unavailable(why.to_string()))
 }
 
-pub(super) async fn run(options: Options) -> Result<(), Failure> {
+pub(super) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     match options.what {
-        What::Service(options) => service::service(options).await,
+        What::Service(options) => service::service(options, server).await,
         What::Commits(options) => service::commits(options).await,
     }
 }

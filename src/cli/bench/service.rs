@@ -1,7 +1,6 @@
 //! `bespeak bench service` and `bespeak bench commits`: how much a running service acknowledges in a second, and how often
 //! the database that it stands on commits at all.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use uuid::Uuid;
 
 use super::pgbench;
 use crate::agreement::{Note, NoteKind};
+use crate::cli::client::Server;
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::{Clock, words_of};
 use crate::store::{Change, Store};
@@ -26,16 +26,10 @@ const HELD_MAX: usize = 800;
 const DAYS: u64 = 300;
 const DAY: i64 = 86_400;
 
-/// Options of `bench service`.
+/// Options of `bench service`. The configuration of the service must let one party hold 1,000 answers and have as many negotiations going on
+/// as are made.
 #[derive(Debug, Args)]
 pub(super) struct ServiceOptions {
-    /// Address of the service. Its configuration must let one party hold 1,000 answers and have as many negotiations
-    /// going on as are made.
-    #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
-    server: String,
-    /// A file with the key.
-    #[arg(long, default_value = "bespeak-data/operator.key", value_name = "FILE")]
-    key: PathBuf,
     /// Clients that ask at the same time.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     clients: u32,
@@ -111,14 +105,11 @@ struct Asker {
 }
 
 impl Asker {
-    /// Asks a service with the key of a file.
-    fn new(options: &ServiceOptions) -> Result<Self, Failure> {
-        let key = std::fs::read_to_string(&options.key)
-            .map_err(|why| Failure::Usage(format!("{}: {why}", options.key.display())))?;
+    fn new(server: &Server) -> Result<Self, Failure> {
         Ok(Self {
             http: super::client()?,
-            server: options.server.trim_end_matches('/').to_owned(),
-            key: key.trim().to_owned(),
+            server: server.address.trim_end_matches('/').to_owned(),
+            key: server.caller_key()?.trim().to_owned(),
             now: Clock::system().now().seconds(),
             asked: AtomicU64::new(0),
         })
@@ -222,8 +213,8 @@ async fn run_bench_phase(
 }
 
 /// Measures a service: offers, then negotiations and acceptances in turn. Prints a line of JSON.
-pub(super) async fn service(options: ServiceOptions) -> Result<(), Failure> {
-    let asker = Arc::new(Asker::new(&options)?);
+pub(super) async fn service(options: ServiceOptions, server: &Server) -> Result<(), Failure> {
+    let asker = Arc::new(Asker::new(server)?);
     let limit = Duration::from_secs(options.seconds.into());
     let clients = options.clients;
     let requests = || (0..HELD_MAX).map(|_| asker.request()).collect::<Vec<_>>();

@@ -1,53 +1,74 @@
 //! `bespeak agreements`.
 
 use clap::Args;
-use serde_json::json;
-use uuid::Uuid;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
+use wsag::time::DateTime;
 
-use crate::cli::client::{Server, limit, print_json, read};
+use crate::agreement::AgreementState;
+use crate::cli::client::{Query, Server, limit, print_json, read};
+use crate::cli::times::{FORMS, time};
 use crate::cli::{Failure, headings, print_rows, row};
-use crate::negotiation::AgreementPage;
+use crate::negotiation::AgreementView;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak agreements                                  the newest 50
+  bespeak agreements --state Observed --after today --before tomorrow
+  bespeak agreements --party physics --limit 0        all of one party (operators)
+  bespeak agreements --name nightly --json";
 
 /// Options of `agreements`.
 #[derive(Debug, Args)]
+#[command(after_help = format!("{EXAMPLES}\n\n{FORMS}"))]
 pub(in crate::cli) struct Options {
+    /// Only those in this state.
+    #[arg(long, ignore_case = true, value_parser = state())]
+    state: Option<String>,
+    /// Only those of this party.
+    #[arg(long, value_name = "NAME")]
+    party: Option<String>,
+    /// Only those with this name.
+    #[arg(long)]
+    name: Option<String>,
+    /// Only those with a slot that ends after this time.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    after: Option<DateTime>,
+    /// Only those with a slot that begins before this time.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    before: Option<DateTime>,
     /// How many to list; 0 lists all.
     #[arg(long, default_value_t = 50, value_parser = limit)]
     limit: usize,
     /// Only those with this AgreementId: the one that their offers had, or the service's own.
     #[arg(long, value_name = "ID")]
     agreement_id: Option<String>,
-    #[command(flatten)]
-    server: Server,
 }
 
-/// The path of a page.
-fn path(after: Option<Uuid>, options: &Options) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    if let Some(id) = &options.agreement_id {
-        query.append_pair("agreementId", id);
-    }
-    if let Some(after) = after {
-        query.append_pair("after", &after.to_string());
-    }
-    format!("/agreements?{}", query.finish())
+/// A state, as the service writes it.
+fn state() -> impl TypedValueParser<Value = String> {
+    let words = AgreementState::ALL.map(AgreementState::word);
+    PossibleValuesParser::new(words).map(move |typed| {
+        let mut words = words.into_iter();
+        let meant = words.find(|word| word.eq_ignore_ascii_case(&typed));
+        meant.map_or(typed.clone(), ToOwned::to_owned)
+    })
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let AgreementPage {
-        mut agreements,
-        mut next,
-    } = read(options.server.get(&path(None, &options)).await?)?;
-    while let Some(after) = next.filter(|_| agreements.len() < options.limit) {
-        let page: AgreementPage = read(options.server.get(&path(Some(after), &options)).await?)?;
-        agreements.extend(page.agreements);
-        next = page.next;
-    }
-    agreements.truncate(options.limit);
-    if options.server.json {
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let query = Query::new("/agreements")
+        .with("agreementId", options.agreement_id)
+        .with("state", options.state)
+        .with("party", options.party)
+        .with("name", options.name)
+        .with("start", options.after)
+        .with("end", options.before);
+    let agreements = server.pages(&query, "agreements", options.limit).await?;
+    if server.json {
         print_json(&json!(agreements));
         return Ok(());
     }
+    let agreements: Vec<AgreementView> = read(Value::Array(agreements))?;
     let mut rows = vec![headings("ID, STATE, SERVICE, NODES, START, END, NAME")];
     rows.extend(agreements.iter().map(|of| {
         row([

@@ -31,9 +31,6 @@ pub(in crate::cli) struct Options {
     /// One line for each hour in which executions ended.
     #[arg(long)]
     hours: bool,
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// The key of a line: application, version, resource, outcome and, where they are wanted, hour.
@@ -52,7 +49,7 @@ struct Line {
     last: Time,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, is_json: bool) -> Result<(), Failure> {
     let store = options.store.open().await?;
     let mut lines = BTreeMap::new();
     // Executions that are pruned in between are counted in neither way rather than twice.
@@ -64,7 +61,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     for hour in &summed {
         add_execution_hour(&mut lines, &options, hour, hour.runs);
     }
-    if options.json {
+    if is_json {
         print_json(&lines.iter().map(as_json).collect());
     } else {
         print_executions(&lines);

@@ -4,10 +4,9 @@
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, list, money, read, refusal, text};
+use crate::cli::client::{IdOrName, Server, list, money, read, refusal, text};
 use crate::negotiation::{AgreementView, EventView, TimelineView};
 
 const EXAMPLES: &str = "\
@@ -24,14 +23,13 @@ offered: the cause, and the changes that would help.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
-    /// The agreement, the negotiation, the offer or the refusal.
-    id: Uuid,
-    #[command(flatten)]
-    server: Server,
+    /// The agreement, the negotiation, the offer or the refusal: its id, or as many first digits as no other has; of a refusal the whole.
+    /// Or the name of an agreement.
+    id: IdOrName,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let Options { id, server } = options;
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let id = server.anything_of(&options.id).await?;
     if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
         let timeline = server.timeline(id).await?;
         let explained = of_agreement(&read(agreement)?, &read(timeline)?, Timestamp::now());
@@ -290,7 +288,10 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
     }
     let priced = cost(offer);
     let beats = |of: &&&&Value| {
-        deviation(of) < deviation(offer)
+        // A shorter one is cheaper because it is less.
+        let is_as_much = of["kind"] != "shorter" || offer["kind"] == "shorter";
+        is_as_much
+            && deviation(of) < deviation(offer)
             && (priced.is_none() || cost(of) <= priced)
             && of["id"] != offer["id"]
     };

@@ -30,10 +30,7 @@ pub(in crate::cli) struct Options {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// List the files.
-    List {
-        #[command(flatten)]
-        server: Server,
-    },
+    List,
     /// Upload a file; it replaces a file of the same name.
     Put {
         /// The file.
@@ -41,37 +38,31 @@ enum Action {
         /// Its name there. [default: its own]
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
-        #[command(flatten)]
-        server: Server,
     },
     /// Print a file.
     Get {
         /// Its name.
         name: String,
-        #[command(flatten)]
-        server: Server,
     },
     /// Remove a file.
     Remove {
         /// Its name.
         name: String,
-        #[command(flatten)]
-        server: Server,
     },
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     match options.action {
-        Action::List { server } => list(&server).await,
-        Action::Put { file, name, server } => {
+        Action::List => list(server).await,
+        Action::Put { file, name } => {
             let own = file.file_name().and_then(|name| name.to_str());
             let name = name.as_deref().or(own).unwrap_or_default();
             let unreadable = |why: std::io::Error| Failure::Usage(format!("{}: {why}", file.display()));
             let bytes = std::fs::read(&file).map_err(unreadable)?;
             server.put(&path(name), bytes).await
         }
-        Action::Get { name, server } => server.print_bytes(&path(&name)).await,
-        Action::Remove { name, server } => server.delete(&path(&name)).await,
+        Action::Get { name } => server.print_bytes(&path(&name)).await,
+        Action::Remove { name } => server.delete(&path(&name)).await,
     }
 }
 

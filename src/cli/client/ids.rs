@@ -1,59 +1,172 @@
-//! Agreements named by the beginning of their ids, as it stands in lists.
+//! Things named by the beginning of their ids, as it stands in lists, and agreements also by their names.
 
 use std::str::FromStr;
 
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, read};
+use crate::cli::client::{Server, in_path, list, read, text};
 use crate::negotiation::AgreementPage;
 
 /// Digits of an id.
 const DIGITS: usize = 32;
 /// Digits that are needed at least: fewer are hardly meant.
 const DIGITS_MIN: usize = 4;
+/// Agreements of a name, and negotiations, that are looked through: the newest.
+const LOOKED_AT: usize = 100;
 
-/// The id of an agreement, or its first digits.
+/// The id of something, or its first digits; or the name of an agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct IdStart(String);
+pub(in crate::cli) struct IdOrName(String);
 
-impl FromStr for IdStart {
-    type Err = String;
+impl FromStr for IdOrName {
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.replace('-', "").to_ascii_lowercase();
-        let is_start = (DIGITS_MIN..=DIGITS).contains(&digits.len())
-            && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        is_start.then_some(Self(digits)).ok_or_else(|| {
-            format!("the id of an agreement is expected, or its first {DIGITS_MIN} digits or more")
-        })
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.trim().is_empty() {
+            return Err("an id is expected, or the name of an agreement");
+        }
+        Ok(Self(text.to_owned()))
     }
 }
 
-impl Server {
-    /// The one agreement with an id that begins so.
-    pub(in crate::cli) async fn id_of(&self, start: &IdStart) -> Result<Uuid, Failure> {
-        let IdStart(digits) = start;
-        // The last id that begins so; pages go down from there.
-        let last: Uuid = format!("{digits:f<DIGITS$}")
+impl IdOrName {
+    /// The digits that an id may begin with; none where the text can be a name only.
+    fn digits(&self) -> Option<String> {
+        let digits = self.0.replace('-', "").to_ascii_lowercase();
+        let is_start = (DIGITS_MIN..=DIGITS).contains(&digits.len())
+            && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        is_start.then_some(digits)
+    }
+
+    /// The whole id, where it is one.
+    fn whole(&self) -> Option<Uuid> {
+        self.digits()
+            .filter(|digits| digits.len() == DIGITS)?
             .parse()
-            .map_err(|why| Failure::Usage(format!("{digits}: {why}")))?;
-        if digits.len() == DIGITS {
-            return Ok(last);
+            .ok()
+    }
+}
+
+/// The id after the last one that begins so; pages go down from there.
+fn id_after(digits: &str) -> Uuid {
+    let last = format!("{digits:f<DIGITS$}").parse().unwrap_or(Uuid::max());
+    Uuid::from_u128(last.as_u128().saturating_add(1))
+}
+
+/// The ids of the values that begin so.
+fn beginning(values: &[Value], digits: &str) -> Vec<Uuid> {
+    let ids = values
+        .iter()
+        .filter_map(|of| text(&of["id"]).parse::<Uuid>().ok());
+    ids.filter(|id| id.simple().to_string().starts_with(digits))
+        .collect()
+}
+
+impl Server {
+    /// The one agreement with an id that begins so; or with this name, of several the one that is not over.
+    pub(in crate::cli) async fn id_of(&self, named: &IdOrName) -> Result<Uuid, Failure> {
+        let IdOrName(name) = named;
+        if let Some(whole) = named.whole() {
+            return Ok(whole);
         }
-        let page: AgreementPage = read(self.get(&format!("/agreements?after={last}&limit=2")).await?)?;
-        let begins = |id: &Uuid| id.simple().to_string().starts_with(digits);
-        let found: Vec<_> = page.agreements.iter().map(|of| of.id).filter(begins).collect();
-        match found[..] {
-            [one] => Ok(one),
-            [] => Err(Failure::Refused(format!(
-                "there is no agreement with an id that begins with {digits}, or it is not yours to see"
+        if let Some(digits) = named.digits() {
+            match self.newest("agreements", &digits).await?[..] {
+                [] => {}
+                [one] => return Ok(one),
+                _ => return Err(several("agreements", &digits)),
+            }
+        }
+        let path = format!("/agreements?name={}&limit={LOOKED_AT}", in_path(name));
+        let page: AgreementPage = read(self.get(&path).await?)?;
+        let is_over = |state: &str| matches!(state, "Rejected" | "Complete" | "Terminated");
+        let all: Vec<_> = page.agreements.iter().collect();
+        let live: Vec<_> = all.iter().filter(|of| !is_over(&of.state)).collect();
+        match (&live[..], &all[..]) {
+            ([one], _) => Ok(one.id),
+            ([], [one]) => Ok(one.id),
+            ([], []) => Err(Failure::Refused(format!(
+                "there is no agreement with an id that begins with {name}, or with this name, or it is not yours to see"
             ))),
             _ => Err(Failure::Refused(format!(
-                "several agreements have ids that begin with {digits}; give more digits"
+                "several agreements have the name {name}; give the id of one: {}",
+                all.iter()
+                    .map(|of| of.id.to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ))),
         }
     }
+
+    /// At most two agreements or negotiations with ids that begin so.
+    async fn newest(&self, what: &str, digits: &str) -> Result<Vec<Uuid>, Failure> {
+        let page = self
+            .get(&format!("/{what}?after={}&limit=2", id_after(digits)))
+            .await?;
+        Ok(beginning(list(&page[what]), digits))
+    }
+
+    /// The one offer with an id that begins so, of those that can be accepted now.
+    pub(in crate::cli) async fn offer_of(&self, named: &IdOrName) -> Result<Uuid, Failure> {
+        if let Some(whole) = named.whole() {
+            return Ok(whole);
+        }
+        let digits = named.digits().unwrap_or_default();
+        let page = self
+            .get(&format!("/negotiations?state=open&limit={LOOKED_AT}"))
+            .await?;
+        let offers = list(&page["negotiations"])
+            .iter()
+            .flat_map(|of| list(&of["offers"]));
+        let offers: Vec<Value> = offers.cloned().collect();
+        match beginning(&offers, &digits)[..] {
+            [one] if !digits.is_empty() => Ok(one),
+            [_, _, ..] if !digits.is_empty() => Err(several("offers", &digits)),
+            _ => Err(Failure::Refused(format!(
+                "no offer that is held for you has an id that begins with {}; `bespeak negotiations` lists them",
+                named.0
+            ))),
+        }
+    }
+
+    /// The one agreement or negotiation with an id that begins so, or else the one offer of the negotiations that were opened before
+    /// it; or the agreement with this name.
+    pub(in crate::cli) async fn anything_of(&self, named: &IdOrName) -> Result<Uuid, Failure> {
+        let Some(digits) = named.digits().filter(|digits| digits.len() < DIGITS) else {
+            return self.id_of(named).await;
+        };
+        let mut found = self.newest("agreements", &digits).await?;
+        found.extend(self.newest("negotiations", &digits).await?);
+        if found.is_empty() {
+            let page = self
+                .get(&format!(
+                    "/negotiations?after={}&limit={LOOKED_AT}",
+                    id_after(&digits)
+                ))
+                .await?;
+            // An offer is younger than its negotiation, and lies near it.
+            for id in list(&page["negotiations"])
+                .iter()
+                .take(LOOKED_AT / 10)
+                .map(|of| text(&of["id"]))
+            {
+                let negotiation = self.get(&format!("/negotiations/{id}")).await?;
+                found.extend(beginning(list(&negotiation["offers"]), &digits));
+            }
+        }
+        match found[..] {
+            [one] => Ok(one),
+            [] => self.id_of(named).await,
+            _ => Err(several("agreements, negotiations or offers", &digits)),
+        }
+    }
+}
+
+fn several(what: &str, digits: &str) -> Failure {
+    Failure::Refused(format!(
+        "several {what} have ids that begin with {digits}; give more digits"
+    ))
 }
 
 #[cfg(test)]
@@ -61,18 +174,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_an_id_has_four_digits_at_least() {
-        let start = |text: &str| text.parse::<IdStart>().map(|IdStart(digits)| digits);
-        assert_eq!(start("01A1FC5D-835f"), Ok("01a1fc5d835f".to_owned()));
-        assert!(start("01a1fc5d-835f-772d-b9d0-c724faec45f2").is_ok());
-        for wrong in [
-            "",
+    fn the_beginning_of_an_id_has_four_digits_at_least_and_all_else_is_a_name() {
+        let digits = |text: &str| text.parse::<IdOrName>().unwrap().digits();
+        assert_eq!(digits("01A1FC5D-835f"), Some("01a1fc5d835f".to_owned()));
+        assert!(digits("01a1fc5d-835f-772d-b9d0-c724faec45f2").is_some());
+        for name in [
             "01a",
             "01a1x",
             "01a1fc5d-835f-772d-b9d0-c724faec45f2a",
             "----",
+            "nightly",
         ] {
-            assert!(start(wrong).is_err(), "{wrong:?}");
+            assert_eq!(digits(name), None, "{name:?}");
         }
+        assert!(" ".parse::<IdOrName>().is_err());
     }
 }

@@ -6,6 +6,7 @@ pub(super) mod explain;
 pub(super) mod files;
 mod ids;
 pub(super) mod negotiate;
+pub(super) mod negotiations;
 pub(super) mod offer;
 pub(super) mod output;
 pub(super) mod predict;
@@ -24,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-pub(super) use ids::IdStart;
+pub(super) use ids::IdOrName;
 
 use super::Failure;
 use crate::negotiation::{AgreementView, ProposalView, StagedView};
@@ -35,40 +36,79 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a file may be on its way.
 const TRANSFER_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// The address of the service and the caller.
+/// The address of the service and the caller: options of every command, before it or after it.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(super) struct Server {
     /// Address of the service.
     #[arg(
         long = "server",
+        global = true,
         env = "BESPEAK_SERVER",
         default_value = "http://127.0.0.1:8080",
         value_name = "URL"
     )]
-    address: String,
+    pub(super) address: String,
     /// API key. [default: the local service's, from `DATA_DIR/operator.key`]
-    #[arg(long, env = "BESPEAK_KEY", value_name = "KEY", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "BESPEAK_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
     key: Option<String>,
     /// Folder of the local service, where its key is.
     #[arg(
         long,
+        global = true,
         env = "BESPEAK_DATA_DIR",
         default_value = "bespeak-data",
         value_name = "DIR"
     )]
     data_dir: PathBuf,
-    /// Print the answer as JSON.
-    #[arg(long)]
+    /// Print the answer as JSON, a failure too.
+    #[arg(long, global = true)]
     pub(super) json: bool,
 }
 
 /// An agreement, and the service to ask about it.
 #[derive(Debug, Args)]
 pub(super) struct One {
-    /// The agreement: its id, or as many first digits as no other has.
-    id: IdStart,
-    #[command(flatten)]
-    server: Server,
+    /// The agreement: its id, as many first digits as no other has, or its name.
+    id: IdOrName,
+}
+
+/// The option of every command that changes something on the service.
+#[derive(Debug, Args)]
+pub(super) struct DryRun {
+    /// Change nothing, and show what the answer would be.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl DryRun {
+    /// The query of the request.
+    pub(super) fn query(&self) -> &'static str {
+        if self.dry_run { "?dryRun=true" } else { "" }
+    }
+}
+
+/// The path of a list with its filters.
+pub(super) struct Query(pub(super) String);
+
+impl Query {
+    pub(super) fn new(path: &str) -> Self {
+        Self(format!("{path}?"))
+    }
+
+    /// With a filter, where it is given.
+    pub(super) fn with(mut self, name: &str, value: Option<impl ToString>) -> Self {
+        if let Some(value) = value {
+            self.0 += &format!("{name}={}&", in_path(&value.to_string()));
+        }
+        self
+    }
 }
 
 impl Server {
@@ -95,6 +135,22 @@ impl Server {
         }
         let body = self.content(status, bytes)?;
         Ok(Some(serde_json::from_slice(&body).unwrap_or_default()))
+    }
+
+    /// The first values of a list under its name, as many as are wanted.
+    pub(super) async fn pages(&self, query: &Query, name: &str, limit: usize) -> Result<Vec<Value>, Failure> {
+        let Query(first) = query;
+        let mut page = self.get(first).await?;
+        let mut found = Vec::new();
+        loop {
+            found.append(page[name].as_array_mut().unwrap_or(&mut Vec::new()));
+            match page["next"].as_str().filter(|_| found.len() < limit) {
+                Some(next) => page = self.get(&format!("{first}after={next}")).await?,
+                None => break,
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
     }
 
     /// Asks for bytes, and writes them to standard output as they are.
@@ -161,10 +217,7 @@ impl Server {
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
-        let key = match &self.key {
-            Some(key) => key.clone(),
-            None => self.local_key()?,
-        };
+        let key = self.caller_key()?;
         // One provider for the process; a second call finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
@@ -179,22 +232,24 @@ impl Server {
             .header("accept", "application/json"))
     }
 
-    fn local_key(&self) -> Result<String, Failure> {
+    /// The key that is given, or the local service's.
+    pub(super) fn caller_key(&self) -> Result<String, Failure> {
+        if let Some(key) = &self.key {
+            return Ok(key.clone());
+        }
         let file = self.data_dir.join("operator.key");
         std::fs::read_to_string(&file).map_err(|why| {
-            let why = format!(
+            Failure::NotAllowed(format!(
                 "no key: give --key or BESPEAK_KEY (the local service's would be in {}: {why})",
                 file.display()
-            );
-            Failure::NotAllowed(self.told(&Value::Null, why))
+            ))
         })
     }
 
     async fn receive(&self, request: RequestBuilder) -> Result<Value, Failure> {
         let bytes = self.send(request).await?;
         serde_json::from_slice(&bytes).map_err(|why| {
-            let why = format!("{} does not answer as Bespeak does: {why}", self.address);
-            Failure::Unavailable(self.told(&Value::Null, why))
+            Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
         })
     }
 
@@ -206,8 +261,10 @@ impl Server {
     async fn exchange(&self, request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), Failure> {
         let unreachable = |why: reqwest::Error| {
             let cause = std::error::Error::source(&why).map_or_else(|| why.to_string(), ToString::to_string);
-            let why = format!("cannot reach {}: {cause}; is the service running?", self.address);
-            Failure::Unavailable(self.told(&Value::Null, why))
+            Failure::Unavailable(format!(
+                "cannot reach {}: {cause}; is the service running?",
+                self.address
+            ))
         };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
@@ -232,16 +289,12 @@ impl Server {
 }
 
 impl Server {
-    /// The words of a failure for standard error. Where JSON is wanted there are none: the problem of the service, or one with these
-    /// words, goes to standard output.
+    /// The words of a failure. Where JSON is wanted there are none: the problem of the service is printed.
     fn told(&self, problem: &Value, words: String) -> String {
-        if !self.json {
+        if !self.json || !problem.is_object() {
             return words;
         }
-        match problem {
-            Value::Object(_) => print_json(problem),
-            _ => print_json(&serde_json::json!({ "detail": words })),
-        }
+        print_json(problem);
         String::new()
     }
 }
@@ -376,6 +429,8 @@ pub(super) fn print_agreement(view: &AgreementView) {
         ("started", view.started.clone()),
         ("ended", view.ended.clone()),
         ("outcome", view.outcome.as_ref().map(outcome)),
+        ("replaces", view.supersedes.map(|old| old.to_string())),
+        ("replaced", view.superseded_by.map(|new| format!("by {new}"))),
     ];
     lines.extend(known.map(|(name, value)| (name, value.unwrap_or_default())));
     lines.extend(

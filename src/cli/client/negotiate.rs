@@ -1,17 +1,23 @@
 //! `bespeak negotiate`, `bespeak accept OFFER` and `bespeak change ID`.
 
+use std::time::Duration;
+
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
+use wsag::time::DateTime;
 
 use crate::cli::client::{
-    IdStart, Server, how_to_explain, list, money, print_agreement, print_json, refusal, text,
+    DryRun, IdOrName, Server, how_to_explain, list, money, print_agreement, print_json, read, refusal, text,
 };
+use crate::cli::times::{FORMS, time};
 use crate::cli::{Failure, duration, headings, print_rows, row};
+use crate::negotiation::AgreementView;
 
 const EXAMPLES: &str = "\
 Examples:
-  bespeak negotiate --nodes 2 --for 2h --before 2026-12-01T18:00:00Z
+  bespeak negotiate --nodes 2 --for 2h --before 'tomorrow 18:00'
+  bespeak negotiate --nodes 2 --for 2h --after now+1h --before 2026-12-01T18:00:00Z
   bespeak negotiate --app sleep --nodes 1 --for 30m --budget '12.50 EUR' -- 60
   bespeak negotiate --nodes 4 --for 1h --no-hold          what it would cost; nothing is kept
   bespeak negotiate --nodes 8..16 --work 24h --max-deviation 0.5 --prefer price=2,start=1
@@ -20,10 +26,18 @@ Examples:
 Each offer is held until its own instant. The column phi is its distance from the request, in durations or in sizes. The
 column sure is the probability that the job ends by itself before its slot does, if it is known.";
 
+const ACCEPTANCES: &str = "\
+Examples:
+  bespeak accept 01a1fc5d-835f-772d-b9d0-c724faec45f2
+  bespeak accept 01a1fc5d835f772d --dry-run    what the agreement would be";
+
 const CHANGES: &str = "\
 Examples:
   bespeak change 01a1fc5d-835f-772d-b9d0-c724faec45f2 --for 3h
-  bespeak change 01a1fc5d-835f-772d-b9d0-c724faec45f2 --nodes 4 --prefer price=1 --yes";
+  bespeak change nightly --for 3h --before 'tomorrow 18:00' --dry-run
+  bespeak change 01a1fc5d-835f-772d-b9d0-c724faec45f2 --nodes 4 --prefer price=1 --yes
+
+A duration that does not fit into the window any more widens it: to the end of a slot of this duration that begins as planned.";
 
 /// The request. An option that is left out has the template's value, or does not change.
 #[derive(Debug, Args)]
@@ -38,11 +52,11 @@ struct Wanted {
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "duration")]
     work: Option<u64>,
     /// Earliest start.
-    #[arg(long, value_name = "DATETIME")]
-    after: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    after: Option<DateTime>,
     /// Latest end.
-    #[arg(long, value_name = "DATETIME")]
-    before: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    before: Option<DateTime>,
     /// Highest price: '12.50 EUR'.
     #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = budget)]
     budget: Option<Value>,
@@ -56,7 +70,8 @@ struct Wanted {
 
 impl Wanted {
     fn request(&self) -> Map<String, Value> {
-        let window = members_with_value(json!({ "start": self.after, "end": self.before }));
+        let text = |at: Option<DateTime>| at.map(|at| at.to_string());
+        let window = members_with_value(json!({ "start": text(self.after), "end": text(self.before) }));
         members_with_value(json!({
             "nodes": self.nodes,
             "durationSeconds": self.duration,
@@ -80,7 +95,7 @@ fn members_with_value(members: Value) -> Map<String, Value> {
 
 /// Options of `negotiate`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{FORMS}"))]
 pub(in crate::cli) struct NegotiateOptions {
     /// The template; the provider's first where it is not named.
     #[arg(long)]
@@ -98,37 +113,38 @@ pub(in crate::cli) struct NegotiateOptions {
     #[arg(long)]
     no_hold: bool,
     #[command(flatten)]
-    wanted: Wanted,
+    dry_run: DryRun,
     #[command(flatten)]
-    server: Server,
+    wanted: Wanted,
 }
 
 /// Options of `accept`.
 #[derive(Debug, Args)]
+#[command(after_help = ACCEPTANCES)]
 pub(in crate::cli) struct AcceptOptions {
-    /// The offer, as `negotiate` has printed it.
-    offer: Uuid,
+    /// The offer: its id as `negotiate` has printed it, or as many first digits as no other offer that is held for you has.
+    offer: IdOrName,
     #[command(flatten)]
-    server: Server,
+    dry_run: DryRun,
 }
 
 /// Options of `change`.
 #[derive(Debug, Args)]
-#[command(after_help = CHANGES)]
+#[command(after_help = format!("{CHANGES}\n\n{FORMS}"))]
 pub(in crate::cli) struct ChangeOptions {
-    /// The agreement: its id, or as many first digits as no other has.
-    id: IdStart,
+    /// The agreement: its id, as many first digits as no other has, or its name.
+    id: IdOrName,
     #[command(flatten)]
     wanted: Wanted,
     /// Take the first quote at once.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     #[command(flatten)]
-    server: Server,
+    dry_run: DryRun,
 }
 
 /// Asks for offers.
-pub(in crate::cli) async fn negotiate(options: NegotiateOptions) -> Result<(), Failure> {
+pub(in crate::cli) async fn negotiate(options: NegotiateOptions, server: &Server) -> Result<(), Failure> {
     let mut request = options.wanted.request();
     request.extend(members_with_value(json!({
         "template": options.template,
@@ -137,43 +153,68 @@ pub(in crate::cli) async fn negotiate(options: NegotiateOptions) -> Result<(), F
         "arguments": (!options.arguments.is_empty()).then_some(options.arguments),
         "hold": options.no_hold.then_some(false),
     })));
-    let answer = options.server.post_json("/negotiations", &request.into()).await?;
-    print_offers(&options.server, &answer)
+    let path = format!("/negotiations{}", options.dry_run.query());
+    let answer = server.post_json(&path, &request.into()).await?;
+    print_offers(server, &answer, options.dry_run.dry_run)
 }
 
 /// Accepts an offer.
-pub(in crate::cli) async fn accept(options: AcceptOptions) -> Result<(), Failure> {
-    accept_offer(&options.server, &options.offer.to_string()).await
+pub(in crate::cli) async fn accept(options: AcceptOptions, server: &Server) -> Result<(), Failure> {
+    let offer = server.offer_of(&options.offer).await?.to_string();
+    accept_offer(server, &offer, options.dry_run.query()).await
 }
 
-async fn accept_offer(server: &Server, offer: &str) -> Result<(), Failure> {
-    let answer = server
-        .post_json("/agreements", &json!({ "offer": offer }))
-        .await?;
+async fn accept_offer(server: &Server, offer: &str, query: &str) -> Result<(), Failure> {
+    let path = format!("/agreements{query}");
+    let answer = server.post_json(&path, &json!({ "offer": offer })).await?;
     server.show(answer, print_agreement)
 }
 
 /// Asks for the price of a change and, where the user wants it, accepts the change.
-pub(in crate::cli) async fn change(options: ChangeOptions) -> Result<(), Failure> {
+pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> Result<(), Failure> {
     let mut request = options.wanted.request();
-    let id = options.server.id_of(&options.id).await?;
+    let id = server.id_of(&options.id).await?;
     request.insert("agreement".to_owned(), id.to_string().into());
-    let answer = options.server.post_json("/negotiations", &request.into()).await?;
+    if let Some(duration) = options.wanted.duration
+        && options.wanted.before.is_none()
+        && let Some(end) = wider_end(&read(server.agreement(id).await?)?, duration)
+    {
+        let window = request.entry("window").or_insert(json!({}));
+        window["end"] = end.to_string().into();
+        if !server.json {
+            say!(
+                "The window is too short for that: it is widened to {end}. Another end is asked for by --before."
+            );
+        }
+    }
+    let path = format!("/negotiations{}", options.dry_run.query());
+    let answer = server.post_json(&path, &request.into()).await?;
     let first = answer["offers"][0]["id"].as_str();
     match first.filter(|_| options.yes) {
-        Some(offer) => accept_offer(&options.server, offer).await,
-        None => print_offers(&options.server, &answer),
+        Some(offer) => accept_offer(server, offer, "").await,
+        None => print_offers(server, &answer, options.dry_run.dry_run),
     }
 }
 
+/// The end of the window that has room for a slot of so many seconds from the planned start on, where the window of the agreement ends
+/// before.
+fn wider_end(of: &AgreementView, duration: u64) -> Option<Timestamp> {
+    let at = |text: &str| text.parse::<Timestamp>().ok();
+    let start = at(of.planned_start.as_deref().unwrap_or(&of.ready))?;
+    let end = start.checked_add(Duration::from_secs(duration)).ok()?;
+    (end > at(&of.deadline)?).then_some(end)
+}
+
 /// Prints offers as a table, and how to accept; where there are none it fails with the reason.
-fn print_offers(server: &Server, answer: &Value) -> Result<(), Failure> {
+fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Failure> {
     let offers = list(&answer["offers"]);
     if server.json {
         print_json(answer);
     } else if let Some(first) = offers.first() {
         print_rows(table_of_offers(offers), &[3, 5, 6]);
-        if first["state"] == "Acceptable" {
+        if is_dry {
+            say!("\nNothing is held. To take one, ask again without --dry-run.");
+        } else if first["state"] == "Acceptable" {
             say!("\nTo take one: bespeak accept {}", text(&first["id"]));
         } else {
             say!("\nNothing is held. To take one, ask again without --no-hold.");
@@ -183,6 +224,8 @@ fn print_offers(server: &Server, answer: &Value) -> Result<(), Failure> {
         // As JSON it has been printed.
         let words = if server.json {
             String::new()
+        } else if is_dry {
+            refusal(&answer["refusal"])
         } else {
             refusal(&answer["refusal"]) + &how_to_explain(text(&answer["id"]))
         };
@@ -192,7 +235,7 @@ fn print_offers(server: &Server, answer: &Value) -> Result<(), Failure> {
 }
 
 /// A row for the headings, for each offer and for each piece of one.
-fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
+pub(super) fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
     let mut rows = vec![headings(
         "offer, start, end, nodes, kind, phi, sure, held until, price",
     )];

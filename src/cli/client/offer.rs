@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, list, print_agreement, text};
+use crate::cli::client::{DryRun, Server, list, print_agreement, text};
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak offer examples/sleep.xml
+  bespeak offer examples/sleep.xml --dry-run   what the answer would be
   sed \"s/<jsdl:Exact>1</<jsdl:Exact>2</\" examples/sleep.xml | bespeak offer -";
 
 /// Options of `offer`.
@@ -20,10 +21,10 @@ pub(in crate::cli) struct Options {
     /// The AgreementOffer document; `-` reads standard input.
     file: PathBuf,
     #[command(flatten)]
-    server: Server,
+    dry_run: DryRun,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let mut document = Vec::new();
     let reading = if options.file.as_os_str() == "-" {
         std::io::stdin().read_to_end(&mut document).map(drop)
@@ -31,12 +32,14 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         std::fs::read(&options.file).map(|read| document = read)
     };
     reading.map_err(|why| Failure::Usage(format!("cannot read {}: {why}", options.file.display())))?;
-    let answer = options.server.post("/agreements", document).await?;
-    if !options.server.json {
+    let answer = server
+        .post(&format!("/agreements{}", options.dry_run.query()), document)
+        .await?;
+    if !server.json {
         for other in list(&answer["moved"]) {
             let (id, start) = (text(&other["id"]), text(&other["plannedStart"]));
             say!("{:<10} {id} now starts {start}", "moved");
         }
     }
-    options.server.show(answer, print_agreement)
+    server.show(answer, print_agreement)
 }

@@ -4,13 +4,20 @@ use clap::Args;
 
 use super::files;
 use crate::cli::Failure;
-use crate::cli::client::{IdStart, Server};
+use crate::cli::client::{IdOrName, Server};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak output 01a1fc5d835f                  what the job wrote to standard output
+  bespeak output nightly --file result.csv > result.csv
+  bespeak output nightly --list";
 
 /// Options of `output`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
-    /// The agreement: its id, or as many first digits as no other has.
-    id: IdStart,
+    /// The agreement: its id, as many first digits as no other has, or its name.
+    id: IdOrName,
     /// Standard error instead of standard output.
     #[arg(long)]
     stderr: bool,
@@ -23,24 +30,22 @@ pub(in crate::cli) struct Options {
     /// Remove all output of the job, once the agreement is over.
     #[arg(long, conflicts_with_all = ["stderr", "file", "list"])]
     remove: bool,
-    #[command(flatten)]
-    server: Server,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let id = options.server.id_of(&options.id).await?;
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let id = server.id_of(&options.id).await?;
     let all = format!("/agreements/{id}/files");
     if options.remove {
-        return options.server.delete(&all).await;
+        return server.delete(&all).await;
     }
     if options.list {
-        let answer = options.server.get(&all).await?;
-        return options.server.show(answer, files::print);
+        let answer = server.get(&all).await?;
+        return server.show(answer, files::print);
     }
     let name = match (&options.file, options.stderr) {
         (Some(name), _) => name,
         (None, true) => "stderr",
         (None, false) => "stdout",
     };
-    options.server.print_bytes(&format!("{all}/{name}")).await
+    server.print_bytes(&format!("{all}/{name}")).await
 }

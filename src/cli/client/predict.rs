@@ -10,11 +10,12 @@ use wsag::time::DateTime;
 use super::print_json;
 use crate::agreement::{Barred, Job, Shape, Source, StagedFile};
 use crate::cli::config::Config;
-use crate::cli::{Failure, StoreOptions, instant};
+use crate::cli::times::{FORMS, time};
+use crate::cli::{Failure, StoreOptions, duration, instant};
 use crate::clock::Clock;
 use crate::negotiation::{Templates, millionths};
 use crate::planner::{Proposal, Resource, Scaling, Settings, StartError, Tried, TriedPlace, try_out};
-use crate::prediction::{Explanation, Given, Knowledge, Predictions, Work, learn};
+use crate::prediction::{Explanation, Given, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,13 +27,13 @@ The answer is the place that an offer would get if it were made now: the same co
 candidates and says why one of them is chosen. The paper's estimate is that of past executions on the resource, corrected by
 the free share of its processors and by the trust in it, with the transfers before and after. The estimate that decides is a
 distribution of the same parts, each as far as it has proved true; `bespeak calibrate` shows that. A slot without --for
-holds the work with a stated probability. The service may run meanwhile.
+holds the work with a stated probability; none is stated on fewer than ten runs. The service may run meanwhile.
 
 Exit status: 0 with a place, 1 where there is none, 2 for an unknown application or resource.";
 
 /// Options of `predict`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{FORMS}"))]
 pub(in crate::cli) struct Options {
     #[command(flatten)]
     store: StoreOptions,
@@ -42,11 +43,11 @@ pub(in crate::cli) struct Options {
     /// The only resource to look at. Without it all are compared.
     #[arg(long, value_name = "NAME")]
     resource: Option<String>,
-    /// Earliest start, with a zone. [default: now]
-    #[arg(long, value_name = "DATETIME")]
+    /// Earliest start. [default: now]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     after: Option<DateTime>,
-    /// Latest completion, with a zone.
-    #[arg(long, value_name = "DATETIME")]
+    /// Latest completion.
+    #[arg(long, value_name = "TIME", value_parser = time)]
     before: DateTime,
     /// Nodes.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -57,8 +58,8 @@ pub(in crate::cli) struct Options {
     /// An argument; several times for several, in order.
     #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
     arguments: Vec<String>,
-    /// The duration that the offer states, in seconds: its slot is as long as that everywhere.
-    #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..))]
+    /// The duration that the offer states: its slot is as long as that everywhere.
+    #[arg(long = "for", value_name = "DURATION", value_parser = seconds)]
     seconds: Option<Seconds>,
     /// Bytes to bring from elsewhere before the start.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
@@ -69,9 +70,17 @@ pub(in crate::cli) struct Options {
     /// Probability with which the slot must hold the work. [default: that of the first template]
     #[arg(long, value_name = "P", value_parser = probability)]
     probability: Option<f64>,
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
+}
+
+/// Reads a duration; a number alone is one of seconds.
+fn seconds(text: &str) -> Result<Seconds, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let text = if is_number {
+        format!("{text}s")
+    } else {
+        text.to_owned()
+    };
+    Seconds::try_from(duration(&text)?).map_err(|why| why.to_string())
 }
 
 fn probability(text: &str) -> Result<f64, String> {
@@ -94,7 +103,7 @@ struct Predicted<'a> {
     objective: &'static str,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let mut settings = config.planner();
     let clock = Clock::system();
@@ -155,7 +164,7 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
         ppm: millionths(probability),
         tried,
     };
-    if options.json {
+    if as_json {
         print_json(&predicted.as_json()?);
     } else {
         predicted.print()?;
@@ -305,12 +314,18 @@ impl Predicted<'_> {
         for line in decides.lines() {
             say!("  {line}");
         }
-        say!(
-            "it ends in its slot with probability {:.3}, before the deadline with {:.3}; {} outcomes calibrate that",
-            decides.in_slot,
-            decides.confidence,
-            decides.outcomes
-        );
+        if let Some(in_slot) = decides.stated(decides.in_slot) {
+            say!(
+                "it ends in its slot with probability {in_slot:.3}, before the deadline with {:.3}; {} outcomes calibrate that",
+                decides.confidence,
+                decides.outcomes
+            );
+        } else {
+            say!(
+                "no probability is stated: {} runs are fewer than {STATED_RUNS_MIN}",
+                decides.runs
+            );
+        }
         say!(
             "expected completion: {}",
             instant(slot.start + decides.completion)
@@ -352,14 +367,14 @@ impl Predicted<'_> {
             "completionSeconds": estimate.completion,
             "slot": decides.as_ref().map(|of| json!({
                 "seconds": slot.duration(),
-                "probability": of.in_slot,
+                "probability": of.stated(of.in_slot),
                 "runs": of.runs,
                 "outcomes": of.outcomes,
             })),
             "parts": parts,
             "kept": decides.as_ref().map(|of| of.kept),
             "expectedCompletion": decides.as_ref().map(|of| instant(slot.start + of.completion)),
-            "confidence": decides.as_ref().map(|of| of.confidence),
+            "confidence": decides.as_ref().and_then(|of| of.stated(of.confidence)),
             "earliest": interval(slot),
         });
         match members {

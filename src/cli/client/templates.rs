@@ -4,7 +4,7 @@ use crate::cli::client::Server;
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::TemplateView;
 
-pub(in crate::cli) async fn run(server: Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(server: &Server) -> Result<(), Failure> {
     let answer = server.get("/templates").await?;
     server.show(answer, |templates: &Vec<TemplateView>| {
         let rows = templates.iter().map(|of| row([&of.id, &of.name]));

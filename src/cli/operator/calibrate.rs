@@ -28,18 +28,15 @@ may run meanwhile. `bespeak-lab calibrate --trace` compares with the jobs of a l
 pub(in crate::cli) struct Options {
     #[command(flatten)]
     store: StoreOptions,
-    /// Print as JSON.
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
     /// Print the statements as comma-separated values, without the weights.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     csv: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     let view = of_store(&options).await?;
     let (statements, weights) = (statements(&view), weights(&view));
-    if options.json {
+    if as_json {
         print_json(&json!({
             "outcomes": view.outcomes,
             "decides": view.decides,

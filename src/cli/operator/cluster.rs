@@ -25,6 +25,7 @@ Exit status: 0 if nothing is wrong, 1 if something is.";
 
 /// Options of `cluster`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     #[command(subcommand)]
     command: Command,
@@ -47,15 +48,12 @@ struct CheckOptions {
     /// Seconds to wait for the end of a job on a node; 0 runs no job
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3_600))]
     wait: u64,
-    /// Print the answer as JSON.
-    #[arg(long)]
-    json: bool,
     /// The configuration with the clusters (TOML).
     #[arg(long, env = "BESPEAK_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
-pub(in crate::cli) fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     let options = match options.command {
         Command::Check(options) => options,
         Command::Helper(options) => return helper::run(&options),
@@ -86,18 +84,20 @@ pub(in crate::cli) fn run(options: Options) -> Result<(), Failure> {
             .iter()
             .filter(|check| matches!(check.found, Found::Wrong(_)))
             .count();
-        if options.json {
+        if as_json {
             checked.push(json!({ "resource": name, "checks": checks }));
         } else {
             say!("{name}");
             checks.iter().for_each(print);
         }
     }
-    if options.json {
+    if as_json {
         print_json(&json!(checked));
     }
     match wrong {
         0 => Ok(()),
+        // As JSON they have been told.
+        _ if as_json => Err(Failure::Refused(String::new())),
         1 => Err(Failure::Refused("something is wrong".to_owned())),
         count => Err(Failure::Refused(format!("{count} things are wrong"))),
     }

@@ -35,18 +35,9 @@ enum Action {
     /// Make a key for a party, and print it. It is shown only once, because it is not stored.
     Add(Add),
     /// List every key that was made, oldest first.
-    List(Common),
+    List(StoreOptions),
     /// Revoke a key and its sessions.
     Revoke(Revoke),
-}
-
-#[derive(Debug, Args)]
-struct Common {
-    #[command(flatten)]
-    store: StoreOptions,
-    /// Print the answer as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -64,7 +55,7 @@ struct Add {
     #[arg(long, value_parser = parse_length, value_name = "LENGTH")]
     expires: Option<Micros>,
     #[command(flatten)]
-    common: Common,
+    store: StoreOptions,
 }
 
 #[derive(Debug, Args)]
@@ -72,7 +63,7 @@ struct Revoke {
     /// The key's id, as `key list` shows it.
     id: Uuid,
     #[command(flatten)]
-    common: Common,
+    store: StoreOptions,
 }
 
 fn role() -> impl TypedValueParser<Value = Role> {
@@ -80,24 +71,24 @@ fn role() -> impl TypedValueParser<Value = Role> {
     words.try_map(|word| Role::from_word(&word).ok_or("expected a role"))
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     let clock = Clock::system();
     match options.action {
         Action::Add(add) => {
-            let access = open_keys(&add.common, &clock).await?;
-            make_key(&access, add, &clock).await
+            let access = open_keys(&add.store, &clock).await?;
+            make_key(&access, add, as_json, &clock).await
         }
-        Action::List(common) => {
-            let keys = open_keys(&common, &clock).await?.keys().await?;
-            print_keys(&keys, common.json, clock.micros());
+        Action::List(store) => {
+            let keys = open_keys(&store, &clock).await?.keys().await?;
+            print_keys(&keys, as_json, clock.micros());
             Ok(())
         }
-        Action::Revoke(Revoke { id, common }) => {
-            let revoked = open_keys(&common, &clock).await?.revoke(id).await?;
+        Action::Revoke(Revoke { id, store }) => {
+            let revoked = open_keys(&store, &clock).await?.revoke(id).await?;
             if !revoked {
                 return Err(Failure::Refused(format!("there is no key {id} that still works")));
             }
-            if common.json {
+            if as_json {
                 print_json(&json!({ "id": id, "state": "revoked" }));
             } else {
                 say!("revoked {id}");
@@ -107,12 +98,12 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     }
 }
 
-async fn open_keys(common: &Common, clock: &Clock) -> Result<Access, Failure> {
-    Config::load(common.store.config.as_deref())?;
-    Ok(Access::new(common.store.open().await?, clock.clone()))
+async fn open_keys(store: &StoreOptions, clock: &Clock) -> Result<Access, Failure> {
+    Config::load(store.config.as_deref())?;
+    Ok(Access::new(store.open().await?, clock.clone()))
 }
 
-async fn make_key(access: &Access, add: Add, clock: &Clock) -> Result<(), Failure> {
+async fn make_key(access: &Access, add: Add, as_json: bool, clock: &Clock) -> Result<(), Failure> {
     let expires = add.expires.map(|length| clock.micros().saturating_add(length));
     let key = access
         .add_key(&add.party, add.role, add.label.as_deref(), expires)
@@ -122,7 +113,7 @@ async fn make_key(access: &Access, add: Add, clock: &Clock) -> Result<(), Failur
             Error::Invalid(what) => Failure::Usage(what),
             other => Failure::Unavailable(other.to_string()),
         })?;
-    if add.common.json {
+    if as_json {
         print_json(&json!({
             "id": key.id,
             "key": key.secret.expose(),

@@ -3,29 +3,37 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::client::{Server, limit, print_json, read};
+use crate::cli::client::{Query, Server, limit, print_json, read};
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::AccountsView;
 
+const EXAMPLES: &str = "\
+Examples:
+  bespeak ledger
+  bespeak ledger --party physics --limit 0     all entries of one party (operators)";
+
 /// Options of `ledger`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     /// How many entries to list; 0 lists all.
     #[arg(long, default_value_t = 50, value_parser = limit)]
     limit: usize,
-    #[command(flatten)]
-    server: Server,
+    /// Only the account of this party.
+    #[arg(long, value_name = "NAME")]
+    party: Option<String>,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let mut ledger: AccountsView = read(options.server.get("/accounts").await?)?;
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let Query(first) = Query::new("/accounts").with("party", options.party);
+    let mut ledger: AccountsView = read(server.get(&first).await?)?;
     while let Some(after) = ledger.next.filter(|_| ledger.entries.len() < options.limit) {
-        let page: AccountsView = read(options.server.get(&format!("/accounts?after={after}")).await?)?;
+        let page: AccountsView = read(server.get(&format!("{first}after={after}")).await?)?;
         ledger.entries.extend(page.entries);
         ledger.next = page.next;
     }
     ledger.entries.truncate(options.limit);
-    if options.server.json {
+    if server.json {
         print_json(&json!(ledger));
         return Ok(());
     }

@@ -33,12 +33,9 @@ pub(in crate::cli) struct Options {
     /// The nodes, by their names or by their numbers from 0, as in n3 or 'n[1-4],big1'.
     #[arg(requires = "set")]
     nodes: Vec<String>,
-    #[command(flatten)]
-    server: Server,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let server = &options.server;
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     if let (Some(resource), Some(state)) = (&options.resource, &options.set) {
         let path = format!("{}/{}", path_of(resource), in_path(&options.nodes.join(",")));
         let saying = json!({ "state": state, "reason": options.reason });

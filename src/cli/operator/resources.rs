@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use crate::cli::client::{Server, in_path};
+use crate::cli::client::{DryRun, Server, in_path};
 use crate::cli::{Failure, headings, print_rows, row};
 use crate::negotiation::{
     OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
@@ -27,21 +27,16 @@ has it read again. Clusters are added there.";
 
 /// Options of `resources`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     #[command(subcommand)]
     verb: Option<Verb>,
-    #[command(flatten)]
-    server: Server,
 }
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// List the resources and how they stand.
-    List {
-        #[command(flatten)]
-        server: Server,
-    },
+    List,
     /// Add nodes of this machine as a resource, or change the resource of that name.
     Add(Put),
     /// Give a resource another number of nodes. Those with the highest numbers go; what runs there ends in its time.
@@ -52,32 +47,22 @@ enum Verb {
         #[arg(long, value_name = "COUNT")]
         nodes: u32,
         #[command(flatten)]
-        change: Change,
+        change: DryRun,
     },
     /// Place nothing new on a resource, and move what waits there elsewhere. What runs goes on until it ends.
     Retire {
         /// Name of the resource.
         name: String,
         #[command(flatten)]
-        change: Change,
+        change: DryRun,
     },
     /// Take a retired resource into service again.
     Restore {
         /// Name of the resource.
         name: String,
         #[command(flatten)]
-        change: Change,
+        change: DryRun,
     },
-}
-
-/// What every change of a resource can be asked with.
-#[derive(Debug, Args)]
-struct Change {
-    /// Change nothing, and show what would follow.
-    #[arg(long)]
-    dry_run: bool,
-    #[command(flatten)]
-    server: Server,
 }
 
 #[derive(Debug, Args)]
@@ -103,7 +88,7 @@ struct Put {
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = pair)]
     limits: Vec<(String, String)>,
     #[command(flatten)]
-    change: Change,
+    change: DryRun,
 }
 
 fn multiple(text: &str) -> Result<f64, String> {
@@ -129,12 +114,9 @@ fn object(pairs: &[(String, String)]) -> Option<Value> {
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
-    let verb = options.verb.unwrap_or(Verb::List {
-        server: options.server,
-    });
-    match verb {
-        Verb::List { server } => {
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    match options.verb.unwrap_or(Verb::List) {
+        Verb::List => {
             let answer = server.get("/resources").await?;
             if answer["resources"][0].get("state").is_some() {
                 server.show(answer, print_resources)
@@ -148,11 +130,11 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
             body.extend(put.rate.map(|rate| ("rate", json!(rate))));
             body.extend(object(&put.attributes).map(|of| ("attributes", of)));
             body.extend(object(&put.limits).map(|of| ("limits", of)));
-            put.change.put(&put.name, &json!(body)).await
+            self::put(server, &put.change, &put.name, &json!(body)).await
         }
         Verb::Resize { name, nodes, change } => {
             // Else a slip in the name would be a new resource.
-            let all = change.server.get("/resources").await?;
+            let all = server.get("/resources").await?;
             let named = |of: &Value| of["name"] == name.as_str();
             if !all["resources"]
                 .as_array()
@@ -162,29 +144,23 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
                     "there is no resource {name:?}; `bespeak resources` lists them"
                 )));
             }
-            change.put(&name, &json!({ "nodes": nodes })).await
+            put(server, &change, &name, &json!({ "nodes": nodes })).await
         }
-        Verb::Retire { name, change } => change.post(&name, "retire").await,
-        Verb::Restore { name, change } => change.post(&name, "restore").await,
+        Verb::Retire { name, change } => post(server, &change, &name, "retire").await,
+        Verb::Restore { name, change } => post(server, &change, &name, "restore").await,
     }
 }
 
-impl Change {
-    fn query(&self) -> &'static str {
-        if self.dry_run { "?dryRun=true" } else { "" }
-    }
+async fn put(server: &Server, change: &DryRun, name: &str, body: &Value) -> Result<(), Failure> {
+    let path = format!("/resources/{}{}", in_path(name), change.query());
+    let answer = server.put_json(&path, body).await?;
+    server.show(answer, print_changes)
+}
 
-    async fn put(&self, name: &str, body: &Value) -> Result<(), Failure> {
-        let path = format!("/resources/{}{}", in_path(name), self.query());
-        let answer = self.server.put_json(&path, body).await?;
-        self.server.show(answer, print_changes)
-    }
-
-    async fn post(&self, name: &str, verb: &str) -> Result<(), Failure> {
-        let path = format!("/resources/{}/{verb}{}", in_path(name), self.query());
-        let answer = self.server.post_json(&path, &json!({})).await?;
-        self.server.show(answer, print_changes)
-    }
+async fn post(server: &Server, change: &DryRun, name: &str, verb: &str) -> Result<(), Failure> {
+    let path = format!("/resources/{}/{verb}{}", in_path(name), change.query());
+    let answer = server.post_json(&path, &json!({})).await?;
+    server.show(answer, print_changes)
 }
 
 const RELOAD_EXAMPLES: &str = "\
@@ -201,12 +177,11 @@ with a fault changes nothing.";
 #[command(after_help = RELOAD_EXAMPLES)]
 pub(in crate::cli) struct ReloadOptions {
     #[command(flatten)]
-    change: Change,
+    change: DryRun,
 }
 
-pub(in crate::cli) async fn reload(options: ReloadOptions) -> Result<(), Failure> {
+pub(in crate::cli) async fn reload(options: ReloadOptions, server: &Server) -> Result<(), Failure> {
     let path = format!("/configuration/reload{}", options.change.query());
-    let server = &options.change.server;
     let answer = server.post_json(&path, &json!({})).await?;
     server.show(answer, |told: &ReloadedView| {
         print_changes(&told.changes);

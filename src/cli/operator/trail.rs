@@ -1,5 +1,7 @@
 //! `bespeak trail`.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::json;
 
@@ -7,8 +9,18 @@ use crate::cli::Failure;
 use crate::cli::client::{Server, limit, print_json, read};
 use crate::negotiation::TrailView;
 
+/// How often the service is asked for new lines.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak trail --after 1000 --limit 20
+  bespeak trail --limit 0 > trail.txt
+  bespeak trail --follow                       all lines, and each new one as it comes";
+
 /// Options of `trail`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     /// Begin after the line with this number.
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
@@ -16,20 +28,23 @@ pub(in crate::cli) struct Options {
     /// How many lines to print; 0 prints all.
     #[arg(long, default_value_t = 100, value_parser = limit)]
     limit: usize,
-    #[command(flatten)]
-    server: Server,
+    /// Print all lines, and go on with new ones until it is interrupted.
+    #[arg(long, conflicts_with = "limit")]
+    follow: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let Options {
         mut after,
-        limit: mut left,
-        server,
+        limit,
+        follow,
     } = options;
+    let mut left = if follow { usize::MAX } else { limit };
     loop {
         let path = format!("/events?after={after}&limit={}", left.min(1_000));
         let page: TrailView = read(server.get(&path).await?)?;
         left = left.saturating_sub(page.lines.len());
+        after = page.lines.last().map_or(after, |line| line.number);
         for line in page.lines {
             if server.json {
                 print_json(&json!(line));
@@ -46,7 +61,8 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
             }
         }
         match page.next {
-            Some(next) if left > 0 => after = next,
+            Some(_) if left > 0 => {}
+            None if follow => tokio::time::sleep(INTERVAL).await,
             _ => return Ok(()),
         }
     }

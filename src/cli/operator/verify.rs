@@ -28,16 +28,13 @@ Exit status: 0 when nothing is wrong, 1 when something is; each finding is a lin
 pub(in crate::cli) struct Options {
     #[command(flatten)]
     store: StoreOptions,
-    /// Print the findings as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     Config::load(options.store.config.as_deref())?;
     let store = options.store.open().await?;
     let findings = store.verify().await?;
-    if options.json {
+    if as_json {
         print_json(&serde_json::json!({ "findings": findings }));
     } else if findings.is_empty() {
         say!("nothing is wrong");
@@ -48,6 +45,8 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
     }
     match findings.len() {
         0 => Ok(()),
+        // As JSON they have been told.
+        _ if as_json => Err(Failure::Refused(String::new())),
         1 => Err(Failure::Refused("1 finding".to_owned())),
         count => Err(Failure::Refused(format!("{count} findings"))),
     }

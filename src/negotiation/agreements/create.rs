@@ -154,7 +154,8 @@ impl Negotiation {
     ) -> Result<AcceptedView> {
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
-            let id = Some(proposal.id);
+            // What is not noted is not explained.
+            let id = (!self.planner.is_dry()).then_some(proposal.id);
             proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
             self.bar(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {

@@ -1,15 +1,17 @@
 //! Lists of agreements, and timelines.
 
+use scheduler::Time;
 use uuid::Uuid;
 use wsag::listings::{self, AgreementList, ListedAgreement};
+use wsag::time::DateTime;
 
 use crate::agreement::Agreement;
 use crate::negotiation::request::offer::can_be_agreement_id;
-use crate::negotiation::service::cut_page;
-use crate::negotiation::views::agreement::{AgreementPage, EventView, TimelineView};
+use crate::negotiation::service::{cut_page, length_of_page};
+use crate::negotiation::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};
 use crate::negotiation::views::documents::{agreement_state, date_time, instant};
-use crate::negotiation::{Error, Negotiation, Result, Scope};
-use crate::store::TrailLine;
+use crate::negotiation::{Negotiation, Result, Scope};
+use crate::store::{AgreementFilter, Succession, TrailLine};
 
 /// Agreements on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
@@ -42,6 +44,17 @@ impl Page {
     }
 }
 
+impl AgreementFilter {
+    /// Those with a place in a time, in whole seconds that it does not go beyond.
+    pub fn within(start: Option<DateTime>, end: Option<DateTime>) -> Self {
+        Self {
+            start: start.map(|at| Time(at.floor())),
+            end: end.map(|at| Time(at.ceil())),
+            ..Self::default()
+        }
+    }
+}
+
 fn listed_event(event: TrailLine) -> listings::Event {
     listings::Event {
         at: instant(event.at),
@@ -51,57 +64,49 @@ fn listed_event(event: TrailLine) -> listings::Event {
 }
 
 impl Negotiation {
-    /// A page of agreements, newest first, beginning after one. Where an AgreementId is given, only those with it: the id that
+    /// A page of the agreements that match a filter, newest first, beginning after one. Where an AgreementId is given, that is the id that
     /// initiators gave theirs, or the service's own.
     ///
     /// # Errors
-    /// `Error::Unavailable`.
+    /// `Error::Limit`, `Error::Unavailable`.
     pub async fn list(
         &self,
-        scope: Scope,
-        agreement_id: Option<&str>,
+        filter: AgreementFilter,
         after: Option<Uuid>,
         limit: Option<u32>,
     ) -> Result<Page> {
-        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        let found = match agreement_id {
-            None => {
-                self.store
-                    .agreements_page(scope.party(), after, limit + 1)
-                    .await?
-            }
-            Some(id) => self.with_id(&scope, id, after, limit + 1).await?,
+        let limit = length_of_page(limit, PAGE)?;
+        let is_possible = filter.initiator_id.as_deref().is_none_or(can_be_agreement_id);
+        let mut found = if is_possible {
+            self.store.agreements_page(&filter, after, limit + 1).await?
+        } else {
+            // No agreement has such an id, and not every store takes it.
+            Vec::new()
         };
-        let (found, next) = cut_page(found, limit, |of| of.id);
-        let agreements = found.iter().map(|agreement| self.view(agreement)).collect();
+        // One without an id of its initiator is known by ours.
+        let own: Option<Uuid> = filter.initiator_id.as_ref().and_then(|id| id.parse().ok());
+        if let Some(own) = own.filter(|_| found.is_empty() && after.is_none()) {
+            let just_after = Uuid::from_u128(own.as_u128().saturating_add(1));
+            let filter = AgreementFilter {
+                initiator_id: None,
+                ..filter
+            };
+            found = self.store.agreements_page(&filter, Some(just_after), 1).await?;
+            found.retain(|(of, _)| of.id == own && of.initiator_id.is_none());
+        }
+        let (found, next) = cut_page(found, limit, |(of, _)| of.id);
+        let view = |(agreement, succession): &(Agreement, Succession)| AgreementView {
+            supersedes: succession.supersedes,
+            superseded_by: succession.superseded_by,
+            ..self.view(agreement)
+        };
         Ok(Page {
-            view: AgreementPage { agreements, next },
-            agreements: found,
+            view: AgreementPage {
+                agreements: found.iter().map(view).collect(),
+                next,
+            },
+            agreements: found.into_iter().map(|(of, _)| of).collect(),
         })
-    }
-
-    /// The agreements with an AgreementId. One without an id of its initiator is known by ours.
-    async fn with_id(
-        &self,
-        scope: &Scope,
-        id: &str,
-        after: Option<Uuid>,
-        limit: u32,
-    ) -> Result<Vec<Agreement>> {
-        // No agreement has such an id, and not every store takes it.
-        if !can_be_agreement_id(id) {
-            return Ok(Vec::new());
-        }
-        let found = self.store.agreements_with_id(scope.party(), id, after, limit);
-        let mut found = found.await?;
-        if let Some(own) = id.parse().ok().filter(|_| found.is_empty() && after.is_none()) {
-            match self.stored(scope, own).await {
-                Ok(one) => found.extend(Some(one).filter(|of| of.initiator_id.is_none())),
-                Err(Error::NotFound) => {}
-                Err(why) => return Err(why),
-            }
-        }
-        Ok(found)
     }
 
     /// All events of an agreement, with the offers of the negotiations that led to it and of the ones about it, in order: as a

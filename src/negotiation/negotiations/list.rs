@@ -1,14 +1,17 @@
 //! Lists of negotiations.
 
+use scheduler::Time;
 use serde::Serialize;
 use uuid::Uuid;
 use wsag::listings::{self, ListedNegotiation};
+use wsag::time::DateTime;
 
 use super::NegotiationView;
 use crate::agreement::NegotiationInstance;
-use crate::negotiation::service::cut_page;
+use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Negotiation, Result, Scope};
+use crate::store::NegotiationFilter;
 
 /// Negotiations on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (20, 100);
@@ -43,19 +46,32 @@ impl NegotiationsView {
     }
 }
 
+impl NegotiationFilter {
+    /// Those that were opened in a time.
+    pub fn opened_within(start: Option<DateTime>, end: Option<DateTime>) -> Self {
+        let second = |at: DateTime| Time(at.ceil());
+        Self {
+            start: start.map(second),
+            end: end.map(second),
+            ..Self::default()
+        }
+    }
+}
+
 impl Negotiation {
-    /// Negotiations with their offers that can be accepted, newest first, beginning after one.
+    /// The negotiations that match a filter, with their offers that can be accepted, newest first, beginning after one.
     ///
     /// # Errors
-    /// `Error::Unavailable`.
+    /// `Error::Limit`, `Error::Unavailable`.
     pub async fn negotiations(
         &self,
-        scope: &Scope,
+        filter: &NegotiationFilter,
         after: Option<Uuid>,
         limit: Option<u32>,
     ) -> Result<NegotiationsView> {
-        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-        let found = self.store.negotiations_page(scope.party(), after, limit + 1);
+        let limit = length_of_page(limit, PAGE)?;
+        let now = self.clock.now();
+        let found = self.store.negotiations_page(filter, now, after, limit + 1);
         let (found, next) = cut_page(found.await?, limit, |of| of.id);
         let negotiations = self.with_what_is_held(found).await?;
         Ok(NegotiationsView { negotiations, next })

@@ -8,7 +8,7 @@ use wsag::time::DateTime;
 use super::documents::sum;
 use super::values::{MoneyView, instant};
 use crate::agreement::{Account, Balance, Entry};
-use crate::negotiation::service::cut_page;
+use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Negotiation, Result, Scope};
 
 /// Entries on a page where the caller does not say, and at most.
@@ -115,10 +115,10 @@ impl Negotiation {
     /// operator every account, and the entries of every party.
     ///
     /// # Errors
-    /// `Error::Unavailable`.
+    /// `Error::Limit`, `Error::Unavailable`.
     pub async fn accounts(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Accounts> {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
-        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
+        let limit = length_of_page(limit, PAGE)?;
         let (balances, entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
         let (entries, next) = cut_page(entries, limit, |of| of.posting);
         Ok(Accounts {

@@ -6,7 +6,7 @@ use wsag::listings::{self, TrailedLine};
 use wsag::time::DateTime;
 
 use super::values::instant;
-use crate::negotiation::service::cut_page;
+use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Error, Negotiation, Result, Scope};
 use crate::store::TrailLine;
 
@@ -124,9 +124,9 @@ impl Negotiation {
     /// A page of the audit trail of all parties, after the line with a number: for operators.
     ///
     /// # Errors
-    /// [`Error::Unavailable`].
+    /// [`Error::Limit`], [`Error::Unavailable`].
     pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage> {
-        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
+        let limit = length_of_page(limit, PAGE)?;
         let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
         let (lines, next) = cut_page(lines, limit, |of| of.number);
         Ok(TrailPage { lines, next })

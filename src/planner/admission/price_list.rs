@@ -107,7 +107,8 @@ impl Pricing {
 
     /// The price of a placement at `now`: 002's for its area and completion, × the load factor, × (1 − `d_max`·w/(w +
     /// w50)) with w the slack of its window that the provider may still use: the part of it in which the placement may
-    /// move. None where the price is more than an amount can hold.
+    /// move, and no more than the time until it begins, since it moves no more then. None where the price is more than an amount can
+    /// hold.
     pub(in crate::planner) fn price(
         &self,
         resource: &str,
@@ -126,7 +127,8 @@ impl Pricing {
             flexibility: Discount::NONE,
         };
         let usage = Usage::rigid(of.node_seconds, of.slot, of.window, now);
-        let slack = of.window.duration() - of.slot.duration();
+        let wait = (of.slot.start - now).max(0);
+        let slack = (of.window.duration() - of.slot.duration()).min(wait);
         let slack = of.payer.fix_at.map_or(slack, |part| part.rounded_up(slack));
         let price = tariff.price(&usage)?.flexible(load, self.flexible, slack)?;
         let micros = i64::try_from(price.max(Price::default()).micros()).ok()?;
@@ -183,7 +185,10 @@ mod tests {
         Pricing::flat(100_000, Currency::parse(EUR).unwrap())
     }
 
-    /// The price of two nodes for an hour at the start of a window of this number of hours.
+    /// Days before the window.
+    const LONG_BEFORE: Time = Time(-864_000);
+
+    /// The price of two nodes for an hour in a window of this number of hours, asked for long before.
     fn micros(pricing: &Pricing, tree: &SlotTree, hours: i64, at: i64) -> i64 {
         micros_where_it_moves(None, pricing, tree, hours, at)
     }
@@ -203,7 +208,7 @@ mod tests {
         };
         let priced = Priced::of(payer, (Interval::of(Time(at), 3_600), 2), window);
         let load = pricing.load(tree, window, 0);
-        pricing.price("local", load, Time(0), priced).unwrap().micros
+        pricing.price("local", load, LONG_BEFORE, priced).unwrap().micros
     }
 
     #[test]
@@ -252,13 +257,56 @@ mod tests {
     }
 
     #[test]
+    fn slack_earns_a_discount_for_the_time_in_which_it_can_be_used() {
+        let mut pricing = pricing();
+        pricing.flexible = Discount {
+            most: Fraction::percent(40),
+            half: 3_600,
+        };
+        let free = SlotTree::new(4);
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+        };
+        // Two nodes for an hour in a window of ten: at most 9 hours of slack, of which the wait until the start can be used.
+        let window = Interval::of(Time(0), 36_000);
+        let plain = pricing.load(&free, window, 0);
+        for (now, start, micros) in [
+            // It begins at once: nobody can move it.
+            (0, 0, 200_000),
+            // An hour: 40 % × 1/2. Three: 40 % × 3/4. Nine: 40 % × 9/10.
+            (0, 3_600, 160_000),
+            (0, 10_800, 140_000),
+            (0, 32_400, 128_000),
+            // The window is known a day before: all of its slack.
+            (-86_400, 0, 128_000),
+            // Half of an hour is over.
+            (1_800, 3_600, 173_333),
+        ] {
+            let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
+            let price = pricing.price("local", plain, Time(now), priced).unwrap();
+            assert_eq!(price.micros, micros, "at {now} from {start}");
+        }
+    }
+
+    #[test]
     fn a_late_completion_saves_whole_units_as_published() {
         let free = SlotTree::new(4);
         let mut pricing = Pricing::flat(10_000_000, Currency::parse(EUR).unwrap());
         pricing.late = Fraction::percent(60);
-        let prices: Vec<i64> = (0..=3)
-            .map(|hour| micros(&pricing, &free, 4, hour * 3_600) / 1_000_000)
-            .collect();
+        let window = Interval::of(Time(0), 14_400);
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+        };
+        let price = |hour: i64| {
+            let priced = Priced::of(payer, (Interval::of(Time(hour * 3_600), 3_600), 2), window);
+            let load = pricing.load(&free, window, 0);
+            pricing.price("local", load, Time(0), priced).unwrap().micros / 1_000_000
+        };
+        let prices: Vec<i64> = (0..=3).map(price).collect();
         assert_eq!(prices, [20, 16, 12, 8]);
     }
 }

@@ -15,8 +15,9 @@ use crate::planner::error::{Error, Refusal, Result, bare_refusal, quota_exceeded
 use crate::planner::lifecycle::overruns::TOLD_BEFORE;
 use crate::planner::offers::messages::{Ask, Candidate, Quote};
 use crate::planner::offers::quote::{
-    HOLD_MIN, PHI_EPSILON, coarse_quote_instant, difference_of, last_that, price_with_fee, ratio,
+    HOLD_MIN, coarse_quote_instant, difference_of, last_that, price_with_fee, ratio,
 };
+use crate::planner::offers::ranking::PHI_EPSILON;
 use crate::planner::placement::find::part_of;
 use crate::planner::request::Proposal;
 use crate::planner::requests::request_of;

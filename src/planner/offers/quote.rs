@@ -15,15 +15,12 @@ use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
-use crate::planner::offers::ranking::{as_number, rank_candidates};
+use crate::planner::offers::ranking::{PHI_EPSILON, as_number, rank_candidates};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
 
 /// A hold shorter than this cannot be used over a network.
 pub(in crate::planner) const HOLD_MIN: Seconds = 2;
-
-/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
-pub(in crate::planner) const PHI_EPSILON: f64 = 1e-9;
 
 /// The data for the search for candidates.
 pub(in crate::planner) struct QuoteContext<'a> {

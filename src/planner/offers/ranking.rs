@@ -3,14 +3,17 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use crate::agreement::Money;
+use crate::agreement::{Money, OfferKind};
 use crate::planner::offers::messages::{Candidate, Weights};
 
 /// The most counter offers in one answer: a list that a person can choose from.
 const CANDIDATES_MAX: usize = 6;
 
-/// At most six of the candidates that no other one dominates. A candidate dominates another if it is no further away and
-/// no dearer, and nearer or cheaper. The best by the requester's weights comes first, or the nearest where it has no
+/// Deviations that differ by less are the same: they are ratios of whole numbers of seconds.
+pub(in crate::planner) const PHI_EPSILON: f64 = 1e-9;
+
+/// At most six of the candidates that no other one dominates. A candidate dominates another if it does as much of the work, is no
+/// further away and no dearer, and nearer or cheaper: a shorter slot is cheaper because it is less. The best by the requester's weights comes first, or the nearest where it has no
 /// weights. Where nothing is priced, deviation alone would leave a single candidate, so it then decides only among
 /// candidates of one kind. O(n²).
 pub fn best_of(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
@@ -25,6 +28,19 @@ fn candidate_price(candidate: &Candidate) -> i64 {
     of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
 }
 
+/// The part of the asked work that a candidate does: another size takes as long as the work needs, and only a shorter slot does less.
+fn work_of(candidate: &Candidate) -> f64 {
+    match candidate.terms.kind {
+        OfferKind::Shorter => 1.0 - candidate.terms.deviation,
+        _ => 1.0,
+    }
+}
+
+/// The price of a candidate for all of the work at the same rate.
+fn price_for_equal_work(candidate: &Candidate) -> f64 {
+    as_number(candidate_price(candidate)) / work_of(candidate).max(f64::MIN_POSITIVE)
+}
+
 fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
     let mut candidates = all.to_vec();
     let priced = candidates.iter().any(|of| of.terms.price.is_some());
@@ -32,7 +48,8 @@ fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
         let nearer = one.terms.deviation.total_cmp(&other.terms.deviation);
         let cheaper = candidate_price(one).cmp(&candidate_price(other));
         let comparable = priced || one.terms.kind == other.terms.kind;
-        comparable && nearer.is_le() && cheaper.is_le() && (nearer.is_lt() || cheaper.is_lt())
+        let does_as_much = work_of(one) + PHI_EPSILON >= work_of(other);
+        comparable && does_as_much && nearer.is_le() && cheaper.is_le() && (nearer.is_lt() || cheaper.is_lt())
     };
     candidates.retain(|one| !all.iter().any(|other| dominates(other, one)));
     // The same on another resource is nothing else to the requester.
@@ -56,10 +73,7 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
             weights.duration,
             Scale::of(&candidates, |of| as_number(of.terms.duration())),
         ),
-        (
-            weights.price,
-            Scale::of(&candidates, |of| as_number(candidate_price(of))),
-        ),
+        (weights.price, Scale::of(&candidates, price_for_equal_work)),
     ];
     let mut scored: Vec<(f64, Candidate)> = candidates
         .into_iter()
@@ -74,7 +88,7 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
     scored.sort_by(|(score, one), (other_score, other)| {
         let by_score = score.total_cmp(other_score);
         let by_distance = one.terms.deviation.total_cmp(&other.terms.deviation);
-        let by_price = candidate_price(one).cmp(&candidate_price(other));
+        let by_price = price_for_equal_work(one).total_cmp(&price_for_equal_work(other));
         let by_start = one.terms.placement().start.cmp(&other.terms.placement().start);
         let orders = [by_score, by_distance, by_price, by_start];
         orders.into_iter().fold(Ordering::Equal, Ordering::then)

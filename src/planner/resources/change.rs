@@ -52,7 +52,7 @@ impl Planner {
 
 impl Decider<'_> {
     /// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
-    fn decide_on_copy_of_plan<R>(
+    pub(in crate::planner) fn decide_on_copy_of_plan<R>(
         &mut self,
         decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {

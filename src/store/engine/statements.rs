@@ -11,13 +11,47 @@ macro_rules! statements {
 }
 
 /// The columns of an agreement, as [`crate::store::records::agreements`] reads them.
+macro_rules! agreement_columns {
+    () => {
+        "id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
+         planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
+         version, fixed, price_micros, price_currency, leeway, origin, pieces, initiator_id, choices"
+    };
+}
+
 macro_rules! select_agreement {
     ($rest:literal) => {
+        concat!("SELECT ", agreement_columns!(), " FROM agreements ", $rest)
+    };
+}
+
+/// A page of the agreements of a kind that match a filter, with what each has replaced and been replaced by. A parameter stands first
+/// where its type is known.
+macro_rules! list_agreements {
+    ($which:literal) => {
         concat!(
-            "SELECT id, party, name, template, resource, nodes, duration_s, ready_s, deadline_s, planned_start_s, \
-             planned_end_s, job, guarantees, state, service, started_us, ended_us, outcome, exit_status, created_us, \
-             version, fixed, price_micros, price_currency, leeway, origin, pieces, initiator_id, choices FROM agreements ",
-            $rest
+            "SELECT ",
+            agreement_columns!(),
+            ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, \
+             (SELECT new FROM successions WHERE old = agreements.id) AS superseded_by FROM agreements WHERE ",
+            $which,
+            "id < $1 AND (state = $3 OR $3 IS NULL) AND (name = $4 OR $4 IS NULL) AND (planned_end_s > $5 OR $5 IS NULL) \
+             AND (planned_start_s < $6 OR $6 IS NULL) AND (($5 IS NULL AND $6 IS NULL) \
+             OR state NOT IN ('Pending', 'PendingAndTerminating', 'Rejected')) ORDER BY id DESC LIMIT $2"
+        )
+    };
+}
+
+/// A page of the negotiations of a kind that match a filter, by their states at $4.
+macro_rules! list_negotiations {
+    ($which:literal) => {
+        concat!(
+            "SELECT id, party, agreement, created_us, expires_s, ended_us, proposed FROM negotiations WHERE ",
+            $which,
+            "id < $1 AND (expires_s > $4 AND ended_us IS NULL AND $3 = 'open' \
+             OR expires_s <= $4 AND ended_us IS NULL AND $3 = 'expired' \
+             OR ended_us IS NOT NULL AND $3 = 'terminated' OR $3 IS NULL) AND (created_us >= $5 OR $5 IS NULL) \
+             AND (created_us < $6 OR $6 IS NULL) ORDER BY id DESC LIMIT $2"
         )
     };
 }
@@ -155,11 +189,10 @@ statements! {
         WHERE n.agreement = agreements.id AND n.proposed = 'broken') ORDER BY id LIMIT $2"
     );
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
-    AGREEMENTS_NEWEST = select_agreement!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
-    AGREEMENTS_NEWEST_OF = select_agreement!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
-    AGREEMENTS_WITH_ID = select_agreement!("WHERE initiator_id = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
-    AGREEMENTS_WITH_ID_OF =
-        select_agreement!("WHERE party = $4 AND initiator_id = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    AGREEMENTS_NEWEST = list_agreements!("");
+    AGREEMENTS_NEWEST_OF = list_agreements!("party = $7 AND ");
+    AGREEMENTS_WITH_ID = list_agreements!("initiator_id = $7 AND ");
+    AGREEMENTS_WITH_ID_OF = list_agreements!("party = $8 AND initiator_id = $7 AND ");
     FIRST_WITH_ID = select_agreement!("WHERE party = $1 AND initiator_id = $2 ORDER BY id LIMIT 1");
     AGREEMENTS_OLDEST = select_agreement!("WHERE id > $1 ORDER BY id LIMIT $2");
     LIVE_OLDEST = select_agreement!(
@@ -276,8 +309,8 @@ statements! {
         select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 ORDER BY id DESC LIMIT $2");
     NEGOTIATIONS_GOING_OF =
         select_negotiation!("WHERE ended_us IS NULL AND expires_s > $1 AND party = $3 ORDER BY id DESC LIMIT $2");
-    NEGOTIATIONS_NEWEST = select_negotiation!("WHERE id < $1 ORDER BY id DESC LIMIT $2");
-    NEGOTIATIONS_NEWEST_OF = select_negotiation!("WHERE party = $3 AND id < $1 ORDER BY id DESC LIMIT $2");
+    NEGOTIATIONS_NEWEST = list_negotiations!("");
+    NEGOTIATIONS_NEWEST_OF = list_negotiations!("party = $7 AND ");
     PROPOSALS_ABOUT = select_negotiation!("WHERE agreement = $1 AND proposed IS NOT NULL AND ended_us IS NULL \
         AND expires_s > $2 ORDER BY id");
     WAS_PROPOSED = "SELECT n.id FROM offers o JOIN negotiations n ON n.id = o.negotiation WHERE o.agreement = $1 \

@@ -1,15 +1,33 @@
 //! Agreements, their documents and their timelines.
 
-use scheduler::Interval;
+use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Event, RunOutcome, Slots, Wording};
+use crate::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
 use crate::clock::Micros;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{
     Columns, Error, Record, Result, Stored, Value, from_json, record, statements, to_json,
 };
+use crate::store::records::negotiations::Succession;
+
+/// Which agreements of a list are wanted: those that match all that is given.
+#[derive(Debug, Clone, Default)]
+pub struct AgreementFilter {
+    /// Of this party.
+    pub party: Option<String>,
+    /// In this state.
+    pub state: Option<AgreementState>,
+    /// With this name.
+    pub name: Option<String>,
+    /// With this id from their initiator: one, and what has taken its place under the same id.
+    pub initiator_id: Option<String>,
+    /// With a place that ends after this instant.
+    pub start: Option<Time>,
+    /// With a place that begins before this instant.
+    pub end: Option<Time>,
+}
 
 impl Store {
     /// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
@@ -78,39 +96,42 @@ impl Store {
             .await
     }
 
-    /// At most `limit` agreements, newest first, older than `after`; of one party, or for an operator of all.
+    /// At most `limit` of the agreements that match a filter, newest first, older than `after`, each with what it has replaced and been
+    /// replaced by. Takes time in proportion to the agreements that are passed over.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn agreements_page(
         &self,
-        party: Option<&str>,
+        filter: &AgreementFilter,
         after: Option<Uuid>,
         limit: u32,
-    ) -> Result<Vec<Agreement>> {
-        let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
-        let newest = [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF];
-        self.read_of(party, &page, newest, read).await
-    }
-
-    /// The same, of those that have an id from their initiator: one, and what has taken its place under the same id.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn agreements_with_id(
-        &self,
-        party: Option<&str>,
-        initiator_id: &str,
-        after: Option<Uuid>,
-        limit: u32,
-    ) -> Result<Vec<Agreement>> {
-        let page = [
+    ) -> Result<Vec<(Agreement, Succession)>> {
+        let state = filter.state.map(|state| state.word().to_owned());
+        let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
+        let mut page: Vec<Value<'_>> = vec![
             after.unwrap_or(Uuid::max()).into(),
             limit.into(),
-            initiator_id.into(),
+            state.into(),
+            (&filter.name).into(),
+            start.into(),
+            end.into(),
         ];
-        let newest = [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF];
-        self.read_of(party, &page, newest, read).await
+        let newest = if let Some(id) = &filter.initiator_id {
+            page.push(id.into());
+            [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF]
+        } else {
+            [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
+        };
+        let with_succession = |row: &Columns<'_>| {
+            let succession = Succession {
+                supersedes: row.maybe_id("supersedes")?,
+                superseded_by: row.maybe_id("superseded_by")?,
+            };
+            Ok((read(row)?, succession))
+        };
+        self.read_of(filter.party.as_deref(), &page, newest, with_succession)
+            .await
     }
 
     /// The first agreement of a party with an id from its initiator.

@@ -5,9 +5,28 @@ use std::collections::BTreeMap;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{NegotiationInstance, NegotiationOffer, ProposalReason};
+use crate::agreement::{NegotiationInstance, NegotiationOffer, NegotiationState, ProposalReason};
+use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, Value, record, statements};
+
+/// Which negotiations of a list are wanted: those that match all that is given.
+#[derive(Debug, Clone, Default)]
+pub struct NegotiationFilter {
+    /// Of this party.
+    pub party: Option<String>,
+    /// In this state.
+    pub state: Option<NegotiationState>,
+    /// Opened at this instant or later.
+    pub start: Option<Time>,
+    /// Opened before this instant.
+    pub end: Option<Time>,
+}
+
+/// The instant at which a second begins.
+fn micros_of(time: Time) -> Micros {
+    time.seconds().saturating_mul(MICROS_PER_SECOND)
+}
 
 impl Store {
     /// The negotiations that go on at `now`, and the negotiations that are over while something is still held in them. Each comes
@@ -103,21 +122,31 @@ impl Store {
             .await
     }
 
-    /// At most `limit` negotiations, newest first, older than `after`; of one party, or for an operator of all.
+    /// At most `limit` of the negotiations that match a filter at `now`, newest first, older than `after`.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn negotiations_page(
         &self,
-        party: Option<&str>,
+        filter: &NegotiationFilter,
+        now: Time,
         after: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<NegotiationInstance>> {
-        let page = [after.unwrap_or(Uuid::max()).into(), limit.into()];
+        let [start, end] = [filter.start, filter.end].map(|at| at.map(micros_of));
+        let page = [
+            after.unwrap_or(Uuid::max()).into(),
+            limit.into(),
+            filter.state.map(|state| state.word().to_owned()).into(),
+            now.into(),
+            start.into(),
+            end.into(),
+        ];
         let newest = [
             statements::NEGOTIATIONS_NEWEST,
             statements::NEGOTIATIONS_NEWEST_OF,
         ];
+        let party = filter.party.as_deref();
         self.read_of(party, &page, newest, NegotiationInstance::of).await
     }
 

@@ -7,7 +7,9 @@ use bespeak::agreement::{
     Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
 use bespeak::clock::Clock;
-use bespeak::store::{Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, Store};
+use bespeak::store::{
+    AgreementFilter, Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, Store,
+};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
@@ -349,29 +351,24 @@ async fn pages_go_from_the_newest_back_and_show_one_party(url: String) {
         .commit(lease.epoch, &all.iter().map(create).collect::<Vec<_>>())
         .await
         .expect("they can be stored");
-    let ids = |page: Vec<Agreement>| page.into_iter().map(|one| one.id).collect::<Vec<_>>();
+    let page = async |party: Option<&str>, after, limit| {
+        let filter = AgreementFilter {
+            party: party.map(ToOwned::to_owned),
+            ..AgreementFilter::default()
+        };
+        let page = store.agreements_page(&filter, after, limit);
+        let page = page.await.expect("a page").into_iter();
+        page.map(|(one, _)| one.id).collect::<Vec<_>>()
+    };
     let newest_first: Vec<_> = all.iter().rev().map(|one| one.id).collect();
-    let page = ids(store.agreements_page(None, None, 4).await.expect("a page"));
-    assert_eq!(page, newest_first[..4]);
-    let next = ids(store
-        .agreements_page(None, page.last().copied(), 4)
-        .await
-        .expect("a page"));
-    assert_eq!(next, newest_first[4..]);
-    let of_b = ids(store.agreements_page(Some("b"), None, 100).await.expect("a page"));
+    let first = page(None, None, 4).await;
+    assert_eq!(first, newest_first[..4]);
+    assert_eq!(page(None, first.last().copied(), 4).await, newest_first[4..]);
+    let of_b = page(Some("b"), None, 100).await;
     assert_eq!(of_b, [all[5].id, all[3].id, all[1].id]);
-    let rest = ids(store
-        .agreements_page(Some("b"), Some(all[3].id), 100)
-        .await
-        .expect("a page"));
-    assert_eq!(rest, [all[1].id]);
-    assert!(
-        store
-            .agreements_page(Some("c"), None, 100)
-            .await
-            .expect("a page")
-            .is_empty()
-    );
+    assert_eq!(page(Some("b"), Some(all[3].id), 100).await, [all[1].id]);
+    assert!(page(Some("c"), None, 100).await.is_empty());
+    let ids = |page: Vec<Agreement>| page.into_iter().map(|one| one.id).collect::<Vec<_>>();
     let oldest = ids(store.all_agreements(Some(all[4].id), 100).await.expect("a page"));
     assert_eq!(oldest, [all[5].id, all[6].id]);
 }

@@ -1,0 +1,64 @@
+//! `bespeak completions` and `bespeak man`: made from the command line as it is read, so that they are never out of date.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::{Failure, command_line};
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  bespeak completions bash > /etc/bash_completion.d/bespeak
+  bespeak completions zsh > \"${fpath[1]}/_bespeak\"
+  bespeak completions fish > ~/.config/fish/completions/bespeak.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  bespeak man | man -l -                       read the first page
+  bespeak man /usr/local/share/man/man1        bespeak.1, bespeak-offer.1, …";
+
+/// Options of `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(super) struct CompletionsOptions {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Options of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub(super) struct ManOptions {
+    /// An existing folder for the pages. [default: the first page goes to standard output]
+    folder: Option<PathBuf>,
+}
+
+/// Prints the completions of a shell.
+pub(super) fn completions(options: &CompletionsOptions) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(options.shell, &mut command_line(), "bespeak", &mut script);
+    print(&script);
+    Ok(())
+}
+
+/// Prints the first page of the manual, or writes all into a folder.
+pub(super) fn man(options: &ManOptions) -> Result<(), Failure> {
+    let failed = |why: std::io::Error| match &options.folder {
+        Some(folder) => Failure::Usage(format!("{}: {why}", folder.display())),
+        None => Failure::Usage(why.to_string()),
+    };
+    if let Some(folder) = &options.folder {
+        return clap_mangen::generate_to(command_line(), folder).map_err(failed);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command_line())
+        .render(&mut page)
+        .map_err(failed)?;
+    print(&page);
+    Ok(())
+}
+
+fn print(bytes: &[u8]) {
+    say!("{}", String::from_utf8_lossy(bytes).trim_end());
+}

@@ -1,0 +1,208 @@
+//! Times as people write them: `16:00`, `tomorrow 8:00`, `now+2h`, in the time zone of the user.
+
+use std::sync::LazyLock;
+
+use jiff::civil::{Date, DateTime as LocalTime, Time};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use wsag::time::DateTime;
+
+use super::duration;
+
+/// What the help of an option with a time says.
+pub(super) const FORMS: &str = "\
+A time is 2026-12-01T18:00:00Z or with another offset, or in your time zone (TZ) 2026-12-01T18:00, 2026-12-01, today 18:00, tomorrow,
+tomorrow 8:00 or 18:00, which is the next time that the clock shows it; or now, or now+2h.";
+
+/// The time zone of the user: that of `TZ`, else of the machine, else UTC as the C library has it.
+static ZONE: LazyLock<Result<TimeZone, String>> = LazyLock::new(|| match TimeZone::try_system() {
+    Ok(zone) => Ok(zone),
+    Err(_) if std::env::var_os("TZ").is_none() => Ok(TimeZone::UTC),
+    Err(why) => Err(format!(
+        "the time zone that TZ names is not known ({why}); write the time with its offset, such as 2026-12-01T18:00:00Z"
+    )),
+});
+
+/// The second in which the command began: two times of it that are counted from now lie as far apart as they say.
+static NOW: LazyLock<Timestamp> = LazyLock::new(|| {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+});
+
+/// Reads a time.
+pub(super) fn time(text: &str) -> Result<DateTime, String> {
+    let at = read(text.trim(), *NOW, ZONE.as_ref())?;
+    at.to_string().parse().map_err(|_| TOO_FAR.to_owned())
+}
+
+/// A time that cannot be said.
+const TOO_FAR: &str = "a year from 1 to 9999 is expected";
+
+/// Reads a time as it is meant at a moment in a time zone.
+fn read(text: &str, now: Timestamp, zone: Result<&TimeZone, &String>) -> Result<Timestamp, String> {
+    let expected = || {
+        format!(
+            "{text:?} is no time; 2026-12-01T18:00:00Z, 2026-12-01T18:00, 'tomorrow 8:00', 18:00 or now+2h is one"
+        )
+    };
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    if let Some(later) = text.strip_prefix("now") {
+        let seconds = match later.strip_prefix('+') {
+            Some(length) => duration(length.trim())?,
+            None if later.is_empty() => 0,
+            None => return Err(expected()),
+        };
+        let later = i64::try_from(seconds).map(SignedDuration::from_secs);
+        let at = later.ok().and_then(|later| now.checked_add(later).ok());
+        return at.ok_or_else(|| TOO_FAR.to_owned());
+    }
+    let (day, rest) = text.split_once([' ', 'T']).unwrap_or((text, "0:00"));
+    let zone = || zone.map_err(Clone::clone);
+    let day_from_now = |days: i64| {
+        let date = now.to_zoned(zone()?.clone()).date().checked_add(days.days());
+        date.map_err(|_| TOO_FAR.to_owned())
+    };
+    if let Some(clock) = clock(text) {
+        let today = day_from_now(0)?.to_datetime(clock);
+        // Of a time that today has twice, or not at all, it is asked whether the later meaning is over.
+        let last = zone()?.to_ambiguous_timestamp(today).later();
+        let is_ahead = last.is_ok_and(|last| last > now);
+        let days = i64::from(!is_ahead);
+        return instant_of(day_from_now(days)?.to_datetime(clock), zone()?);
+    }
+    let date = match day {
+        "today" => day_from_now(0)?,
+        "tomorrow" => day_from_now(1)?,
+        day if day.len() == "2026-12-01".len() => day.parse::<Date>().map_err(|_| expected())?,
+        _ => return Err(expected()),
+    };
+    instant_of(
+        date.to_datetime(clock(rest.trim()).ok_or_else(expected)?),
+        zone()?,
+    )
+}
+
+/// A time of the day: 8:00, 16:00 or 16:00:30.
+fn clock(text: &str) -> Option<Time> {
+    let is_one = text.contains(':') && text.bytes().all(|c| c.is_ascii_digit() || c == b':');
+    let full = if text.find(':') == Some(1) {
+        format!("0{text}")
+    } else {
+        text.to_owned()
+    };
+    full.parse().ok().filter(|_| is_one)
+}
+
+/// The instant of a local time; one that there is twice, or not at all, is refused.
+fn instant_of(local: LocalTime, zone: &TimeZone) -> Result<Timestamp, String> {
+    let name = zone.iana_name().unwrap_or("your time zone");
+    let meant = zone.to_ambiguous_timestamp(local);
+    match meant.offset() {
+        AmbiguousOffset::Unambiguous { .. } => meant.unambiguous().map_err(|_| TOO_FAR.to_owned()),
+        AmbiguousOffset::Gap { before, after } => Err(format!(
+            "there is no {local} in {name}: the clocks go from the offset {before} to {after} then"
+        )),
+        AmbiguousOffset::Fold { before, after } => Err(format!(
+            "{local} is there twice in {name}: write {local}{} or {local}{}",
+            numeric(before),
+            numeric(after)
+        )),
+    }
+}
+
+/// An offset as a time has it.
+fn numeric(offset: Offset) -> String {
+    let minutes = offset.seconds() / 60;
+    let sign = if minutes < 0 { '-' } else { '+' };
+    format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Central Europe as POSIX writes it, so that no data of the machine is needed.
+    fn central_europe() -> TimeZone {
+        TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+    }
+
+    fn at(text: &str, now: &str) -> Result<String, String> {
+        let zone = central_europe();
+        read(text, now.parse().unwrap(), Ok(&zone)).map(|at| at.to_string())
+    }
+
+    #[test]
+    fn times_are_read_in_the_time_zone_of_the_user() {
+        // 17:30 in the evening there.
+        let now = "2026-11-24T16:30:00Z";
+        for (text, instant) in [
+            ("2026-12-01T18:00:00Z", "2026-12-01T18:00:00Z"),
+            ("2026-12-01T18:00:00.5+05:30", "2026-12-01T12:30:00.5Z"),
+            ("2026-12-01T18:00", "2026-12-01T17:00:00Z"),
+            ("2026-07-01 18:00:30", "2026-07-01T16:00:30Z"),
+            ("2026-07-01", "2026-06-30T22:00:00Z"),
+            ("now", now),
+            ("now+1h30m", "2026-11-24T18:00:00Z"),
+            ("18:00", "2026-11-24T17:00:00Z"),
+            ("17:30", "2026-11-25T16:30:00Z"),
+            ("8:00", "2026-11-25T07:00:00Z"),
+            ("today 8:00", "2026-11-24T07:00:00Z"),
+            ("tomorrow", "2026-11-24T23:00:00Z"),
+            ("tomorrow 8:00", "2026-11-25T07:00:00Z"),
+        ] {
+            assert_eq!(at(text, now).as_deref(), Ok(instant), "{text}");
+        }
+        for wrong in [
+            "",
+            "noon",
+            "now-1h",
+            "now+2",
+            "25:00",
+            "8",
+            "tomorrow at 8",
+            "2026-02-30",
+            "1 day",
+            "12-01",
+            "now+999999999999d",
+        ] {
+            assert!(at(wrong, now).is_err(), "{wrong}");
+        }
+        // Late in the evening in UTC it is tomorrow there already.
+        assert_eq!(
+            at("tomorrow", "2026-11-24T23:30:00Z").as_deref(),
+            Ok("2026-11-25T23:00:00Z")
+        );
+    }
+
+    #[test]
+    fn a_local_time_that_is_there_twice_or_not_at_all_is_refused_with_the_reason() {
+        let winter = "2026-01-15T12:00:00Z";
+        let twice = at("2026-10-25T02:30", winter).unwrap_err();
+        assert!(
+            twice.contains("2026-10-25T02:30:00+02:00 or 2026-10-25T02:30:00+01:00"),
+            "{twice}"
+        );
+        let never = at("2026-03-29T02:30", winter).unwrap_err();
+        assert!(never.contains("there is no 2026-03-29T02:30:00"), "{never}");
+        // The evening before, in the hour that is there twice, and after it.
+        assert!(at("2:30", "2026-10-24T20:00:00Z").is_err());
+        assert!(at("2:30", "2026-10-25T00:40:00Z").is_err());
+        assert_eq!(
+            at("2:30", "2026-10-25T05:00:00Z").as_deref(),
+            Ok("2026-10-26T01:30:00Z")
+        );
+    }
+
+    #[test]
+    fn without_a_known_time_zone_only_instants_are_read() {
+        let why = "TZ names none".to_owned();
+        let read = |text| read(text, Timestamp::UNIX_EPOCH, Err(&why)).map(|at| at.to_string());
+        assert_eq!(read("now+2h").as_deref(), Ok("1970-01-01T02:00:00Z"));
+        assert!(read("2026-12-01T18:00:00Z").is_ok());
+        for local in ["18:00", "tomorrow", "2026-12-01"] {
+            assert_eq!(read(local), Err(why.clone()), "{local}");
+        }
+    }
+}
