@@ -13,6 +13,7 @@ use crate::support::{eventually, run};
 on_both_engines!(
     an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
     an_agreement_id_is_its_partys_only_once_and_finds_the_agreement,
+    an_agreement_id_has_a_length_that_the_store_can_index,
     an_answer_keeps_the_template_of_what_it_answers,
     nothing_is_negotiated_in_what_has_ended,
 );
@@ -115,6 +116,47 @@ async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: St
         .get_json(&format!("/agreements?agreementId={theirs}"))
         .await;
     assert_eq!(page["agreements"], serde_json::json!([]), "it has another id");
+    server.assert_verified();
+}
+
+async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    // No text of one letter: an index may compress those.
+    let long: String = (0..400_u64)
+        .map(|n| format!("{:020}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+        .collect();
+    let path = "/wsag:AgreementOffer/@wsag:AgreementId";
+    let refuse = |answer: &crate::support::client::Answer, path: &str| {
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
+        assert_eq!(answer.text("Path"), path, "{answer:?}");
+    };
+    refuse(&client.post("/agreements", named(&long, &reserve(1))).await, path);
+    refuse(&client.post("/agreements", named("a&#10;b", &reserve(1))).await, path);
+    let input = |offer: &str| {
+        format!(
+            "<wsag:CreatePendingAgreementInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
+             {offer}</wsag:CreatePendingAgreementInput>"
+        )
+    };
+    let pending = client.post("/agreements", input(&named(&long, &reserve(1)))).await;
+    refuse(&pending, &format!("/wsag:CreatePendingAgreementInput{path}"));
+    let id = open(&client).await;
+    let held = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+        .await
+        .remove(0);
+    let accepted = |id: &str| {
+        let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\">");
+        held.acceptance().replacen("<wsag:AgreementOffer>", &root, 1)
+    };
+    let refused = client.post("/agreements", accepted(&long)).await;
+    refuse(&refused, &format!("/wsag:CreateAgreementInput{path}"));
+    client.post("/agreements", accepted(&"n".repeat(255))).await.created();
+    // Such an id finds nothing.
+    for id in ["%00", long.as_str(), "a%0Ab"] {
+        let page = client.get_json(&format!("/agreements?agreementId={id}")).await;
+        assert_eq!(page["agreements"], serde_json::json!([]), "{id}: {page}");
+    }
     server.assert_verified();
 }
 

@@ -13,7 +13,7 @@ use crate::agreement::{
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in;
-use crate::negotiation::request::offer::{Draft, only_reading_of_offer, wrong_name};
+use crate::negotiation::request::offer::{Draft, only_reading_of_offer, wrong_labels};
 use crate::negotiation::request::places_of_any;
 use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content};
@@ -308,8 +308,9 @@ fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, 
     let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
         return Err(Error::Internal("an offer is no offer".to_owned()));
     };
-    if let Some(wrong) = wrong_name(&document, offer.name.as_deref()) {
-        return Err(wrong.into());
+    let wrong = wrong_labels(&document, &offer);
+    if !wrong.is_empty() {
+        return Err(Error::Invalid(Violations(wrong)));
     }
     Ok((*offer, verbatim_offer(&document)?.into()))
 }

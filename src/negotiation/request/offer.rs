@@ -17,6 +17,7 @@ use wsag::scheduling::{Moldability, Scheduling};
 use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
 use wsag::{Document, Places, Violation, ViolationKind, Violations, ns};
 
+use super::json::TOKEN_MAX;
 use super::{filters, sizes};
 use crate::agreement::{Agreement, CompositorChoice, Currency, Job, Money, Shape, Wording};
 use crate::negotiation::error::wrong;
@@ -172,7 +173,7 @@ impl<'a> Check<'a> {
     /// The request that this way to read the offer makes.
     fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
         self.found
-            .extend(wrong_name(self.document, self.offer.name.as_deref()));
+            .extend(wrong_labels(self.document, self.offer));
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
@@ -545,14 +546,28 @@ pub(in crate::negotiation) fn unwritable_offer(places: &Places, why: &GuardError
     )
 }
 
-/// The fault of an offer's name. A name stands in lists, on pages and on terminals, so it has to be one line of limited
-/// length without control characters.
-pub(in crate::negotiation) fn wrong_name(document: &Document<'_>, name: Option<&str>) -> Option<Violation> {
-    let name = name.unwrap_or_default();
-    let is_wrong = name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control);
-    let message =
-        || format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
-    is_wrong.then(|| wrong(document.path_to(ns::WSAG, "Name", 0), message()))
+/// The faults of an offer's name and id. A name stands in lists, on pages and on terminals, so it has to be one line of limited
+/// length without control characters. The id is in an index of the store, which takes no long value.
+pub(in crate::negotiation) fn wrong_labels(document: &Document<'_>, offer: &AgreementOffer) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let name = offer.name.as_deref().unwrap_or_default();
+    if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
+        let message =
+            format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
+        found.push(wrong(document.path_to(ns::WSAG, "Name", 0), message));
+    }
+    let id = offer.agreement_id.as_deref().unwrap_or_default();
+    if !can_be_agreement_id(id) {
+        let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
+        let message = format!("at most {TOKEN_MAX} bytes are expected, none of them a control character");
+        found.push(wrong(path, message));
+    }
+    found
+}
+
+/// Whether an agreement may have this id from its initiator.
+pub(in crate::negotiation) fn can_be_agreement_id(id: &str) -> bool {
+    id.len() <= TOKEN_MAX && !id.chars().any(char::is_control)
 }
 
 fn choice(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {
