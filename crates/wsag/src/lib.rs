@@ -34,6 +34,6 @@ mod xml;
 
 pub use message::{Message, read, read_again};
 pub use xml::{
-    Document, Fragment, Made, Named, Places, VIOLATIONS_MAX, Violation, ViolationKind, Violations, guard, ns,
-    time,
+    Document, Fragment, LeftOut, Made, Named, Places, VIOLATIONS_MAX, Violation, ViolationKind, Violations,
+    guard, ns, time,
 };

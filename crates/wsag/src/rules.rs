@@ -9,11 +9,16 @@ use crate::expression::{Expression, Parsed, Variables};
 use crate::job::RangeValue;
 use crate::terms::{TERMS, Terms};
 use crate::xml::ns::{ARP, JSDL, WSAG};
-use crate::xml::{Check, Document, Node, Readable, Violation, ViolationKind};
+use crate::xml::{Check, Document, LeftOut, Node, Readable, Violation, ViolationKind};
 
 /// Checks every offer in a document that [`crate::read`] has accepted. The result is empty where nothing is wrong.
 pub fn check(document: &Document<'_>) -> Vec<Violation> {
-    let mut check = Check::default();
+    check_way(document, &LeftOut::default())
+}
+
+/// The same for one way to read an offer, as if it had no other terms.
+pub fn check_way(document: &Document<'_>, left_out: &LeftOut) -> Vec<Violation> {
+    let mut check = Check::leaving_out(left_out);
     for offer in document.offers() {
         if let Some(terms) = offer.child(WSAG, "Terms") {
             check_terms(&mut check, terms);
@@ -50,6 +55,9 @@ fn check_names<'d>(check: &mut Check, compositor: Node<'d>, names: &mut Vec<&'d 
     let chooses = compositor.is(WSAG, "ExactlyOne") || compositor.is(WSAG, "OneOrMore");
     let outside = names.clone();
     for node in compositor.children().filter(|node| node.namespace() == WSAG) {
+        if check.leaves_out(node) {
+            continue;
+        }
         let mut here = if chooses {
             outside.clone()
         } else {

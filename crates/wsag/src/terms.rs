@@ -2,7 +2,8 @@
 
 mod alternatives;
 
-pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice};
+pub(crate) use alternatives::term_nodes;
+pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_term};
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;

@@ -103,7 +103,7 @@ fn variables_of_service_properties_stand_for_what_their_locations_select() {
 
     let bound = |text: &str, offer: &str| {
         let document = Document::parse(offer.as_bytes()).unwrap();
-        template.bound(text, &document)
+        template.bound(text, &document, &wsag::LeftOut::default())
     };
     assert_eq!(
         bound("(cnt ge 5) and begun le begin or cnt lt wanted", &offer).as_deref(),

@@ -417,6 +417,71 @@ fn what_is_said_of_several_terms_is_compared_within_one_way_to_read_them() {
     assert_eq!(check(&template, &both), []);
 }
 
+/// The faults of each way to read an offer.
+fn check_ways(template: &CompiledTemplate, offer: &str) -> Vec<Vec<Violation>> {
+    let document = Document::parse(offer.as_bytes()).unwrap();
+    let Message::AgreementOffer(read) = wsag::read(&document).unwrap() else {
+        panic!("an offer is expected");
+    };
+    let ways = read.terms.alternatives().unwrap();
+    let check = |way: &wsag::terms::Alternative<'_>| {
+        let left_out = way.left_out(&read.terms, &document, ways.len());
+        let mut found = wsag::rules::check_way(&document, &left_out);
+        found.extend(template.check_way(&document, &left_out));
+        found
+    };
+    ways.iter().map(check).collect()
+}
+
+#[test]
+fn a_way_to_read_an_offer_is_checked_as_if_it_had_no_other_terms() {
+    let seconds = || item("//arp:Duration", "<xs:maxInclusive value=\"30\"/>");
+    let times = item(
+        "//arp:AllocationTimeConstraint[arp:StartTime]",
+        "<xs:sequence><xs:element ref=\"arp:StartTime\"/><xs:element ref=\"arp:EndTime\"/>\
+         <xs:element ref=\"arp:Duration\"/></xs:sequence>",
+    );
+    let whole = with("<wsag:Constraint>duration le PT30S</wsag:Constraint>");
+    let offer = text("o01-offer-sleep.xml");
+    let start = offer.find("<wsag:ServiceDescriptionTerm").unwrap();
+    let end = offer.rfind("</wsag:All>").unwrap();
+    let terms = &offer[start..end];
+    let one_of = |members: &[String]| {
+        let members: String = members
+            .iter()
+            .map(|of| format!("<wsag:All>{of}</wsag:All>"))
+            .collect();
+        format!(
+            "{}<wsag:ExactlyOne>{members}</wsag:ExactlyOne>{}",
+            &offer[..start],
+            &offer[end..]
+        )
+    };
+    let long = terms.replace(">30<", ">31<");
+    let either = one_of(&[long.clone(), terms.to_owned()]);
+    for template in [&whole, &seconds()] {
+        let found = check_ways(template, &either);
+        assert!(!found[0].is_empty() && found[1].is_empty(), "{found:?}");
+        assert!(!check(template, &either).is_empty(), "any way may be taken");
+    }
+    // Many faults of one member hide none of another's.
+    let fault = "<wsag:ServiceReference wsag:Name=\"same\" wsag:ServiceName=\"S\"><wsa:EndpointReference \
+                 xmlns:wsa=\"http://www.w3.org/2005/08/addressing\"><wsa:Address>urn:x</wsa:Address>\
+                 </wsa:EndpointReference></wsag:ServiceReference>";
+    let many = one_of(&[format!("{terms}{}", fault.repeat(30)), long.clone()]);
+    let found = check_ways(&seconds(), &many);
+    assert_eq!((found[0].len(), found[1].len()), (20, 1), "{found:?}");
+    // A foreign element that looks like a term shifts nothing.
+    let foreign = "<x:y xmlns:x=\"urn:x\"><wsag:ServiceDescriptionTerm/><wsag:ServiceDescriptionTerm/></x:y></wsag:Context>";
+    let shifted = either.replace("</wsag:Context>", foreign);
+    let found = check_ways(&seconds(), &shifted);
+    assert!(!found[0].is_empty() && found[1].is_empty(), "{found:?}");
+    // What another way has is not there.
+    let open = terms.replace("<arp:StartTime>2026-01-10T08:00:00Z</arp:StartTime>", "");
+    let found = check_ways(&times, &one_of(&[open, terms.to_owned()]));
+    assert!(!found[0].is_empty() && found[1].is_empty(), "{found:?}");
+}
+
 /// The constraints of the offer in the sample of a negotiation, with its items exchanged.
 fn negotiated(items: &str) -> CompiledConstraints {
     let input = text("m14-negotiate-input.xml");

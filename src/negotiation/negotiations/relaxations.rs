@@ -1,6 +1,7 @@
 //! The changes of a refusal that an offer can make: the ones that its template accepts.
 
 use wsag::agreements::AgreementOffer;
+use wsag::terms::Alternative;
 use wsag::time::DateTime;
 use wsag::{Document, Places};
 
@@ -22,11 +23,14 @@ impl Negotiation {
         };
         let places = Places::document("");
         let keeps = |relaxation: &RelaxationView| {
-            let made = relaxed_request(relaxation)
-                .change(offer, Some(&offered.template))
-                .make();
-            let document = Document::made(&made, &places);
-            document.is_ok_and(|document| offered.compiled.check(&document).is_empty())
+            let changed = relaxed_request(relaxation).change(offer, Some(&offered.template));
+            let made = changed.make();
+            let ways = changed.terms.alternatives().unwrap_or_default();
+            let is_met = |document: &Document<'_>, way: &Alternative<'_>| {
+                let left_out = way.left_out(&changed.terms, document, ways.len());
+                offered.compiled.check_way(document, &left_out).is_empty()
+            };
+            Document::made(&made, &places).is_ok_and(|document| ways.iter().any(|way| is_met(&document, way)))
         };
         RefusalView {
             relaxations: refusal.relaxations.into_iter().filter(keeps).collect(),

@@ -2,7 +2,7 @@
 
 use wsag::expression::Expression;
 use wsag::guarantees::{GuaranteeTerm, Obligated};
-use wsag::terms::{Term, TermTree};
+use wsag::terms::{Term, TermTree, path_of_term};
 use wsag::{Violation, ViolationKind, ns};
 
 use super::offer::Check;
@@ -13,19 +13,18 @@ impl Check<'_> {
     /// The offer's guarantees: the ones of the template, unchanged.
     pub(in crate::negotiation) fn guarantees(&mut self) -> Vec<Guarantee> {
         let offer = self.offer;
-        let all = offer.terms.flatten().into_iter().filter_map(|term| match term {
-            Term::Guarantee(guarantee) => Some((term, guarantee)),
-            _ => None,
-        });
         let mut taken = Vec::new();
-        for (nth, (term, guarantee)) in all.enumerate() {
+        for (nth, term) in offer.terms.flatten().into_iter().enumerate() {
+            let Term::Guarantee(guarantee) = term else {
+                continue;
+            };
             if !self.is_chosen(term) {
                 continue;
             }
             match self.guarantee(guarantee, &taken) {
                 Ok(guarantee) => taken.push(guarantee),
                 Err((kind, message)) => {
-                    let path = self.document.path_to(ns::WSAG, "GuaranteeTerm", nth);
+                    let path = path_of_term(self.document, nth);
                     self.found.push(Violation { path, kind, message });
                 }
             }
@@ -62,7 +61,10 @@ impl Check<'_> {
         };
         let values = values(term, self.negotiation.templates.currency()).map_err(unreadable)?;
         let bound = |of: &Expression| {
-            let bound = self.offered.compiled.bound(of.text.trim(), self.document);
+            let bound = self
+                .offered
+                .compiled
+                .bound(of.text.trim(), self.document, &self.left_out);
             bound.map_err(|why| (ViolationKind::NotEvaluable, why))
         };
         Ok(Guarantee {

@@ -4,7 +4,6 @@
 mod pieces;
 mod staging;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler::{Interval, Seconds, Time};
@@ -14,8 +13,8 @@ use wsag::allocation::AllocationTimeConstraint;
 use wsag::guard::GuardError;
 use wsag::job::{JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Scheduling};
-use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term};
-use wsag::{Document, Places, Violation, ViolationKind, Violations, ns};
+use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term, path_of_term};
+use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
 use super::json::TOKEN_MAX;
 use super::{filters, sizes};
@@ -44,6 +43,7 @@ pub(in crate::negotiation) struct Check<'a> {
     pub(in crate::negotiation) offered: &'a Offered,
     /// The terms that hold: one way to read an offer that leaves a choice.
     chosen: &'a [&'a Term],
+    pub(in crate::negotiation) left_out: LeftOut,
     pub(in crate::negotiation) now: Time,
     /// The agreement that it would replace, where that one's slot has begun.
     begun: Option<&'a Agreement>,
@@ -85,20 +85,13 @@ impl Negotiation {
             return Err(wrong(document.path_to(ns::WSAG, "Terms", 0), message).into());
         };
         let offered = self.template_of(document, offer)?;
-        let mut found = wsag::rules::check(document);
-        found.extend(offered.compiled.check(document));
         let mut drafts = Vec::new();
         let mut first_wrong = None;
-        let places = match &alternatives[..] {
-            [_] => Vec::new(),
-            _ => places(document, offer),
-        };
         for alternative in &alternatives {
-            // What is wrong with a term that is not chosen is wrong with other ways only.
-            let others = places
-                .iter()
-                .filter(|(term, _)| !alternative.terms.iter().any(|of| std::ptr::eq(*of, *term)));
-            let is_chosen = |fault: &&Violation| !others.clone().any(|(_, path)| lies_in(&fault.path, path));
+            // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
+            let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
+            let mut found = wsag::rules::check_way(document, &left_out);
+            found.extend(offered.compiled.check_way(document, &left_out));
             let check = Check {
                 negotiation: self,
                 document,
@@ -108,7 +101,8 @@ impl Negotiation {
                 chosen: &alternative.terms,
                 now: self.clock.now(),
                 begun: replaced.filter(|of| of.is_being_carried_out()),
-                found: found.iter().filter(is_chosen).cloned().collect(),
+                left_out,
+                found,
             };
             match check.draft(alternative) {
                 Ok(draft) => drafts.push(draft),
@@ -236,6 +230,11 @@ impl<'a> Check<'a> {
         self.found.push(wrong(path, message));
     }
 
+    /// Notes a violation at the `nth` term of the offer.
+    fn wrong_term(&mut self, nth: usize, message: String) {
+        self.found.push(wrong(path_of_term(self.document, nth), message));
+    }
+
     fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
         self.found.push(Violation {
             kind: ViolationKind::NotSupported,
@@ -262,17 +261,8 @@ impl<'a> Check<'a> {
     fn terms(&mut self) -> Described<'a> {
         let mut described = Described::default();
         let offer = self.offer;
-        let (mut descriptions, mut references, mut properties) = (0, 0, 0);
-        for term in offer.terms.flatten() {
-            let (local, nth) = match term {
-                Term::ServiceDescription(_) => ("ServiceDescriptionTerm", &mut descriptions),
-                Term::ServiceReference(_) => ("ServiceReference", &mut references),
-                Term::ServiceProperties(_) => ("ServiceProperties", &mut properties),
-                Term::Guarantee(_) => continue,
-            };
-            let place = *nth;
-            *nth += 1;
-            if !self.is_chosen(term) {
+        for (nth, term) in offer.terms.flatten().into_iter().enumerate() {
+            if matches!(term, Term::Guarantee(_)) || !self.is_chosen(term) {
                 continue;
             }
             let optional = matches!(
@@ -285,7 +275,7 @@ impl<'a> Check<'a> {
                     term.name(),
                     self.template_names()
                 );
-                self.violation(ns::WSAG, local, place, message);
+                self.wrong_term(nth, message);
             }
             let Term::ServiceDescription(description) = term else {
                 continue;
@@ -305,7 +295,7 @@ impl<'a> Check<'a> {
             };
             if is_another {
                 let message = format!("one {what} is expected, this is another");
-                self.violation(ns::WSAG, local, place, message);
+                self.wrong_term(nth, message);
             }
         }
         if described.job.is_none() {
@@ -501,29 +491,6 @@ impl<'a> Check<'a> {
         }
         Some(Money::new(budget.amount_micros, currency))
     }
-}
-
-/// The terms of an offer with their paths.
-fn places<'o>(document: &Document<'_>, offer: &'o AgreementOffer) -> Vec<(&'o Term, String)> {
-    let mut counts = BTreeMap::new();
-    let terms = offer.terms.flatten().into_iter().map(|term| {
-        let local = match term {
-            Term::ServiceDescription(_) => "ServiceDescriptionTerm",
-            Term::ServiceReference(_) => "ServiceReference",
-            Term::ServiceProperties(_) => "ServiceProperties",
-            Term::Guarantee(_) => "GuaranteeTerm",
-        };
-        let nth = counts.entry(local).or_insert(0);
-        *nth += 1;
-        (term, document.path_to(ns::WSAG, local, *nth - 1))
-    });
-    terms.collect()
-}
-
-/// Whether a path is that of an element, or of a part of it.
-fn lies_in(path: &str, element: &str) -> bool {
-    path.strip_prefix(element)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Most seconds that a job may run by its own words, or the most that a slot may have.

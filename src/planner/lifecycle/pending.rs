@@ -109,6 +109,10 @@ impl Decider<'_> {
             return Err(bare_refusal(Reason::ResourceNotOffered, why).into());
         }
         let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
+        // The store takes no other, and would refuse the whole batch.
+        if shape.nodes < 1 || shape.duration < 1 {
+            return Err(Error::Unfit("at least one node for one second is expected".to_owned()));
+        }
         if self.plan.pending() >= PENDING_MAX {
             return Err(Error::Unavailable);
         }

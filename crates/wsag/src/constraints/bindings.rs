@@ -8,7 +8,7 @@ use crate::constraints::steps::{Kind as StepKind, Paths, View};
 use crate::expression::{Kind, Value, Variables, is_variable, replace_variables};
 use crate::terms::Terms;
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
-use crate::xml::{Document, Node, collapse, shortened};
+use crate::xml::{Document, LeftOut, Node, collapse, shortened};
 
 /// What is observed of a service, and the predefined variable that has it.
 const OBSERVED: [(&str, &str, &str); 8] = [
@@ -124,16 +124,21 @@ impl Bindings {
         })
     }
 
-    /// An expression of the template as it holds for the agreement of this offer: its variables replaced by predefined ones and
+    /// An expression of the template as it holds for the agreement of one way to read this offer: its variables replaced by predefined ones and
     /// by what the offer says.
     ///
     /// # Errors
     /// Which variable has no value, or several.
-    pub(super) fn of_agreement(&self, text: &str, document: &Document<'_>) -> Result<String, String> {
+    pub(super) fn of_agreement(
+        &self,
+        text: &str,
+        document: &Document<'_>,
+        left_out: &LeftOut,
+    ) -> Result<String, String> {
         let Some(offer) = document.offers().into_iter().next() else {
             return Ok(text.to_owned());
         };
-        let view = View::new(offer);
+        let view = View::new(offer, Some(left_out));
         replace_variables(text, |name| match self.values(&view, name) {
             None => Ok(None),
             Some(Values::Of(other)) => Ok(Some(other.to_owned())),

@@ -2,7 +2,7 @@
 
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
-use crate::constraints::whole::{Constraint, terms_of};
+use crate::constraints::whole::{Constraint, terms_of, ways_of};
 use crate::expression::Variables;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
 use crate::xml::{Check, Document, Violation, ViolationKind, shortened};
@@ -84,7 +84,7 @@ impl CompiledConstraints {
         let Some(offer) = document.offers().into_iter().next() else {
             return Vec::new();
         };
-        let view = View::new(offer);
+        let view = View::new(offer, None);
         let items = self.items.iter().map(|(requirement, importance, item)| {
             let mut check = Check::default();
             item.check(&view, &mut check);
@@ -96,7 +96,7 @@ impl CompiledConstraints {
             }
         });
         let terms = terms_of(&view);
-        let ways = terms.alternatives();
+        let ways = ways_of(&view, &terms);
         let constraints = self.constraints.iter().map(|constraint| {
             let mut check = Check::default();
             if constraint.is_broken(ways.as_deref(), |_| None) {

@@ -130,7 +130,7 @@ impl Particle {
         view: &View<'_>,
         report: &mut impl FnMut(Node<'d>, String),
     ) -> Result<(), String> {
-        let children: Vec<Node<'d>> = node.children().collect();
+        let children: Vec<Node<'d>> = node.children().filter(|child| view.has(*child)).collect();
         let mut run = Run {
             children: &children,
             namespace: node.namespace(),

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::xml::ns::WSAG;
-use crate::xml::{Node, qualified};
+use crate::xml::{LeftOut, Node, qualified};
 
 /// Paths from the root, joined by `|`.
 pub(crate) struct Paths(pub(super) Vec<Vec<Step>>);
@@ -75,6 +75,8 @@ pub(crate) struct View<'d> {
     offer: Node<'d>,
     /// The offer and all below it that is its own, in document order.
     all: Vec<Node<'d>>,
+    /// None where the offer is seen with all its terms.
+    left_out: Option<&'d LeftOut>,
     work: Cell<usize>,
 }
 
@@ -89,17 +91,28 @@ pub(crate) enum Selected<'d> {
 }
 
 impl<'d> View<'d> {
-    /// The view of an offer. The elements that a negotiation adds to an offer's content are not part of it.
-    pub(crate) fn new(offer: Node<'d>) -> View<'d> {
+    /// The view of an offer, or of one way to read it. The elements that a negotiation adds to an offer's content are not part of it.
+    pub(crate) fn new(offer: Node<'d>, left_out: Option<&'d LeftOut>) -> View<'d> {
         let content = offer.children().filter(|child| child.namespace() == WSAG);
         let all = std::iter::once(offer)
             .chain(content.flat_map(Node::descendants))
+            .filter(|node| !left_out.is_some_and(|of| of.has(*node)))
             .collect();
         View {
             offer,
             all,
+            left_out,
             work: Cell::new(0),
         }
+    }
+
+    /// What the way to read the offer leaves out, where this is the view of one.
+    pub(crate) fn left_out(&self) -> Option<&'d LeftOut> {
+        self.left_out
+    }
+
+    pub(crate) fn has(&self, node: Node<'_>) -> bool {
+        !self.left_out.is_some_and(|of| of.has(node))
     }
 
     /// The offer.
@@ -107,13 +120,13 @@ impl<'d> View<'d> {
         self.offer
     }
 
-    /// Spends work.
+    /// Spends work. All ways to read an offer share what one offer may cost.
     ///
     /// # Errors
     /// Once there is too much of it.
     pub(crate) fn charge(&self, units: usize) -> Result<(), String> {
         self.work.set(self.work.get().saturating_add(units));
-        if self.work.get() <= WORK_MAX {
+        if self.work.get() <= WORK_MAX / self.left_out.map_or(1, LeftOut::ways) {
             return Ok(());
         }
         Err("the constraints take too long to compare with this offer".to_owned())
@@ -122,7 +135,7 @@ impl<'d> View<'d> {
     fn children(&self, node: Node<'d>) -> impl Iterator<Item = Node<'d>> {
         let at_root = node.id() == self.offer.id();
         node.children()
-            .filter(move |child| !at_root || child.namespace() == WSAG)
+            .filter(move |child| (!at_root || child.namespace() == WSAG) && self.has(*child))
     }
 
     fn local(&self, node: Node<'d>) -> &'d str {
@@ -283,7 +296,7 @@ impl Step {
             if context.id() == view.offer.id() {
                 return Ok(view.all.iter().copied().map(Some).collect());
             }
-            let below = context.descendants();
+            let below = context.descendants().filter(|node| view.has(*node));
             found.extend(below.filter(|node| seen.insert(node.id())).map(Some));
         }
         Ok(found)

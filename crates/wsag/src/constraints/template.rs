@@ -3,11 +3,11 @@
 use crate::constraints::bindings::Bindings;
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
-use crate::constraints::whole::{Constraint, terms_of};
+use crate::constraints::whole::{Constraint, terms_of, ways_of};
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
 use crate::xml::ns::{BSP, WSAG};
-use crate::xml::{Check, Document, Node, Violation, ViolationKind, collapse};
+use crate::xml::{Check, Document, LeftOut, Node, Violation, ViolationKind, collapse};
 
 /// A template made ready to check offers.
 pub struct CompiledTemplate {
@@ -90,21 +90,30 @@ impl CompiledTemplate {
         &self.unbound
     }
 
-    /// An objective or a condition of the template as it holds for the agreement of the first offer in a document: its variables
+    /// An objective or a condition of the template as it holds for the agreement of one way to read the first offer in a document: its variables
     /// replaced by predefined ones, and by what the offer says.
     ///
     /// # Errors
     /// Which variable has no value in the offer, or several.
-    pub fn bound(&self, text: &str, document: &Document<'_>) -> Result<String, String> {
-        self.bindings.of_agreement(text, document)
+    pub fn bound(&self, text: &str, document: &Document<'_>, left_out: &LeftOut) -> Result<String, String> {
+        self.bindings.of_agreement(text, document, left_out)
     }
 
     /// Checks the offer in a document that [`crate::read`] has accepted: a bare offer, or one in an input. The
-    /// result is empty where the offer meets the template.
+    /// result is empty where the offer meets the template, a choice in it with every member.
     pub fn check(&self, document: &Document<'_>) -> Vec<Violation> {
+        self.check_view(document, None)
+    }
+
+    /// The same for one way to read the offer, as if it had no other terms.
+    pub fn check_way(&self, document: &Document<'_>, left_out: &LeftOut) -> Vec<Violation> {
+        self.check_view(document, Some(left_out))
+    }
+
+    fn check_view(&self, document: &Document<'_>, left_out: Option<&LeftOut>) -> Vec<Violation> {
         let mut check = Check::default();
         for offer in document.offers() {
-            self.check_offer(&View::new(offer), &mut check);
+            self.check_offer(&View::new(offer, left_out), &mut check);
         }
         check.into_violations()
     }
@@ -123,7 +132,7 @@ impl CompiledTemplate {
             item.check(view, check);
         }
         let terms = terms_of(view);
-        let ways = terms.alternatives();
+        let ways = ways_of(view, &terms);
         for constraint in &self.constraints {
             if constraint.is_broken(ways.as_deref(), |name| self.bindings.values(view, name)) {
                 let message = format!("the template demands: {}", constraint.text);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::constraints::bindings::Values;
 use crate::constraints::steps::View;
 use crate::expression::{Expression, Parsed, Range, Value, Variables};
-use crate::terms::{Alternative, ServiceDescription, Term, Terms};
+use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
 use crate::xml::ns::WSAG;
 use crate::xml::{Check, Duration, Readable, shortened};
 
@@ -29,7 +29,7 @@ impl Constraint {
         }
     }
 
-    /// Whether one of the ways to read terms breaks it, as any of them may be the one that is taken. Where there are too many to go
+    /// Whether one of these ways to read terms breaks it, as any of them may be the one that is taken. Where there are too many to go
     /// through it counts as broken. So it does where a variable that is bound has no value of its kind, or several of which some
     /// may break it.
     pub(super) fn is_broken<'b>(
@@ -63,6 +63,19 @@ pub(super) fn terms_of(view: &View<'_>) -> Terms {
     // Their faults are reported where the offer is read.
     let terms = terms.and_then(|terms| Terms::read(&mut Check::default(), terms));
     terms.unwrap_or_default()
+}
+
+/// The ways to read the terms of an offer that a view shows; none where there are too many.
+pub(super) fn ways_of<'t>(view: &View<'_>, terms: &'t Terms) -> Option<Vec<Alternative<'t>>> {
+    if view.left_out().is_none() {
+        return terms.alternatives();
+    }
+    let terms = terms.flatten().into_iter().zip(term_nodes(view.offer()));
+    let chosen = terms.filter(|(_, node)| view.has(*node)).map(|(term, _)| term);
+    Some(vec![Alternative {
+        terms: chosen.collect(),
+        choices: Vec::new(),
+    }])
 }
 
 /// The values of terms that hold together, for a variable of a creation constraint.

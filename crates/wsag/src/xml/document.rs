@@ -83,6 +83,33 @@ impl<'a> Document<'a> {
     }
 }
 
+/// The parts of an offer that one way to read it leaves out: the terms that are not chosen.
+#[derive(Debug, Clone, Default)]
+pub struct LeftOut {
+    /// The numbers of their elements, in document order.
+    elements: Vec<Range<u32>>,
+    /// How many ways to read the offer there are.
+    ways: usize,
+}
+
+impl LeftOut {
+    pub(crate) fn of<'d>(nodes: impl Iterator<Item = Node<'d>>, ways: usize) -> LeftOut {
+        let elements = nodes.map(|node| node.id..node.element().end).collect();
+        LeftOut { elements, ways }
+    }
+
+    /// Whether an element is such a term, or a part of one.
+    pub(crate) fn has(&self, node: Node<'_>) -> bool {
+        let before = self.elements.partition_point(|of| of.start <= node.id);
+        let last = self.elements[..before].last();
+        last.is_some_and(|of| of.contains(&node.id))
+    }
+
+    pub(crate) fn ways(&self) -> usize {
+        self.ways.max(1)
+    }
+}
+
 /// An element of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'d> {

@@ -18,7 +18,7 @@ mod tree;
 mod violation;
 mod writer;
 
-pub use document::{Document, Made};
+pub use document::{Document, LeftOut, Made};
 pub(crate) use document::{INHERITED_MAX, Node};
 pub(crate) use element::{Field, Readable, Written, element, written};
 pub use fragment::Fragment;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use crate::xml::datatypes::token;
-use crate::xml::document::Node;
+use crate::xml::document::{LeftOut, Node};
 use crate::xml::fragment::Fragment;
 use crate::xml::names::{Named, named};
 use crate::xml::ns::{self, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
@@ -38,9 +38,22 @@ const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 #[derive(Default)]
 pub(crate) struct Check {
     violations: Vec<Violation>,
+    left_out: LeftOut,
 }
 
 impl Check {
+    /// Collects the violations of one way to read an offer.
+    pub(crate) fn leaving_out(left_out: &LeftOut) -> Check {
+        Check {
+            left_out: left_out.clone(),
+            ..Check::default()
+        }
+    }
+
+    pub(crate) fn leaves_out(&self, node: Node<'_>) -> bool {
+        self.left_out.has(node)
+    }
+
     pub(crate) fn add(&mut self, kind: ViolationKind, node: Node<'_>, message: impl Into<String>) {
         self.add_below(node, "", kind, message);
     }
@@ -54,7 +67,7 @@ impl Check {
         kind: ViolationKind,
         message: impl Into<String>,
     ) {
-        if !self.is_full() {
+        if !self.is_full() && !self.leaves_out(node) {
             self.violations.push(Violation {
                 path: node.path() + below,
                 kind,
