@@ -42,6 +42,8 @@ pub struct Proposal {
     pub ready: Option<Time>,
     /// Latest completion; the horizon where there is none.
     pub deadline: Option<Time>,
+    /// When its agreement expires: no slot ends later, and no slot of a counter offer.
+    pub expires: Option<Time>,
     /// The job to run.
     pub job: Option<Job>,
     /// Its guarantee terms.
@@ -74,6 +76,7 @@ impl Proposal {
             deviation_max: None,
             ready: None,
             deadline: None,
+            expires: None,
             job: None,
             guarantees: Vec::new(),
             budget: None,
@@ -81,6 +84,12 @@ impl Proposal {
             document: Wording::from(""),
             idempotency: None,
         }
+    }
+
+    /// Its latest completion, where it says none that of its expiration within this horizon.
+    pub(in crate::planner) fn deadline_within(&self, horizon: Time) -> Time {
+        let latest = || self.expires.map_or(horizon, |at| at.min(horizon));
+        self.deadline.unwrap_or_else(latest)
     }
 
     /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.

@@ -141,6 +141,7 @@ impl Service {
             deviation_max: None,
             ready: Some(ready),
             // A minute more: the present passes on until this is decided, on a busy machine by some seconds.
+            expires: None,
             deadline: Some(ready + seconds + 60),
             job: Some(Job {
                 application: "script".into(),

@@ -62,6 +62,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
         choices: Vec::new(),
         initiator_id: None,
         ready: Some(Time(NOW + 100)),
+        expires: None,
         deadline: Some(Time(NOW + 1_000)),
         job: Some(Job {
             application: "sleep".into(),

@@ -75,6 +75,7 @@ impl Domain {
             fix_at_ppm: None,
             deviation_max: None,
             ready: Some(ready),
+            expires: None,
             deadline: Some(ready + duration + room),
             job: Some(Job {
                 application: "sleep".into(),

@@ -67,6 +67,7 @@ fn proposal(name: &str, key: &str) -> Proposal {
         fix_at_ppm: None,
         deviation_max: None,
         ready: None,
+        expires: None,
         deadline: None,
         job: None,
         guarantees: Vec::new(),

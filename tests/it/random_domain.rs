@@ -371,6 +371,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         fix_at_ppm: None,
         deviation_max: None,
         ready: Some(ready),
+        expires: None,
         deadline: Some(ready + duration + random.seconds(100)),
         job: runs.then(|| Job {
             application: "sleep".into(),

@@ -217,6 +217,11 @@ fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
         let id = until(start + 5_400).await.created();
         let shown = client.get_json(&format!("/agreements/{id}")).await;
         assert_eq!(shown["deadline"], date_time(start + 5_400), "{shown}");
+        // One that is beyond the provider's horizon bounds nothing.
+        let (before, rest) = offer.split_once("<arp:EndTime>").expect("an end");
+        let (_, after) = rest.split_once("</arp:EndTime>").expect("its end");
+        let distant = format!("{before}{after}").replace("<wsag:TemplateId>", &expiring(now() + 5 * 365 * 24 * HOUR));
+        client.post("/agreements", distant).await.created();
     });
 }
 

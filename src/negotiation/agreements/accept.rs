@@ -239,6 +239,7 @@ impl Negotiation {
             deviation_max: None,
             ready: Some(terms.ready),
             deadline: Some(terms.deadline),
+            expires: None,
             job: promise.job.clone(),
             guarantees: promise.guarantees.clone(),
             budget: None,

@@ -63,7 +63,10 @@ pub(in crate::negotiation) struct Request {
     pub(in crate::negotiation) shapes: Vec<Shape>,
     pub(in crate::negotiation) scaling: Scaling,
     pub(in crate::negotiation) ready: Option<Time>,
+    /// The end that it states, and that of its agreement at the latest.
     deadline: Option<Time>,
+    /// When its agreement expires.
+    expires: Option<Time>,
 }
 
 impl Negotiation {
@@ -166,8 +169,7 @@ impl Negotiation {
 impl<'a> Check<'a> {
     /// The request that this way to read the offer makes.
     fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
-        self.found
-            .extend(wrong_labels(self.document, self.offer));
+        self.found.extend(wrong_labels(self.document, self.offer));
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
@@ -187,7 +189,7 @@ impl<'a> Check<'a> {
         };
         let window = Interval::new(
             request.ready.unwrap_or(self.now).max(self.now),
-            request.deadline.unwrap_or(Time::MAX),
+            request.deadline.or(request.expires).unwrap_or(Time::MAX),
         );
         let fix_at = described.scheduling.and_then(|of| of.fix_at);
         let deviation = described.scheduling.and_then(|of| of.max_deviation);
@@ -206,6 +208,7 @@ impl<'a> Check<'a> {
             deviation_max: deviation.map(sizes::fraction),
             ready: request.ready,
             deadline: request.deadline,
+            expires: request.expires,
             job,
             guarantees,
             budget,
@@ -439,12 +442,13 @@ impl<'a> Check<'a> {
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
         // No slot goes on after the agreement has expired.
-        let ends = [time.end, self.offer.context.expiration_time];
-        let deadline = ends.into_iter().flatten().map(|end| Time(end.floor())).min();
+        let expires = self.offer.context.expiration_time.map(|at| Time(at.floor()));
+        let deadline = time.end.map(|end| Time(end.floor()));
+        let deadline = deadline.map(|end| expires.map_or(end, |at| at.min(end)));
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
         let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
-        if contracted && deadline.is_some_and(|end| end - duration < self.now) {
+        if contracted && deadline.or(expires).is_some_and(|end| end - duration < self.now) {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");
             self.violation(ns::ARP, "EndTime", 0, message);
@@ -454,6 +458,7 @@ impl<'a> Check<'a> {
             scaling,
             ready,
             deadline,
+            expires,
         })
     }
 
@@ -515,7 +520,10 @@ pub(in crate::negotiation) fn unwritable_offer(places: &Places, why: &GuardError
 
 /// The faults of an offer's name and id. A name stands in lists, on pages and on terminals, so it has to be one line of limited
 /// length without control characters. The id is in an index of the store, which takes no long value.
-pub(in crate::negotiation) fn wrong_labels(document: &Document<'_>, offer: &AgreementOffer) -> Vec<Violation> {
+pub(in crate::negotiation) fn wrong_labels(
+    document: &Document<'_>,
+    offer: &AgreementOffer,
+) -> Vec<Violation> {
     let mut found = Vec::new();
     let name = offer.name.as_deref().unwrap_or_default();
     if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {

@@ -21,7 +21,8 @@ impl Decider<'_> {
     ) -> Result<(), Refusal> {
         let quotas = self.settings.quotas;
         if let Some(horizon) = quotas.horizon {
-            let deadline = *proposal.deadline.get_or_insert(self.horizon());
+            let deadline = proposal.deadline_within(self.horizon());
+            proposal.deadline = Some(deadline);
             if deadline > self.second() + horizon {
                 return Err(quota_exceeded(format!(
                     "a party may plan {} hours ahead",

@@ -28,7 +28,7 @@ impl Decider<'_> {
         let now = self.second();
         let horizon = now + self.settings.horizon;
         let ready = proposal.ready.unwrap_or(now).max(now);
-        let deadline = proposal.deadline.unwrap_or(horizon);
+        let deadline = proposal.deadline_within(horizon);
         let (capacity, rate) = self.plan.resources.extent(&proposal.filters).unwrap_or_default();
         let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
         // Of the sizes that there are nodes for.

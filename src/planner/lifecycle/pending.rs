@@ -118,7 +118,7 @@ impl Decider<'_> {
         }
         let now = self.second();
         let ready = proposal.ready.unwrap_or(now).max(now);
-        let deadline = proposal.deadline.unwrap_or(now + self.settings.horizon);
+        let deadline = proposal.deadline_within(now + self.settings.horizon);
         let window = Interval::new(ready, deadline.max(ready));
         let nowhere = Slots::one((Interval::new(ready, ready), shape.nodes));
         let agreement = Agreement {
