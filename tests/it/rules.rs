@@ -266,6 +266,33 @@ fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is
     });
 }
 
+#[test]
+fn a_counter_offer_is_over_when_its_agreement_expires() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let start = hours_ahead(5);
+        let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
+        client.post("/agreements", all.xml()).await.created();
+        let id = open(&client).await;
+        let expires = format!(
+            "<wsag:ExpirationTime>{}</wsag:ExpirationTime><wsag:TemplateId>",
+            date_time(start + HOUR)
+        );
+        let near = |id: &str| Said::solicited(id, all.clone()).wishing("<bsp:MaxDeviation>9</bsp:MaxDeviation>");
+        let kinds = async |said: Said| {
+            let offers = negotiate(&client, id, &[said]).await;
+            let kinds = offers.iter().flat_map(|of| of.texts("Kind"));
+            kinds.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let free = kinds(near("a")).await;
+        assert!(free.iter().any(|kind| kind == "Later"), "{free:?}");
+        let bound = kinds(near("b").replacing("<wsag:TemplateId>", &expires)).await;
+        assert!(!bound.is_empty() && !bound.iter().any(|kind| kind == "Later"), "{bound:?}");
+        server.assert_verified();
+    });
+}
+
 async fn an_answer_keeps_the_template_of_what_it_answers(url: String) {
     let server = Server::configured(Some(&url), PRICED);
     let client = server.client();

@@ -12,6 +12,7 @@ use wsag::time::DateTime;
 use wsag::{Document, Places, Violation};
 
 use crate::agreement::{OfferKind, OfferTerms, Shape};
+use crate::negotiation::error::wrong;
 use crate::negotiation::request::offer::unwritable_offer;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::Offered;
@@ -128,6 +129,14 @@ pub(in crate::negotiation) fn counter(
     candidate: &OfferTerms,
 ) -> Result<Counter, Vec<Violation>> {
     let offer = counter_offer_in_words(asked, &offered.template, candidate);
+    let expires = offer.context.expiration_time;
+    if expires.is_some_and(|at| candidate.deadline.seconds() > at.floor()) {
+        let message = "no slot is free before it";
+        return Err(vec![wrong(
+            places.below("/wsag:Context/wsag:ExpirationTime"),
+            message,
+        )]);
+    }
     let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.
     let document = Document::made(&made, places).map_err(|why| vec![unwritable_offer(places, &why)])?;

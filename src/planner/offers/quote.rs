@@ -40,9 +40,12 @@ pub(in crate::planner) struct QuoteContext<'a> {
 }
 
 impl QuoteContext<'_> {
-    /// Whether a candidate lies near enough and costs little enough.
+    /// Whether a candidate lies near enough, is over when its agreement expires, and costs little enough.
     pub(in crate::planner) fn allows(&self, candidate: &Candidate) -> bool {
-        candidate.terms.deviation <= self.phi_max + PHI_EPSILON && is_candidate_affordable(self, candidate)
+        let expires = self.ask.proposal.expires;
+        expires.is_none_or(|at| candidate.terms.deadline <= at)
+            && candidate.terms.deviation <= self.phi_max + PHI_EPSILON
+            && is_candidate_affordable(self, candidate)
     }
 }
 
