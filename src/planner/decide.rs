@@ -55,8 +55,7 @@ impl Decider<'_> {
         let Some(id) = &proposal.initiator_id else {
             return Ok(());
         };
-        let is_same = |of: &Agreement| of.party == proposal.party && of.initiator_id.as_ref() == Some(id);
-        if self.plan.live.iter().any(is_same) {
+        if self.plan.live.with_initiator_id(&proposal.party, id) > 0 {
             return Err(Error::Unfit(format!(
                 "another agreement of yours has the AgreementId {id:?}"
             )));

@@ -11,6 +11,8 @@ use crate::agreement::{Agreement, AgreementState, ServiceState};
 pub(super) struct Live {
     by_id: HashMap<Uuid, Agreement>,
     states: BTreeMap<&'static str, u64>,
+    /// How many have each id that an initiator gave, by party.
+    initiator_ids: HashMap<String, HashMap<String, usize>>,
     /// Those being processed.
     processing: BTreeSet<Uuid>,
 }
@@ -36,6 +38,10 @@ impl Live {
         if agreement.service == ServiceState::Processing {
             self.processing.insert(agreement.id);
         }
+        if let Some(id) = &agreement.initiator_id {
+            let of = self.initiator_ids.entry(agreement.party.clone()).or_default();
+            *of.entry(id.clone()).or_default() += 1;
+        }
         self.by_id.insert(agreement.id, agreement);
     }
 
@@ -45,7 +51,30 @@ impl Live {
             *count -= 1;
         }
         self.processing.remove(&id);
+        self.forget_initiator_id(&agreement);
         Some(agreement)
+    }
+
+    fn forget_initiator_id(&mut self, agreement: &Agreement) {
+        let Some(id) = &agreement.initiator_id else { return };
+        let Some(of) = self.initiator_ids.get_mut(&agreement.party) else {
+            return;
+        };
+        if let Some(count) = of.get_mut(id) {
+            *count -= 1;
+            if *count == 0 {
+                of.remove(id);
+            }
+        }
+        if of.is_empty() {
+            self.initiator_ids.remove(&agreement.party);
+        }
+    }
+
+    /// How many of a party have an id from their initiator.
+    pub(super) fn with_initiator_id(&self, party: &str, id: &str) -> usize {
+        let of = self.initiator_ids.get(party);
+        of.and_then(|of| of.get(id)).copied().unwrap_or(0)
     }
 
     /// Those being processed, by id.
