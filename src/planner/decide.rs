@@ -30,7 +30,7 @@ impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
         self.is_new(proposal.idempotency.as_ref())?;
-        self.has_a_new_id(&proposal)?;
+        self.has_a_new_id(&proposal, &[])?;
         let mut moved = self.moved_before_reserving(proposal.id);
         let Some((agreement, admitted, number)) = self.admitted(&proposal)? else {
             return Ok(Step::Wait(proposal));
@@ -49,13 +49,22 @@ impl Decider<'_> {
         Ok(Step::Done(accepted))
     }
 
-    /// Refuses an offer with an id that its initiator has given before. Agreements that are over are looked for in the store, before
-    /// the offer comes here.
-    pub(super) fn has_a_new_id(&self, proposal: &Proposal) -> Result<()> {
+    /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
+    /// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
+    pub(super) fn has_a_new_id(&self, proposal: &Proposal, but: &[Option<Uuid>]) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
             return Ok(());
         };
-        if self.plan.live.with_initiator_id(&proposal.party, id) > 0 {
+        let has_it = |of: &Agreement| of.party == proposal.party && of.initiator_id.as_ref() == Some(id);
+        let own = but
+            .iter()
+            .flatten()
+            .filter(|of| self.plan.get(**of).is_some_and(has_it))
+            .count();
+        let mut waiting = self.plan.reserving.waiting.values().map(|of| &of.agreement);
+        if self.plan.live.with_initiator_id(&proposal.party, id) > own
+            || waiting.any(|of| of.id != proposal.id && has_it(of))
+        {
             return Err(Error::Unfit(format!(
                 "another agreement of yours has the AgreementId {id:?}"
             )));

@@ -94,10 +94,7 @@ impl Negotiation {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
             Acceptable::Before(answer) => return Ok(*answer),
         };
-        // What takes the place of an agreement may keep its id.
-        if instance.agreement.is_none() {
-            self.has_a_new_id(&proposal).await?;
-        }
+        self.has_a_new_id(&proposal, &instance).await?;
         let again = key.as_ref().map(|key| key.step(0));
         proposal.idempotency = key.map(RequestKey::of_acceptance);
         let acceptance = Acceptance {

@@ -8,7 +8,7 @@ use wsag::operations::CreateInput;
 use wsag::{Document, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
-use crate::agreement::{AgreementState, Wording};
+use crate::agreement::{AgreementState, NegotiationInstance, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -91,14 +91,23 @@ impl Negotiation {
         }))
     }
 
-    /// Refuses the AgreementId of a new agreement that another of its party has.
+    /// Refuses the AgreementId of an agreement from a negotiation that another of its party has. The one that takes the place of
+    /// an agreement may keep its id.
     ///
     /// # Errors
     /// [`Error::IdTaken`], [`Error::Unavailable`].
-    pub(in crate::negotiation) async fn has_a_new_id(&self, proposal: &Proposal) -> Result<()> {
+    pub(in crate::negotiation) async fn has_a_new_id(
+        &self,
+        proposal: &Proposal,
+        instance: &NegotiationInstance,
+    ) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
             return Ok(());
         };
+        let replaced = self.replaced(instance).await?;
+        if replaced.is_some_and(|of| of.initiator_id.as_ref() == Some(id)) {
+            return Ok(());
+        }
         match self.store.first_with_id(&proposal.party, id).await? {
             None => Ok(()),
             Some(_) => Err(Error::IdTaken(id.clone())),

@@ -54,9 +54,7 @@ impl Negotiation {
     ) -> Result<AcceptedView> {
         match self.acceptable(party, accepting, key.as_ref()).await? {
             Acceptable::Now(offer, instance, proposal) => {
-                if instance.agreement.is_none() {
-                    self.has_a_new_id(&proposal).await?;
-                }
+                self.has_a_new_id(&proposal, &instance).await?;
                 self.pend_proposal(*proposal, acceptance, Some(offer.id), key)
                     .await
             }

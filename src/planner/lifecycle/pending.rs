@@ -102,7 +102,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted> {
         let proposal = pending.proposal;
         self.is_new(proposal.idempotency.as_ref())?;
-        self.has_a_new_id(&proposal)?;
+        self.has_a_new_id(&proposal, &[])?;
         // It is on the first resource until it is decided.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";

@@ -13,7 +13,7 @@ use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
 use crate::planner::error::{Error, Lost, Result, bare_refusal};
 use crate::planner::offers::messages::{Acceptance, refusal_in_short};
-use crate::planner::request::Accepted;
+use crate::planner::request::{Accepted, Proposal};
 use crate::planner::resources::need::Placement;
 use crate::store::Change;
 
@@ -42,7 +42,7 @@ impl Decider<'_> {
         pending: Option<&Agreement>,
     ) -> Result<Step<Agreement, Acceptance>> {
         if let Some(pending) = pending {
-            acceptance.proposal.id = pending.id;
+            name_as_pending(&mut acceptance.proposal, pending);
         }
         let proposal = &acceptance.proposal;
         let (offer, instance) = self.offer_of(&proposal.party, acceptance.negotiation, acceptance.offer)?;
@@ -52,6 +52,7 @@ impl Decider<'_> {
         if let Some(why) = why_lost(&offer, self.second()) {
             return Err(Error::Lost(why));
         }
+        self.has_a_new_id(proposal, &[instance.agreement, pending.map(|of| of.id)])?;
         let resource = self.plan.resources.must_place(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
         let replaced = self.replaced_in(&instance)?;
@@ -231,6 +232,13 @@ impl Decider<'_> {
         self.update(old, events);
         Ok(())
     }
+}
+
+/// Gives a request the names of the agreement that has been pending for it: they are in the words that accepted the offer.
+fn name_as_pending(proposal: &mut Proposal, pending: &Agreement) {
+    proposal.id = pending.id;
+    proposal.name.clone_from(&pending.name);
+    proposal.initiator_id.clone_from(&pending.initiator_id);
 }
 
 /// Makes an agreement as its offer promised. The words that accept it may be understood in another way by now.
