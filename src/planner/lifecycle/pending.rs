@@ -102,7 +102,9 @@ impl Decider<'_> {
     pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted> {
         let proposal = pending.proposal;
         self.is_new(proposal.idempotency.as_ref())?;
-        self.has_a_new_id(&proposal, &[])?;
+        let talks = pending.offer.and_then(|offer| self.plan.table.of_offer(offer));
+        let replaced = talks.and_then(|talks| talks.instance.agreement);
+        self.has_a_new_id(&proposal, &[replaced])?;
         // It is on the first resource until it is decided.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";
@@ -111,7 +113,9 @@ impl Decider<'_> {
         let shape = *proposal.shapes.first().ok_or(Error::Unavailable)?;
         // The store takes no other, and would refuse the whole batch.
         if shape.nodes < 1 || shape.duration < 1 {
-            return Err(Error::Unfit("at least one node for one second is expected".to_owned()));
+            return Err(Error::Unfit(
+                "at least one node for one second is expected".to_owned(),
+            ));
         }
         if self.plan.pending() >= PENDING_MAX {
             return Err(Error::Unavailable);

@@ -136,6 +136,11 @@ impl OpenNegotiations {
         self.open.get(&id)
     }
 
+    /// The negotiation that goes on in which an offer lies.
+    pub(in crate::planner) fn of_offer(&self, offer: Uuid) -> Option<&OpenNegotiation> {
+        self.open.get(self.offers.get(&offer)?)
+    }
+
     /// Every negotiation that goes on.
     pub(in crate::planner) fn iter(&self) -> impl Iterator<Item = &OpenNegotiation> {
         self.open.values()
@@ -259,7 +264,7 @@ impl OpenNegotiations {
 
     /// The negotiation of an answer, and its offers that are held, the best first.
     pub(in crate::planner) fn answered(&self, answer: Uuid) -> Option<(Uuid, Vec<NegotiationOffer>)> {
-        let talks = self.open.get(self.offers.get(&answer)?)?;
+        let talks = self.of_offer(answer)?;
         let held = |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
         let offers = talks.offers.values().filter(held).cloned().collect();
         Some((talks.instance.id, offers))
