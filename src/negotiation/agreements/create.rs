@@ -8,7 +8,7 @@ use wsag::operations::CreateInput;
 use wsag::{Document, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
-use crate::agreement::{AgreementState, NegotiationInstance, Wording};
+use crate::agreement::{AgreementState, EventKind, NegotiationInstance, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -72,13 +72,16 @@ impl Negotiation {
     /// The answer to an offer with an AgreementId, if the same offer came before under this id.
     ///
     /// # Errors
-    /// [`Error::IdTaken`] where that was another offer, [`Error::Unavailable`].
+    /// [`Error::IdTaken`] where that was another offer, or it came by the other operation; [`Error::Unavailable`].
     async fn first_answer(&self, party: &str, named: Named) -> Result<Option<AcceptedView>> {
         let Some(first) = self.store.first_with_id(party, &named.id).await? else {
             return Ok(None);
         };
         let words = self.store.agreement_document(first.id).await?;
-        if words.as_ref() != Some(&named.words) {
+        // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
+        let events = self.store.timeline(first.id).await?;
+        let was_pending = events.iter().any(|of| of.kind == EventKind::Offered.word());
+        if words.as_ref() != Some(&named.words) || was_pending != named.is_pending {
             return Err(Error::IdTaken(named.id));
         }
         let mut agreement = self.view(&first);
