@@ -183,7 +183,7 @@ fn an_agreement_is_made_of_no_less_than_nodes_and_a_duration() {
 }
 
 async fn a_quote_without_a_hold_keeps_nothing_and_counts_for_no_quota(url: String) {
-    let configuration = format!("[negotiation]\nholds_max = 1\n{CONFIGURATION}");
+    let configuration = format!("[negotiation]\nholds_max = 1\nopen_max = 1\nhold_seconds = 60\n{CONFIGURATION}");
     let server = Server::configured(Some(&url), &configuration);
     let physics = server.client_with(&server.key_for("physics", "consumer"));
     let start = hours_ahead(3);
@@ -198,6 +198,9 @@ async fn a_quote_without_a_hold_keeps_nothing_and_counts_for_no_quota(url: Strin
         assert_eq!(asked["state"], "Advisory", "{asked}");
         assert_eq!(asked.get("heldUntil"), None, "{asked}");
         assert!(asked["price"]["amount"].is_string(), "{asked}");
+        let quote = answer.json();
+        let instant = |name: &str| quote[name].as_str().map(str::to_owned);
+        assert!(instant("expires") < Some(date_time(now() + 61)), "{quote}");
     }
     let lost = physics
         .post_json("/agreements", &json!({"offer": asked["id"]}))

@@ -200,7 +200,7 @@ impl Negotiation {
         body: &[u8],
     ) -> Result<(Request, (Opening, NegotiationConstraints, bool))> {
         self.read_request(&At::root(&Json::parse(body)?), &ABOUT, |check, object| {
-            let opening = Opening {
+            let mut opening = Opening {
                 expires: object
                     .read(check, "expires", |check, at| self.future(check, at))
                     .map(|at| Time(at.floor())),
@@ -210,6 +210,11 @@ impl Negotiation {
                 }),
             };
             let is_held = object.read(check, "hold", Check::boolean).unwrap_or(true);
+            if !is_held {
+                // Prices that nothing keeps are no longer true by then.
+                let end = self.clock.now() + self.planner.negotiating().hold;
+                opening.expires.get_or_insert(end);
+            }
             (opening, read_demands(check, object), is_held)
         })
     }

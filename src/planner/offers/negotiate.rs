@@ -12,6 +12,9 @@ use crate::planner::offers::messages::{Acceptance, Ask, Bargain, Initiation, Neg
 use crate::planner::request::{Accepted, Idempotency};
 use crate::store::Change;
 
+/// Negotiations about prices alone that a party may have for each other one: they cost memory only.
+const QUOTES_PER_NEGOTIATION: usize = 10;
+
 impl Planner {
     /// Opens a negotiation.
     ///
@@ -129,7 +132,13 @@ impl Decider<'_> {
             }
         }
         let most = self.settings.negotiation.open_max;
-        if self.plan.table.count(&instance.party) >= most {
+        let (open, quotes) = self.plan.table.count(&instance.party);
+        if quotes >= most.saturating_mul(QUOTES_PER_NEGOTIATION) {
+            let binding =
+                "a party may have more quotes when some have expired; they do where a request names no end";
+            return Err(quota_exceeded(binding).into());
+        }
+        if open >= most {
             let binding = format!("a party may have {most} negotiations going on at a time");
             return Err(quota_exceeded(binding).into());
         }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferTerms, ProposalReason};
+use crate::agreement::{
+    NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
+};
 use crate::planner::admission::per_minute::PerMinute;
 use crate::planner::offers::holds::Holds;
 use crate::planner::timetable::Timetable;
@@ -51,6 +53,8 @@ pub(in crate::planner) struct OpenNegotiations {
 #[derive(Clone, Default)]
 struct Party {
     talks: BTreeSet<Uuid>,
+    /// How many of them are only about prices.
+    quotes: usize,
     /// The answers of which it has something held, and the most node-seconds that it can take of each.
     held: BTreeMap<Uuid, u128>,
     /// These node-seconds together.
@@ -70,6 +74,12 @@ impl Party {
 }
 
 impl OpenNegotiation {
+    /// Whether all that was said in it is advice, for which nothing can be held.
+    fn is_quote(&self) -> bool {
+        let advice = |of: &NegotiationOffer| matches!(of.state, OfferState::Advisory | OfferState::Rejected);
+        !self.offers.is_empty() && self.offers.values().all(advice)
+    }
+
     /// The terms of the held offers of one answer.
     pub(in crate::planner) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
         let of = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
@@ -157,9 +167,10 @@ impl OpenNegotiations {
         of.into_iter().flat_map(|of| of.held.keys().copied())
     }
 
-    /// How many negotiations a party has going on, those left out that the provider has opened.
-    pub(in crate::planner) fn count(&self, party: &str) -> usize {
-        self.parties.get(party).map_or(0, |of| of.talks.len())
+    /// How many negotiations a party has going on, and how many more only about prices; those left out that the provider has opened.
+    pub(in crate::planner) fn count(&self, party: &str) -> (usize, usize) {
+        let of = self.parties.get(party);
+        of.map_or((0, 0), |of| (of.talks.len() - of.quotes, of.quotes))
     }
 
     /// Takes over a new offer, or the new state of one.
@@ -176,12 +187,13 @@ impl OpenNegotiations {
             self.standing.insert(key, offer.is_held());
             self.standing_held += usize::from(offer.is_held());
         }
-        let before = std::mem::take(&mut talks.held);
+        let (before, was_quote) = (std::mem::take(&mut talks.held), talks.is_quote());
         self.due.set(negotiation, Some(talks.put(offer)));
         if talks.instance.proposed.is_none()
             && let Some(party) = self.parties.get_mut(&talks.instance.party)
         {
             party.holds(&before, &talks.held);
+            party.quotes = party.quotes + usize::from(talks.is_quote()) - usize::from(was_quote);
         }
     }
 
@@ -196,6 +208,7 @@ impl OpenNegotiations {
             && let Some(of) = self.parties.get_mut(&talks.instance.party)
         {
             of.talks.remove(&id);
+            of.quotes -= usize::from(talks.is_quote());
             of.holds(&talks.held, &BTreeMap::new());
             if of.talks.is_empty() {
                 self.parties.remove(&talks.instance.party);
