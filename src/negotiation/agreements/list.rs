@@ -4,6 +4,7 @@ use uuid::Uuid;
 use wsag::listings::{self, AgreementList, ListedAgreement};
 
 use crate::agreement::Agreement;
+use crate::negotiation::request::offer::can_be_agreement_id;
 use crate::negotiation::service::cut_page;
 use crate::negotiation::views::agreement::{AgreementPage, EventView, TimelineView};
 use crate::negotiation::views::documents::{agreement_state, date_time, instant};
@@ -87,6 +88,10 @@ impl Negotiation {
         after: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<Agreement>> {
+        // No agreement has such an id, and not every store takes it.
+        if !can_be_agreement_id(id) {
+            return Ok(Vec::new());
+        }
         let found = self.store.agreements_with_id(scope.party(), id, after, limit);
         let mut found = found.await?;
         if let Some(own) = id.parse().ok().filter(|_| found.is_empty() && after.is_none()) {
