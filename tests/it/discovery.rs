@@ -155,6 +155,7 @@ fn an_agreement_is_made_of_no_less_than_nodes_and_a_duration() {
             (json!({"pending": true}), vec!["/nodes", "/durationSeconds"]),
             (json!({"nodes": 1}), vec!["/durationSeconds"]),
             (json!({"durationSeconds": 60}), vec!["/nodes"]),
+            (json!({"moldability": {"constantWork": 60}}), vec!["/nodes"]),
             // Nothing is known of how long it takes.
             (
                 json!({"nodes": 1, "application": "sleep", "arguments": [1]}),

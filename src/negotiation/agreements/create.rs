@@ -5,6 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
+use wsag::scheduling::Moldability;
 use wsag::{Document, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
@@ -316,15 +317,16 @@ fn by_itself(input: CreateInput) -> Option<AgreementOffer> {
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
 fn says_what_it_buys(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
-    let has_sizes = wish.scheduling.moldability.is_some();
+    let law = &wish.scheduling.moldability;
+    let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
     let is_predicted = drafts
         .iter()
         .any(|draft| draft.proposal.scaling != Scaling::Contract);
     let mut check = Check::default();
-    if wish.nodes.is_none() && !has_sizes {
+    if !says_nodes {
         check.add(&format!("{root}/nodes"), "a number of nodes is expected");
     }
-    if wish.duration.is_none() && !has_sizes && !is_predicted {
+    if wish.duration.is_none() && law.is_none() && !is_predicted {
         let message = match &wish.run {
             None => "a duration in seconds is expected".to_owned(),
             Some(run) => format!(
