@@ -292,7 +292,7 @@ fn what_the_published_schemas_allow_is_taken() {
             );
             offer.xml().replace("</jsdl-posix:POSIXApplication>", &limit)
         };
-        let without = limited("90").replace("<arp:Duration>60</arp:Duration>", "");
+        let without = limited("+90").replace("<arp:Duration>60</arp:Duration>", "");
         let id = client.post("/agreements", without).await.created();
         let shown = client.get_json(&format!("/agreements/{id}")).await;
         assert_eq!(shown["durationSeconds"], 90, "{shown}");

@@ -11,7 +11,7 @@ mod elements;
 use std::cmp::Ordering;
 
 use crate::job::elements::honoured;
-use crate::xml::datatypes::unsigned;
+use crate::xml::datatypes::non_negative;
 use crate::xml::{element, named_values};
 
 /// `jsdl:JobDefinition`.
@@ -57,7 +57,7 @@ element! {
         /// File to write standard error to.
         pub error: Option<String> = "jsdl-posix:Error",
         /// Most seconds that it may run.
-        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by unsigned,
+        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by non_negative,
     }
 }
 

@@ -52,6 +52,19 @@ pub(crate) fn unsigned(text: &str) -> Result<u64, &'static str> {
     value.ok_or("a whole number from 0 on is expected")
 }
 
+/// xs:nonNegativeInteger, up to the end of 64 bits, which stands for all beyond.
+pub(crate) fn non_negative(text: &str) -> Result<u64, &'static str> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let is_zero = text.starts_with("-0") && text[1..].bytes().all(|b| b == b'0');
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    match digits.parse() {
+        _ if is_zero => Ok(0),
+        Ok(value) if is_number => Ok(value),
+        Err(_) if is_number => Ok(u64::MAX),
+        _ => Err("a whole number from 0 on is expected"),
+    }
+}
+
 /// xs:double, shortest form that reads back as the same.
 pub(crate) fn write_double(value: f64) -> String {
     if value.is_nan() {
@@ -134,5 +147,22 @@ impl Ord for Decimal {
             magnitude
         };
         other.negative.cmp(&self.negative).then(signed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_have_the_signs_that_their_types_allow() {
+        for (text, value) in [("0", 0), ("-0", 0), ("-00", 0), ("+90", 90), ("007", 7)] {
+            assert_eq!(non_negative(text), Ok(value), "{text}");
+        }
+        assert_eq!(non_negative("99999999999999999999"), Ok(u64::MAX));
+        for text in ["", "+", "-", "-1", "--0", "++1", "+-1", "1.0", "a"] {
+            assert!(non_negative(text).is_err(), "{text}");
+        }
+        assert!(unsigned("+1").is_err());
     }
 }
