@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::offers::{date_time, hours_ahead};
+use crate::support::offers::{date_time, hours_ahead, now};
 use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -184,7 +184,8 @@ fn an_agreement_is_made_of_no_less_than_nodes_and_a_duration() {
 }
 
 async fn a_quote_without_a_hold_keeps_nothing_and_counts_for_no_quota(url: String) {
-    let configuration = format!("[negotiation]\nholds_max = 1\nopen_max = 1\nhold_seconds = 60\n{CONFIGURATION}");
+    let configuration =
+        format!("[negotiation]\nholds_max = 1\nopen_max = 1\nhold_seconds = 60\n{CONFIGURATION}");
     let server = Server::configured(Some(&url), &configuration);
     let physics = server.client_with(&server.key_for("physics", "consumer"));
     let start = hours_ahead(3);

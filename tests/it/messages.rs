@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::support::negotiation::{self, Said, counters};
@@ -226,6 +227,41 @@ fn variables_of_service_properties_decide_about_offers_and_guarantees() {
             refused.text("Path").ends_with("/wsag:ServiceProperties"),
             "{refused:?}"
         );
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_choice_in_a_template_keeps_no_request_from_its_constraints() {
+    run(async {
+        let template = file("templates/agreements/advance-reservation.xml");
+        let start = template.find("<wsag:ServiceDescriptionTerm").expect("a job");
+        let end = "</wsag:ServiceDescriptionTerm>";
+        let end = start + template[start..].find(end).expect("its end") + end.len();
+        let job = &template[start..end];
+        let template = format!(
+            "{}<wsag:ExactlyOne>{job}{job}</wsag:ExactlyOne>{}",
+            &template[..start],
+            &template[end..]
+        )
+        .replace(
+            "<wsag:CreationConstraints>",
+            "<wsag:CreationConstraints><wsag:Item wsag:Name=\"FEW\"><wsag:Location>//jsdl:TotalResourceCount/jsdl:Exact</wsag:Location>\
+             <wsag:ItemConstraint><xs:maxInclusive xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" value=\"4\"/>\
+             </wsag:ItemConstraint></wsag:Item>",
+        );
+        let (_folder, server) = server_with(&template);
+        let client = server.client();
+        for request in [
+            json!({"nodes": 64, "durationSeconds": 60}),
+            json!({"nodes": 1, "durationSeconds": 0}),
+            json!({"nodes": 1, "durationSeconds": 0, "pending": true}),
+        ] {
+            let refused = client.post_json("/agreements", &request).await;
+            assert_eq!(refused.status.as_u16(), 422, "{request}: {refused:?}");
+        }
+        let few = json!({"nodes": 4, "durationSeconds": 60});
+        client.post_json("/agreements", &few).await.created();
         server.assert_verified();
     });
 }

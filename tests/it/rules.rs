@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use uuid::Uuid;
 
-use crate::support::negotiation::{Said, message, negotiate, open};
-use crate::support::offers::{Offer, date_time, hours_ahead, now};
+use crate::support::client::{Answer, Client};
+use crate::support::negotiation::{Said, message, negotiate, open, replacing};
+use crate::support::offers::{Offer, date_time, file, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
@@ -14,6 +16,8 @@ on_both_engines!(
     an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
     an_agreement_id_is_its_partys_only_once_and_finds_the_agreement,
     an_agreement_id_has_a_length_that_the_store_can_index,
+    a_named_offer_has_the_answer_of_its_own_operation_alone,
+    an_acceptance_gives_no_id_that_another_agreement_has,
     an_answer_keeps_the_template_of_what_it_answers,
     nothing_is_negotiated_in_what_has_ended,
 );
@@ -67,10 +71,6 @@ async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: St
     assert_eq!(client.post("/agreements", input).await.created(), id);
     // Another offer is refused: also once the agreement is over, and after a restart.
     let other = named("a/1 &amp; b", &reserve(2));
-    let taken = |answer: &crate::support::client::Answer| {
-        assert_eq!(answer.status, StatusCode::CONFLICT, "{answer:?}");
-        assert_eq!(answer.text("ErrorCode"), "AGREEMENT_ID_TAKEN", "{answer:?}");
-    };
     taken(&client.post("/agreements", other.clone()).await);
     client.post(&format!("/agreements/{id}/terminate"), "").await;
     server.kill9();
@@ -88,7 +88,7 @@ async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: St
     // Another party may have an agreement with the same id, and sees its own alone.
     let physics = server.client_with(&server.key_for("physics", "consumer"));
     let theirs = physics.post("/agreements", other.clone()).await.created();
-    let found = |path: &'static str, client: &crate::support::client::Client| {
+    let found = |path: &'static str, client: &Client| {
         let client = client.clone();
         async move {
             let page = client.get_json(path).await;
@@ -119,6 +119,121 @@ async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: St
     server.assert_verified();
 }
 
+fn taken(answer: &Answer) {
+    assert_eq!(answer.status, StatusCode::CONFLICT, "{answer:?}");
+    assert_eq!(answer.text("ErrorCode"), "AGREEMENT_ID_TAKEN", "{answer:?}");
+}
+
+/// The message that asks for an offer to be decided later.
+fn later(offer: &str) -> String {
+    format!(
+        "<wsag:CreatePendingAgreementInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">{offer}\
+         </wsag:CreatePendingAgreementInput>"
+    )
+}
+
+/// A pending agreement as it was decided, by the answer that took it.
+async fn decided(client: &Client, answer: &Answer) -> (Uuid, serde_json::Value) {
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
+    let path = answer.headers["location"].to_str().expect("a path").to_owned();
+    let shown = eventually("its decision", Duration::from_secs(30), async || {
+        let shown = client.get_json(&path).await;
+        (shown["state"] != "Pending").then_some(shown)
+    })
+    .await;
+    let id = path.rsplit('/').next().unwrap_or_default();
+    (id.parse().expect("an id"), shown)
+}
+
+async fn a_named_offer_has_the_answer_of_its_own_operation_alone(url: String) {
+    let server = Server::start(&url);
+    let client = server.client();
+    client.post("/agreements", reserve(4).xml()).await.created();
+    let full = named("full", &reserve(1));
+    let (id, shown) = decided(&client, &client.post("/agreements", later(&full)).await).await;
+    assert_eq!(shown["state"], "Rejected", "{shown}");
+    taken(&client.post("/agreements", full.clone()).await);
+    let (again, _) = decided(&client, &client.post("/agreements", later(&full)).await).await;
+    assert_eq!(again, id, "the same operation has its answer");
+    let start = hours_ahead(9);
+    let free = named("free", &Offer::reserve(1, HOUR).within(start, start + HOUR));
+    let id = client.post("/agreements", free.clone()).await.created();
+    taken(&client.post("/agreements", later(&free)).await);
+    assert_eq!(client.post("/agreements", free).await.created(), id);
+    server.assert_verified();
+}
+
+async fn an_acceptance_gives_no_id_that_another_agreement_has(url: String) {
+    let server = Server::start(&url);
+    let client = server.client_with(&server.key_for("physics", "consumer"));
+    let with = |id: &str, acceptance: &str| {
+        let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\">");
+        acceptance.replacen("<wsag:AgreementOffer>", &root, 1)
+    };
+    let pended = |acceptance: &str| {
+        acceptance.replace("wsag:CreateAgreementInput", "wsag:CreatePendingAgreementInput")
+    };
+    let held = async |nodes: u32| {
+        let id = open(&client).await;
+        let mut offers = negotiate(&client, id, &[Said::solicited("a", reserve(nodes))]).await;
+        offers.remove(0).acceptance()
+    };
+    // Of two at once one wins.
+    let (first, second) = (with("m", &held(1).await), with("m", &held(1).await));
+    let (first, second) = tokio::join!(
+        client.post("/agreements", first),
+        client.post("/agreements", second)
+    );
+    let mut told = [first.status.as_u16(), second.status.as_u16()];
+    told.sort_unstable();
+    assert_eq!(told, [201, 409], "{first:?} {second:?}");
+    // The id outlives the decision.
+    let answer = client
+        .post("/agreements", with("p", &pended(&held(1).await)))
+        .await;
+    let (mut agreement, shown) = decided(&client, &answer).await;
+    assert_eq!(
+        (&shown["state"], &shown["agreementId"]),
+        (&"Observed".into(), &"p".into()),
+        "{shown}"
+    );
+    let change = async |agreement: Uuid| {
+        let input = file("tests/messages/m18-initiate-renegotiation-input.xml");
+        let input = input.replace("/a-1", &format!("/{agreement}"));
+        let id = client.post("/negotiations", input).await.created();
+        let mut offers = negotiate(&client, id, &[Said::solicited("c", reserve(1))]).await;
+        replacing(&offers.remove(0).acceptance(), id, agreement)
+    };
+    // What takes its place keeps it, decided at once or later; and has none of another.
+    taken(
+        &client
+            .post("/agreements", with("m", &change(agreement).await))
+            .await,
+    );
+    taken(
+        &client
+            .post("/agreements", with("m", &pended(&change(agreement).await)))
+            .await,
+    );
+    for _ in 0..2 {
+        let answer = client
+            .post("/agreements", with("p", &pended(&change(agreement).await)))
+            .await;
+        let (next, shown) = decided(&client, &answer).await;
+        assert_eq!(
+            (&shown["state"], &shown["agreementId"]),
+            (&"Observed".into(), &"p".into()),
+            "{shown}"
+        );
+        agreement = next;
+    }
+    let answer = client
+        .post("/agreements", with("p", &change(agreement).await))
+        .await;
+    answer.created();
+    server.assert_verified();
+}
+
 async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
     let server = Server::start(&url);
     let client = server.client();
@@ -127,19 +242,18 @@ async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
         .map(|n| format!("{:020}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
         .collect();
     let path = "/wsag:AgreementOffer/@wsag:AgreementId";
-    let refuse = |answer: &crate::support::client::Answer, path: &str| {
+    let refuse = |answer: &Answer, path: &str| {
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
         assert_eq!(answer.text("Path"), path, "{answer:?}");
     };
     refuse(&client.post("/agreements", named(&long, &reserve(1))).await, path);
-    refuse(&client.post("/agreements", named("a&#10;b", &reserve(1))).await, path);
-    let input = |offer: &str| {
-        format!(
-            "<wsag:CreatePendingAgreementInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
-             {offer}</wsag:CreatePendingAgreementInput>"
-        )
-    };
-    let pending = client.post("/agreements", input(&named(&long, &reserve(1)))).await;
+    refuse(
+        &client.post("/agreements", named("a&#x85;b", &reserve(1))).await,
+        path,
+    );
+    let pending = client
+        .post("/agreements", later(&named(&long, &reserve(1))))
+        .await;
     refuse(&pending, &format!("/wsag:CreatePendingAgreementInput{path}"));
     let id = open(&client).await;
     let held = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
@@ -151,7 +265,10 @@ async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
     };
     let refused = client.post("/agreements", accepted(&long)).await;
     refuse(&refused, &format!("/wsag:CreateAgreementInput{path}"));
-    client.post("/agreements", accepted(&"n".repeat(255))).await.created();
+    client
+        .post("/agreements", accepted(&"n".repeat(255)))
+        .await
+        .created();
     // Such an id finds nothing.
     for id in ["%00", long.as_str(), "a%0Ab"] {
         let page = client.get_json(&format!("/agreements?agreementId={id}")).await;
@@ -220,7 +337,8 @@ fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
         // One that is beyond the provider's horizon bounds nothing.
         let (before, rest) = offer.split_once("<arp:EndTime>").expect("an end");
         let (_, after) = rest.split_once("</arp:EndTime>").expect("its end");
-        let distant = format!("{before}{after}").replace("<wsag:TemplateId>", &expiring(now() + 5 * 365 * 24 * HOUR));
+        let distant =
+            format!("{before}{after}").replace("<wsag:TemplateId>", &expiring(now() + 5 * 365 * 24 * HOUR));
         client.post("/agreements", distant).await.created();
     });
 }
@@ -272,14 +390,14 @@ fn a_counter_offer_is_over_when_its_agreement_expires() {
         let server = Server::local();
         let client = server.client();
         let start = hours_ahead(5);
-        let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
-        client.post("/agreements", all.xml()).await.created();
+        let window = |nodes: u32| Offer::reserve(nodes, HOUR).within(start, start + HOUR);
+        client.post("/agreements", window(1).xml()).await.created();
         let id = open(&client).await;
         let expires = format!(
             "<wsag:ExpirationTime>{}</wsag:ExpirationTime><wsag:TemplateId>",
             date_time(start + HOUR)
         );
-        let near = |id: &str| Said::solicited(id, all.clone()).wishing("<bsp:MaxDeviation>9</bsp:MaxDeviation>");
+        let near = |id: &str| Said::solicited(id, window(4));
         let kinds = async |said: Said| {
             let offers = negotiate(&client, id, &[said]).await;
             let kinds = offers.iter().flat_map(|of| of.texts("Kind"));
@@ -288,7 +406,10 @@ fn a_counter_offer_is_over_when_its_agreement_expires() {
         let free = kinds(near("a")).await;
         assert!(free.iter().any(|kind| kind == "Later"), "{free:?}");
         let bound = kinds(near("b").replacing("<wsag:TemplateId>", &expires)).await;
-        assert!(!bound.is_empty() && !bound.iter().any(|kind| kind == "Later"), "{bound:?}");
+        assert!(
+            !bound.is_empty() && !bound.iter().any(|kind| kind == "Later"),
+            "{bound:?}"
+        );
         server.assert_verified();
     });
 }
