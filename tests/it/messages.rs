@@ -245,10 +245,10 @@ fn a_choice_in_a_template_keeps_no_request_from_its_constraints() {
             &template[end..]
         )
         .replace(
-            "</wsag:CreationConstraints>",
-            "<wsag:Item><wsag:Location>//jsdl:TotalResourceCount/jsdl:Exact</wsag:Location><wsag:ItemConstraint>\
-             <xs:maxInclusive xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" value=\"4\"/></wsag:ItemConstraint></wsag:Item>\
-             </wsag:CreationConstraints>",
+            "<wsag:CreationConstraints>",
+            "<wsag:CreationConstraints><wsag:Item wsag:Name=\"FEW\"><wsag:Location>//jsdl:TotalResourceCount/jsdl:Exact</wsag:Location>\
+             <wsag:ItemConstraint><xs:maxInclusive xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" value=\"4\"/>\
+             </wsag:ItemConstraint></wsag:Item>",
         );
         let (_folder, server) = server_with(&template);
         let client = server.client();
