@@ -102,6 +102,11 @@ impl Agreement {
         self.origin.unwrap_or(self.id)
     }
 
+    /// The latest end of its slots beyond its window: by `limit`, and before it expires.
+    pub fn latest_end(&self, limit: Time) -> Time {
+        self.leeway.expires.map_or(limit, |at| limit.min(Time(at)))
+    }
+
     /// Whether it has a place: one that is not decided, or was rejected, has none.
     pub fn is_placed(&self) -> bool {
         !self.placement().is_empty()

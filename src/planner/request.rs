@@ -42,6 +42,8 @@ pub struct Proposal {
     pub ready: Option<Time>,
     /// Latest completion; the horizon where there is none.
     pub deadline: Option<Time>,
+    /// When the agreement expires.
+    pub expires: Option<Time>,
     /// The job to run.
     pub job: Option<Job>,
     /// Its guarantee terms.
@@ -74,6 +76,7 @@ impl Proposal {
             deviation_max: None,
             ready: None,
             deadline: None,
+            expires: None,
             job: None,
             guarantees: Vec::new(),
             budget: None,
@@ -95,6 +98,7 @@ impl Proposal {
                 Scaling::Contract | Scaling::ReferenceRate => None,
             },
             room: None,
+            expires: self.expires.map(Time::seconds),
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
             filters: self.filters.clone(),
             barred: self.barred.clone(),

@@ -134,6 +134,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
         deviation_max: None,
         ready: Some(Time(NOW + window.start)),
         deadline: Some(Time(NOW + window.end)),
+        expires: None,
         job: None,
         guarantees: vec![Guarantee {
             name: "COMPLETION".into(),

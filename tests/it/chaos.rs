@@ -315,6 +315,7 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
         preemption.rounded(if independent { Rounding::Up } else { Rounding::Cuts })
     });
     Proposal {
+        expires: None,
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,

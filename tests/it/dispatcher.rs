@@ -125,6 +125,7 @@ impl Service {
     fn proposal(nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Proposal {
         let ready = Clock::system().now() + delay;
         Proposal {
+            expires: None,
             id: Uuid::now_v7(),
             party: "physics".into(),
             name: None,

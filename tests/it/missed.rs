@@ -63,6 +63,7 @@ impl Domain {
     async fn place(&self, duration: Seconds, room: Seconds) -> Agreement {
         let ready = self.clock.now();
         let proposal = Proposal {
+            expires: None,
             id: Uuid::now_v7(),
             party: "physics".into(),
             name: None,

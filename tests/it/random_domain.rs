@@ -355,6 +355,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         duration: duration * i64::from(nodes) / i64::from(of),
     });
     Proposal {
+        expires: None,
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,

@@ -1,5 +1,6 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
+use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::difference;
@@ -239,6 +240,7 @@ impl Negotiation {
             deviation_max: None,
             ready: Some(terms.ready),
             deadline: Some(terms.deadline),
+            expires: promise.leeway.expires.map(Time),
             job: promise.job.clone(),
             guarantees: promise.guarantees.clone(),
             budget: None,

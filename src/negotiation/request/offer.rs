@@ -211,6 +211,7 @@ impl<'a> Check<'a> {
             deviation_max: deviation.map(sizes::fraction),
             ready: request.ready,
             deadline: request.deadline,
+            expires: self.expires(),
             job,
             guarantees,
             budget,
@@ -240,6 +241,12 @@ impl<'a> Check<'a> {
             kind: ViolationKind::NotSupported,
             ..wrong(self.document.path_to(namespace, local, 0), message)
         });
+    }
+
+    /// When its agreement expires.
+    fn expires(&self) -> Option<Time> {
+        let at = self.offer.context.expiration_time?;
+        Some(Time(at.floor()))
     }
 
     fn context(&mut self) {
@@ -448,8 +455,8 @@ impl<'a> Check<'a> {
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
         // No slot goes on after the agreement has expired.
-        let ends = [time.end, self.offer.context.expiration_time];
-        let deadline = ends.into_iter().flatten().map(|end| Time(end.floor())).min();
+        let end = time.end.map(|end| Time(end.floor()));
+        let deadline = end.into_iter().chain(self.expires()).min();
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
         let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();

@@ -101,6 +101,7 @@ pub(in crate::planner) fn proposal(
         initiator_id: None,
         ready: Some(window.start),
         deadline: Some(window.end),
+        expires: None,
         job: None,
         guarantees: Vec::new(),
         budget: budget.map(|micros| Money::new(micros, eur())),
