@@ -7,6 +7,7 @@ mod ledger;
 mod money;
 mod notes;
 mod offers;
+mod party_events;
 mod placement_constraints;
 mod run;
 mod slots;
@@ -30,6 +31,7 @@ pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
     Promise, ProposalReason,
 };
+pub use party_events::{PartyEvent, PartyEventKind};
 pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};

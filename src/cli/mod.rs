@@ -72,6 +72,8 @@ enum Command {
     Output(client::output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
     Files(client::files::Options),
+    /// Have the events of your agreements told to an address, or list them.
+    CallBacks(client::call_backs::Options),
     /// Measure a service and its database.
     Bench(bench::Options),
     /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
@@ -226,6 +228,7 @@ pub fn run() -> ExitCode {
             Command::Terminate(options) => client::terminate::run(options).await,
             Command::Output(options) => client::output::run(options).await,
             Command::Files(options) => client::files::run(options).await,
+            Command::CallBacks(options) => client::call_backs::run(options).await,
             Command::Bench(options) => Box::pin(bench::run(options)).await,
             Command::Advise(options) => operator::advise::run(&options),
             Command::Predict(options) => client::predict::run(options).await,

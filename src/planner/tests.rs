@@ -13,6 +13,7 @@ mod reserving;
 mod slices;
 mod slots;
 mod staging;
+mod starts;
 mod three_speeds;
 pub(super) mod trial;
 
