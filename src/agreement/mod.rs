@@ -8,6 +8,7 @@ mod ledger;
 mod money;
 mod notes;
 mod offers;
+mod party_events;
 mod placement_constraints;
 mod run;
 mod slots;
@@ -32,6 +33,7 @@ pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
     Promise, ProposalReason,
 };
+pub use party_events::{PartyEvent, PartyEventKind};
 pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
@@ -102,6 +104,11 @@ impl Agreement {
     /// after several replacements.
     pub fn execution_id(&self) -> Uuid {
         self.origin.unwrap_or(self.id)
+    }
+
+    /// The latest end of its slots beyond its window: by `limit`, and before it expires.
+    pub fn latest_end(&self, limit: Time) -> Time {
+        self.leeway.expires.map_or(limit, |at| limit.min(Time(at)))
     }
 
     /// Whether it has a place: one that is not decided, or was rejected, has none.

@@ -5,7 +5,9 @@ use scheduler::Interval;
 use uuid::Uuid;
 
 use super::worded::worded;
-use super::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason};
+use super::{
+    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
+};
 use crate::clock::{Micros, words_of};
 
 /// A line of the audit trail that is no agreement's.
@@ -53,6 +55,8 @@ worded! {
         KeyAdded = "key-added",
         /// A key was revoked.
         KeyRevoked = "key-revoked",
+        /// The slot of an agreement begins in a while.
+        Starting = "starting",
         /// An operator has set the states of nodes.
         NodesSaid = "nodes-said",
         /// A resource was added or changed, by an operator or by the configuration.
@@ -101,6 +105,15 @@ impl Note {
         Self {
             party: Some(instance.party.clone()),
             ..Self::new(instance.created, kind, (id, Some(id)), detail)
+        }
+    }
+
+    /// That the next slot of an agreement begins in a while.
+    pub fn of_start(agreement: &Agreement, at: Micros) -> Self {
+        let detail = format!("{} begins at {}", agreement.id, words_of(agreement.slot().start));
+        Self {
+            party: Some(agreement.party.clone()),
+            ..Self::new(at, NoteKind::Starting, (agreement.id, None), detail)
         }
     }
 

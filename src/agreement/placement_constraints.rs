@@ -28,6 +28,9 @@ pub struct PlacementConstraints {
     /// the epoch; none where that is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<(Seconds, Seconds)>,
+    /// When it expires, as seconds since the epoch: no slot goes on after that, also one that is made longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Seconds>,
     /// Whether each of its pieces may have its own size, where its work is in pieces.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pieces_differ: bool,
@@ -173,6 +176,7 @@ mod tests {
             }],
             predicted_ppm: Some(950_000),
             room: Some((5, 9)),
+            expires: Some(99),
             pieces_differ: true,
             filters: vec![Filter::Word {
                 attribute: "cpu_architecture".into(),

@@ -1,10 +1,15 @@
-//! Calls to the outside: they report decisions to the clients that asked for that.
+//! Calls to the outside: they report decisions and events to the clients that asked for that.
 //!
-//! A call is stored with the decision that it reports, and tried until it succeeds or is given up, over restarts. It may arrive
-//! twice. A call that never arrives has a line in the log. The other end is not trusted: only addresses that may be reached are,
-//! no redirect is followed, and nothing of an answer but its status is read.
+//! A call about a decision is stored with the decision that it reports, and tried until it succeeds or is given up, over restarts. It
+//! may arrive twice. A call that never arrives has a line in the log. The events of a party are stored with what they report, too; each
+//! receiver has the number of the last event that it was told, and is told the next ones in order. The other end is not trusted: only
+//! addresses that may be reached are, no redirect is followed, and nothing of an answer but its status is read.
+
+mod events;
+mod signature;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -14,9 +19,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
+pub use events::{EventBody, EventData};
+pub use signature::new_secret;
+
 use crate::address::Policy;
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::store::{self, CallBack, Store};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use crate::store::{self, CallBack, DueCallBack, Registration, Store};
 
 /// How often to look for calls that are due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -33,24 +41,56 @@ const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
 /// A call that did not succeed for this long is given up: the client can still ask.
 const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
+/// Events that are told to one receiver before others have their turn.
+const EVENTS_AT_ONCE: u32 = 20;
+/// For how long events are kept, to be told again.
+const EVENTS_KEPT: Micros = 30 * 24 * 3_600 * MICROS_PER_SECOND;
+/// How often older ones are removed.
+const FORGET_EVERY: Duration = Duration::from_hours(1);
+
 /// Makes the calls that are stored.
 #[derive(Debug, Clone)]
 pub struct CallBacks {
     store: Store,
     clock: Clock,
     policy: Policy,
+    /// The address of the service.
+    address: Arc<str>,
+}
+
+/// Something that is to be told.
+enum Due {
+    /// A decision.
+    Call(DueCallBack),
+    /// The next events of a party.
+    Events(Registration),
+}
+
+impl Due {
+    fn id(&self) -> Uuid {
+        match self {
+            Self::Call(due) => due.call.id,
+            Self::Events(receiver) => receiver.id,
+        }
+    }
 }
 
 impl CallBacks {
-    /// Of a store, to addresses that `policy` allows.
-    pub fn new(store: Store, clock: Clock, policy: Policy) -> Self {
-        Self { store, clock, policy }
+    /// Of a store, to addresses that `policy` allows, from a service with an address.
+    pub fn new(store: Store, clock: Clock, policy: Policy, address: Arc<str>) -> Self {
+        Self {
+            store,
+            clock,
+            policy,
+            address,
+        }
     }
 
     /// Makes calls until `stop`. A call that is being made then is made again later.
     pub async fn run(self, stop: CancellationToken) {
         let mut calls: JoinSet<Uuid> = JoinSet::new();
         let mut in_flight: BTreeSet<Uuid> = BTreeSet::new();
+        let mut forget = tokio::time::interval(FORGET_EVERY);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -60,10 +100,24 @@ impl CallBacks {
                         in_flight.remove(&id);
                     }
                 }
+                _ = forget.tick() => {
+                    let before = self.clock.micros() - EVENTS_KEPT;
+                    if let Err(why) = self.store.forget_party_events(before).await {
+                        warn!(error = %why, "old events of parties were not forgotten");
+                    }
+                }
                 () = tokio::time::sleep(LOOK_EVERY), if in_flight.len() < AT_ONCE_MAX => {
-                    for call in self.due().await {
-                        if in_flight.len() < AT_ONCE_MAX && in_flight.insert(call.id) {
-                            calls.spawn(self.clone().tell(call));
+                    for due in self.due().await {
+                        if in_flight.len() < AT_ONCE_MAX && in_flight.insert(due.id()) {
+                            let this = self.clone();
+                            calls.spawn(async move {
+                                let id = due.id();
+                                match due {
+                                    Due::Call(call) => this.tell(call).await,
+                                    Due::Events(receiver) => this.tell_events(receiver).await,
+                                }
+                                id
+                            });
                         }
                     }
                 }
@@ -71,28 +125,40 @@ impl CallBacks {
         }
     }
 
-    async fn due(&self) -> Vec<CallBack> {
+    /// What is due, decisions and events by turns: neither keeps the other waiting.
+    async fn due(&self) -> Vec<Due> {
         // More than are made at once, so that calls in flight hide no others.
         let limit = u32::try_from(2 * AT_ONCE_MAX).unwrap_or(u32::MAX);
-        let due = self.store.call_backs_due(self.clock.micros(), limit, OF_EACH_MAX);
-        due.await.unwrap_or_else(|why| {
-            warn!(error = %why, "the calls that are due cannot be read");
-            Vec::new()
-        })
+        let now = self.clock.micros();
+        let calls = self.store.call_backs_due(now, limit, OF_EACH_MAX).await;
+        let receivers = self.store.registrations_due(now, limit).await;
+        let mut calls = or_none(calls).into_iter().map(Due::Call);
+        let mut receivers = or_none(receivers).into_iter().map(Due::Events);
+        let pairs = std::iter::from_fn(|| {
+            let pair = [calls.next(), receivers.next()];
+            pair.iter().any(Option::is_some).then_some(pair)
+        });
+        pairs.flatten().flatten().collect()
     }
 
-    /// Makes a call and stores its outcome; answers the call's id. Where the outcome cannot be stored, it tries again until it
-    /// can. Otherwise the call would stay due, and be made again and again.
-    async fn tell(self, call: CallBack) -> Uuid {
-        let result = tokio::time::timeout(CALL_WAIT, make_call(&call, self.policy)).await;
-        let result = result.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())));
+    /// Makes a call and stores its outcome.
+    async fn tell(&self, DueCallBack { call, secret }: DueCallBack) {
+        let message = Message {
+            address: &call.address,
+            id: &format!("msg_{}", call.id.simple()),
+            content_type: "application/xml; charset=utf-8",
+            body: call.body.clone(),
+            secret: secret.as_deref(),
+        };
+        let result = self.send(message).await;
         let agreement = call.agreement;
-        let mut wait = RECORD_AGAIN.0;
-        while let Err(why) = self.record(&call, &result).await {
-            warn!(%agreement, error = %why, "the result of a call is not stored yet");
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(RECORD_AGAIN.1);
-        }
+        let outcome = match result {
+            Err(Failure::Failed(_)) if !self.is_given_up(&call) => {
+                Outcome::Failed(call.id, self.clock.micros() + wait_after(call.attempts))
+            }
+            _ => Outcome::Done(call.id),
+        };
+        self.record(outcome).await;
         let attempt = call.attempts + 1;
         match result {
             Ok(()) => info!(%agreement, attempt, "a decision was told"),
@@ -106,16 +172,82 @@ impl CallBacks {
                 info!(%agreement, attempt, why, "a decision could not be told; it is tried again later");
             }
         }
-        call.id
     }
 
-    async fn record(&self, call: &CallBack, result: &Result<(), Failure>) -> Result<(), store::Error> {
-        match result {
-            Err(Failure::Failed(_)) if !self.is_given_up(call) => {
-                let due = self.clock.micros() + wait_after(call.attempts);
-                self.store.call_back_failed(call.id, due).await
+    /// Tells a receiver its next events, in order, until one cannot be told.
+    async fn tell_events(&self, mut receiver: Registration) {
+        let Some(address) = receiver.address.clone() else {
+            return;
+        };
+        let (party, name) = (receiver.party.clone(), receiver.name.clone());
+        let next = self.store.party_events(&party, receiver.told, EVENTS_AT_ONCE);
+        for event in or_none(next.await) {
+            let (number, at) = (event.number, event.at);
+            let body = EventBody::of(event, &self.address);
+            let message = Message {
+                address: &address,
+                id: &body.id,
+                content_type: "application/json",
+                body: body.text(),
+                secret: Some(&receiver.secret),
+            };
+            let given_up = receiver.attempts > 0 && self.clock.micros() - at >= GIVEN_UP_AFTER;
+            let failure = self.send(message).await.err();
+            match failure {
+                None => info!(party, name, event = body.id, "an event was told"),
+                Some(Failure::Failed(why)) if given_up => {
+                    warn!(
+                        party,
+                        name,
+                        event = body.id,
+                        why,
+                        "an event could not be told, and is not tried again"
+                    );
+                }
+                Some(Failure::Failed(why)) => {
+                    let (attempt, id) = (receiver.attempts + 1, receiver.id);
+                    info!(
+                        party,
+                        name,
+                        event = body.id,
+                        attempt,
+                        why,
+                        "an event could not be told; it is tried again later"
+                    );
+                    let due = self.clock.micros() + wait_after(receiver.attempts);
+                    self.record(Outcome::Untold(id, due)).await;
+                    return;
+                }
+                Some(Failure::Unwanted) => {
+                    info!(
+                        party,
+                        name, "the address is gone: no event is told there any more"
+                    );
+                    self.record(Outcome::Gone(receiver.id)).await;
+                    return;
+                }
             }
-            _ => self.store.call_back_done(call.id).await,
+            self.record(Outcome::Told(receiver.id, number)).await;
+            receiver.attempts = 0;
+        }
+    }
+
+    /// Stores what becomes of a call. Where that fails, it tries again until it succeeds: otherwise the call would stay due, and be made
+    /// again and again.
+    async fn record(&self, outcome: Outcome) {
+        let mut wait = RECORD_AGAIN.0;
+        loop {
+            let stored = match outcome {
+                Outcome::Done(call) => self.store.call_back_done(call).await,
+                Outcome::Failed(call, due) => self.store.call_back_failed(call, due).await,
+                Outcome::Told(receiver, number) => self.store.told(receiver, number).await,
+                Outcome::Untold(receiver, due) => self.store.telling_failed(receiver, due).await,
+                Outcome::Gone(receiver) => self.store.registration_gone(receiver).await,
+            };
+            let Err(why) = stored else { return };
+            warn!(error = %why, "the result of a call is not stored yet");
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(RECORD_AGAIN.1);
         }
     }
 
@@ -138,21 +270,70 @@ enum Failure {
     Unwanted,
 }
 
-/// Makes a call, and answers its outcome.
-async fn make_call(call: &CallBack, policy: Policy) -> Result<(), Failure> {
-    let target = policy.resolved(&call.address).await.map_err(Failure::Failed)?;
-    let client = target.client(|client| client.timeout(CALL_WAIT));
-    let client = client.map_err(Failure::Failed)?;
-    let request = client
-        .post(target.url)
-        .header(CONTENT_TYPE, "application/xml; charset=utf-8")
-        .body(call.body.clone());
-    let answer = request.send().await;
-    let answer = answer.map_err(|why| Failure::Failed(why.to_string()))?;
-    match answer.status() {
-        status if status.is_success() => Ok(()),
-        StatusCode::GONE => Err(Failure::Unwanted),
-        status => Err(Failure::Failed(format!("it answers {status}"))),
+/// The rows that are due, or none where they cannot be read now.
+fn or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
+    read.unwrap_or_else(|why| {
+        warn!(error = %why, "the calls that are due cannot be read");
+        Vec::new()
+    })
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy)]
+enum Outcome {
+    /// The call is made, or given up.
+    Done(Uuid),
+    /// The call is to be made again when it is due.
+    Failed(Uuid, Micros),
+    /// A receiver was told its events up to this number.
+    Told(Uuid, i64),
+    /// A receiver is to be told its next event again when that is due.
+    Untold(Uuid, Micros),
+    /// A receiver wants nothing more.
+    Gone(Uuid),
+}
+
+/// A message of a call.
+struct Message<'a> {
+    address: &'a str,
+    /// The same at each attempt.
+    id: &'a str,
+    content_type: &'static str,
+    body: String,
+    /// The secret that signs it, if there is one.
+    secret: Option<&'a str>,
+}
+
+impl CallBacks {
+    /// Makes a call, and answers its outcome.
+    async fn send(&self, message: Message<'_>) -> Result<(), Failure> {
+        let made = tokio::time::timeout(CALL_WAIT, self.make_call(message)).await;
+        made.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())))
+    }
+
+    async fn make_call(&self, message: Message<'_>) -> Result<(), Failure> {
+        let target = self.policy.resolved(message.address).await;
+        let target = target.map_err(Failure::Failed)?;
+        let client = target.client(|client| client.timeout(CALL_WAIT));
+        let client = client.map_err(Failure::Failed)?;
+        let second = second_of(self.clock.micros()).seconds();
+        let sign = |secret| signature::sign(secret, message.id, second, &message.body);
+        let signature = message.secret.and_then(sign);
+        let mut request = client
+            .post(target.url)
+            .header(CONTENT_TYPE, message.content_type)
+            .header("webhook-id", message.id)
+            .header("webhook-timestamp", second);
+        if let Some(signature) = signature {
+            request = request.header("webhook-signature", signature);
+        }
+        let answer = request.body(message.body).send().await;
+        let answer = answer.map_err(|why| Failure::Failed(why.to_string()))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            StatusCode::GONE => Err(Failure::Unwanted),
+            status => Err(Failure::Failed(format!("it answers {status}"))),
+        }
     }
 }
 

@@ -58,6 +58,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
             "terminate",
             "output",
             "files",
+            "call-backs",
             "ledger",
         ],
     ),
@@ -128,6 +129,8 @@ enum Command {
     Output(client::output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
     Files(client::files::Options),
+    /// Have the events of your agreements told to an address, or list them.
+    CallBacks(client::call_backs::Options),
     /// Measure a service and its database.
     Bench(bench::Options),
     /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
@@ -364,6 +367,7 @@ pub fn run() -> ExitCode {
             Command::Terminate(options) => client::terminate::run(options, server).await,
             Command::Output(options) => client::output::run(options, server).await,
             Command::Files(options) => client::files::run(options, server).await,
+            Command::CallBacks(options) => client::call_backs::run(options, server).await,
             Command::Bench(options) => Box::pin(bench::run(options, server)).await,
             Command::Advise(options) => operator::advise::run(&options),
             Command::Predict(options) => client::predict::run(options, as_json).await,

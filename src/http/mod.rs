@@ -9,6 +9,7 @@ mod agreements;
 mod availability;
 mod body;
 mod call;
+mod call_backs;
 mod conditions;
 mod connections;
 mod discovery;
@@ -121,6 +122,13 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/agreements/{id}/files/{name}", get(agreements::file))
         .route("/agreements/{id}/terminate", post(agreements::terminate))
         .route("/accounts", get(accounts::list))
+        .route("/call-backs", get(call_backs::list))
+        .route(
+            "/call-backs/{name}",
+            get(call_backs::show)
+                .put(call_backs::put)
+                .delete(call_backs::remove),
+        )
         .route("/metrics", get(metrics::show))
         .route("/events", get(trail::list))
         .route("/refusals/{id}", get(trail::refused))

@@ -1,27 +1,40 @@
-//! The audit trail, for operators, and for a party its own refusals.
+//! The audit trail, for operators, and for a party its own events and refusals.
 
 use axum::Json;
+use axum::response::IntoResponse;
 use serde::Deserialize;
 
 use super::call::Call;
 use super::format::Format;
 use super::path::{Id, Query};
-use super::resources::operators_only;
 use super::{Answer, Error};
+use crate::access::Role;
 use crate::negotiation::RefusedView;
 
-/// Where a page begins, and how long it is.
+/// Which events are listed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PageQuery {
+pub(super) struct EventsQuery {
+    /// The party whose events are asked for; of others than operators only their own.
+    party: Option<String>,
     after: Option<i64>,
     limit: Option<u32>,
 }
 
-/// GET /events: everything that happened, in the order of the audit trail.
-pub(super) async fn list(call: Call, format: Format, asked: Result<Query<PageQuery>, Error>) -> Answer {
-    operators_only(&call.caller)?;
-    let Query(asked) = asked?;
+/// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs were told, in
+/// JSON alone.
+pub(super) async fn list(call: Call, format: Format, Query(asked): Query<EventsQuery>) -> Answer {
+    let party = match (call.caller.role, asked.party) {
+        (Role::Operator, party) => party,
+        (_, Some(other)) if other != call.party() => {
+            return Err(Error::Forbidden("the role of operators"));
+        }
+        _ => Some(call.party().to_owned()),
+    };
+    if let Some(party) = party {
+        let events = call.negotiation.party_events(&party, asked.after, asked.limit);
+        return Ok(Json(events.await?).into_response());
+    }
     let page = call.negotiation.trail(asked.after, asked.limit).await?;
     let view = page.view();
     let answer = format.answer(&view, || page.document());

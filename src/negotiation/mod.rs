@@ -2,6 +2,7 @@
 //! place where the two meet. HTTP and the portal call these and nothing below.
 
 mod agreements;
+mod call_backs;
 mod discovery;
 mod error;
 mod idempotency;
@@ -16,6 +17,7 @@ pub use crate::store::{AgreementFilter, NegotiationFilter};
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
+pub use call_backs::{CallBackView, CallBacksView, EventsView};
 use error::Result;
 pub use error::{Error, continuing_fault};
 pub use idempotency::{RequestKey, StoredAnswer};

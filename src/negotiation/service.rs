@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use scheduler::{Interval, Seconds};
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
+use uuid::Uuid;
 use wsag::templates::agreement_factory_properties;
 
 use super::error::{Error, Result};
@@ -73,7 +74,9 @@ pub struct Negotiation {
     /// The knowledge of run times; none where the service does not learn them.
     pub(crate) predictions: Option<Predictions>,
     /// The allowed receivers of call-backs.
-    pub(crate) call_backs: Policy,
+    pub(crate) may_call: Policy,
+    /// The address of the service in call-backs.
+    pub(crate) address: Arc<str>,
     /// The provider's rules for moving files of jobs.
     pub(crate) staging: Rules,
     /// The present faults of resources.
@@ -129,7 +132,8 @@ impl Negotiation {
             files,
             jobs,
             predictions: None,
-            call_backs: Policy::default(),
+            may_call: Policy::default(),
+            address: Arc::default(),
             staging: Rules::default(),
             faults: Faults::default(),
             executors: Executors::of([]),
@@ -172,6 +176,11 @@ impl Negotiation {
         let placed = slot.slots.placement();
         let slot = Interval::of(placed.start, slot.duration());
         known.probability(&work, slot).map(three_digits)
+    }
+
+    /// The address of an agreement where no request names the service's.
+    pub(super) fn agreement_address(&self, id: Uuid) -> String {
+        format!("{}/agreements/{id}", self.address)
     }
 
     /// An agreement as it is shown.

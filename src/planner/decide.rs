@@ -234,6 +234,7 @@ impl Decider<'_> {
     /// Begins every slot that is due and closes the reservations that are over.
     pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>> {
         let now = self.second();
+        self.announce_starts();
         self.plan.give_up_stopping_lost_work(now);
         let (mut starting, mut missed) = (Vec::new(), Vec::new());
         for id in self.plan.due.due_by(now) {
@@ -268,6 +269,24 @@ impl Decider<'_> {
         }
         self.assess_due();
         Ok(starting)
+    }
+
+    /// Announces the starts whose time has come. One that has come itself is not announced any more.
+    fn announce_starts(&mut self) {
+        let now = self.second();
+        for id in self.plan.starts.due_by(now) {
+            let Some(agreement) = self.plan.must_get(id) else {
+                continue;
+            };
+            let start = agreement.slot().start;
+            self.plan.starts.note_announced(&agreement, start);
+            if start > now {
+                self.batch.push(Change::AnnounceStart {
+                    agreement: Box::new(agreement),
+                    at: self.now,
+                });
+            }
+        }
     }
 
     /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.

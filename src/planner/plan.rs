@@ -12,6 +12,7 @@ use crate::planner::admission::per_minute::PerMinute;
 use crate::planner::error::StartError;
 use crate::planner::lifecycle::deadlines::Agenda;
 use crate::planner::lifecycle::overruns::{Last, Overruns};
+use crate::planner::lifecycle::starts::Starts;
 use crate::planner::live::Live;
 use crate::planner::numbers::Numbers;
 use crate::planner::offers::open::OpenNegotiations;
@@ -44,6 +45,8 @@ pub struct Plan {
     fixing: Timetable<Uuid>,
     /// When guarantees are assessed that time alone may decide.
     pub(super) agenda: Agenda,
+    /// When starts are announced.
+    pub(super) starts: Starts,
     /// By how much slots may be made longer.
     pub(super) overruns: Overruns,
     /// The agreements that end with their slots, even while work runs, or that may still be made longer but not saved
@@ -150,6 +153,7 @@ impl Plan {
             fix_after: settings.fix_after,
             fixing: Timetable::default(),
             agenda: Agenda::new(now),
+            starts: Starts::announced(settings.announce),
             overruns: settings.overruns.clone(),
             ending: BTreeMap::new(),
             bound,
@@ -245,6 +249,7 @@ impl Plan {
         }
         self.due.set(next.id, None);
         self.fixing.set(next.id, None);
+        self.starts.forget(next.id);
         self.agenda.times.set(next.id, None);
         self.moved_up.forget(next.id);
         self.ending.remove(&next.id);
@@ -309,6 +314,7 @@ impl Plan {
     /// Notes when something is to be done for an agreement.
     pub(super) fn watch(&mut self, agreement: &Agreement) {
         self.due.set(agreement.id, self.due_of(agreement));
+        self.starts.watch(agreement);
         self.fixing
             .set(agreement.id, fixed_from(agreement, self.fix_after));
     }
@@ -322,7 +328,13 @@ impl Plan {
     /// The next instant at which something is due.
     pub fn next_due(&self) -> Option<Time> {
         let (lapsing, look) = (self.table.due.next(), self.resources.next_look());
-        let all = [self.due.next(), lapsing, self.agenda.times.next(), look];
+        let all = [
+            self.due.next(),
+            lapsing,
+            self.agenda.times.next(),
+            self.starts.next(),
+            look,
+        ];
         all.into_iter().flatten().min()
     }
 
@@ -339,6 +351,15 @@ impl Plan {
             self.table.open(instance, offers);
         }
         self.restore_holds(now).map_err(StartError::Inconsistent)
+    }
+
+    /// Takes back which starts have been announced.
+    pub(super) fn recall_announced(&mut self, starts: Vec<(Uuid, Time)>) {
+        for (id, start) in starts {
+            if let Some(agreement) = self.live.get(&id) {
+                self.starts.note_announced(agreement, start);
+            }
+        }
     }
 
     /// The agreements with a running job.

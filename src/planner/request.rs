@@ -104,6 +104,7 @@ impl Proposal {
                 Scaling::Contract | Scaling::ReferenceRate => None,
             },
             room: None,
+            expires: self.expires.map(Time::seconds),
             pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
             filters: self.filters.clone(),
             barred: self.barred.clone(),

@@ -43,6 +43,8 @@ pub struct Settings {
     pub predictions: Option<Predictions>,
     /// The price list; `None` where nothing is charged.
     pub pricing: Option<Pricing>,
+    /// How long before a slot begins its party is told of that, in seconds; 0 for not at all.
+    pub announce: Seconds,
     /// How negotiations are bounded.
     pub negotiation: Negotiating,
     /// How much one party may have and ask.
@@ -86,6 +88,7 @@ impl Settings {
             restarting: BTreeSet::new(),
             predictions: None,
             pricing: None,
+            announce: 0,
             negotiation: Negotiating::default(),
             quotas: Quotas::default(),
         }

@@ -15,6 +15,7 @@ mod reserving;
 mod slices;
 mod slots;
 mod staging;
+mod starts;
 mod three_speeds;
 pub(super) mod trial;
 

@@ -584,6 +584,8 @@ pub(super) async fn read_plan(
         .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
         .await?;
     plan.recall_lost(lost);
+    let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
+    plan.recall_announced(store.starts_announced(announced).await?);
     plan.resources.settle();
     match plan.impossible() {
         None => Ok(plan),

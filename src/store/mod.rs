@@ -24,12 +24,13 @@ pub use history::past::{Condition, Learned, PastExecution, ResourceHour, Sample,
 pub use history::pruning::{ExecutionHour, Kept};
 pub use records::agreements::AgreementFilter;
 pub use records::bindings::Binding;
-pub use records::call_backs::{CallBack, Undecided};
+pub use records::call_backs::{AcceptanceEndpoint, CallBack, DueCallBack, Undecided};
 pub use records::idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 pub use records::key_changes::{KEYS_KEPT, KeyChanges};
 pub use records::keys::{KeyRow, SessionRow};
 pub use records::negotiations::{NegotiationFilter, Succession};
 pub use records::nodes::NodeRow;
 pub use records::notes::TrailLine;
+pub use records::party_events::Registration;
 pub use records::resources::ResourceRow;
 pub use verify::{Finding, Invariant};

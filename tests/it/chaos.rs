@@ -315,6 +315,7 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
         preemption.rounded(if independent { Rounding::Up } else { Rounding::Cuts })
     });
     Proposal {
+        expires: None,
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,
@@ -328,7 +329,6 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
         deviation_max: None,
         ready: Some(ready),
         // Longer than it takes to find another place.
-        expires: None,
         deadline: Some(ready + duration + 20 + random.seconds(300)),
         job: (cut || again || random.below(2) == 0).then(|| Job {
             application: "sleep".into(),

@@ -34,6 +34,32 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
     assert_eq!(answer.text("CounterOfferTo"), "c-1");
     assert_eq!(answer.text("PlannedStart"), date_time(start));
     assert_eq!(answer.text("HeldUntil"), answer.texts("ExpirationTime")[0]);
+    // It says what another round may change, and to what.
+    let item = |name: &str| {
+        let named = format!("wsag:Name=\"{name}\"");
+        let mut items = answer.xml.split("<wsag-neg:Item ");
+        items
+            .find(|item| item.contains(&named))
+            .unwrap_or_else(|| panic!("no {name} in {answer:?}"))
+    };
+    for (name, bound) in [
+        ("nodes", "minInclusive value=\"1\""),
+        ("nodes", "maxInclusive value=\"4\""),
+        ("start", "minInclusive value=\"20"),
+        ("end", "maxInclusive value=\"20"),
+        ("durationSeconds", "maxInclusive value=\"31536000\""),
+    ] {
+        assert!(item(name).contains(bound), "{name}: {bound}: {answer:?}");
+    }
+    let beyond = [Offer::reserve(5, HOUR), Offer::reserve(1, 31_536_001)];
+    for (offer, name) in beyond.into_iter().zip(["c-3", "c-4"]) {
+        let asked = Said {
+            to: answer.id.clone(),
+            ..Said::solicited(name, offer.within(start, start + 2 * 31_536_000))
+        };
+        let refused = negotiate(&client, id, &[asked]).await;
+        assert_eq!(refused[0].state, "Rejected", "{refused:?}");
+    }
     // Held nodes are not for others.
     let other = Offer::reserve(2, HOUR).within(start, start + HOUR).xml();
     let refused = client.post("/agreements", other).await;
@@ -56,13 +82,13 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
         .created();
     let view = client.get_json(&format!("/negotiations/{id}")).await;
     let states: Vec<_> = view["offers"].as_array().into_iter().flatten().collect();
-    assert_eq!(states.len(), 4, "{view}");
+    assert_eq!(states.len(), 8, "{view}");
     assert_eq!(states[1]["heldUntil"], states[1]["expires"], "{view}");
     assert_eq!(states[1]["counterOfferTo"], "c-1");
     let shown = client.get(&format!("/negotiations/{id}")).await;
     assert_eq!(
         shown.body.matches("<wsag-neg:NegotiationOffer ").count(),
-        4,
+        8,
         "{shown:?}"
     );
     server.assert_verified();

@@ -125,6 +125,7 @@ impl Service {
     fn proposal(nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Proposal {
         let ready = Clock::system().now() + delay;
         Proposal {
+            expires: None,
             id: Uuid::now_v7(),
             party: "physics".into(),
             name: None,
@@ -141,7 +142,6 @@ impl Service {
             deviation_max: None,
             ready: Some(ready),
             // A minute more: the present passes on until this is decided, on a busy machine by some seconds.
-            expires: None,
             deadline: Some(ready + seconds + 60),
             job: Some(Job {
                 application: "script".into(),

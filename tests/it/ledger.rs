@@ -45,6 +45,7 @@ fn eur(micros: i64) -> Money {
 /// A node for ten minutes, in a window from 100 to 1000 seconds from the start of the test.
 fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
     Proposal {
+        expires: None,
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,
@@ -62,7 +63,6 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
         choices: Vec::new(),
         initiator_id: None,
         ready: Some(Time(NOW + 100)),
-        expires: None,
         deadline: Some(Time(NOW + 1_000)),
         job: Some(Job {
             application: "sleep".into(),

@@ -63,6 +63,7 @@ impl Domain {
     async fn place(&self, duration: Seconds, room: Seconds) -> Agreement {
         let ready = self.clock.now();
         let proposal = Proposal {
+            expires: None,
             id: Uuid::now_v7(),
             party: "physics".into(),
             name: None,
@@ -75,7 +76,6 @@ impl Domain {
             fix_at_ppm: None,
             deviation_max: None,
             ready: Some(ready),
-            expires: None,
             deadline: Some(ready + duration + room),
             job: Some(Job {
                 application: "sleep".into(),

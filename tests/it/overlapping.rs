@@ -52,6 +52,7 @@ async fn decided(id: Uuid) {
 /// An hour of a node, under a key.
 fn proposal(name: &str, key: &str) -> Proposal {
     Proposal {
+        expires: None,
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: Some(name.into()),
@@ -67,7 +68,6 @@ fn proposal(name: &str, key: &str) -> Proposal {
         fix_at_ppm: None,
         deviation_max: None,
         ready: None,
-        expires: None,
         deadline: None,
         job: None,
         guarantees: Vec::new(),

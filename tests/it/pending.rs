@@ -1,26 +1,24 @@
 //! Pending agreements: answered at once, decided afterwards, the decision reported to real listeners that behave badly.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Mutex;
+use tokio::net::TcpSocket;
 
 use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
+use crate::support::told::Told;
 use crate::support::{eventually, run, xml};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Four nodes, and a provider that calls this machine.
-const OPEN: &str =
+pub(crate) const OPEN: &str =
     "[callbacks]\nprivate_addresses = true\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
 
 on_both_engines!(
@@ -31,7 +29,7 @@ on_both_engines!(
 );
 
 /// Asks for an agreement that is decided later, and reported to an address if there is one.
-fn pending(offer: &Offer, acceptance: Option<&str>) -> String {
+pub(crate) fn pending(offer: &Offer, acceptance: Option<&str>) -> String {
     let told = acceptance.map_or_else(String::new, |address| {
         format!(
             "<wsag:AgreementAcceptanceEPR><wsa:Address>{address}</wsa:Address></wsag:AgreementAcceptanceEPR>"
@@ -45,7 +43,7 @@ fn pending(offer: &Offer, acceptance: Option<&str>) -> String {
 }
 
 /// The path in the answer.
-fn accepted(answer: &Answer) -> String {
+pub(crate) fn accepted(answer: &Answer) -> String {
     assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
     answer.headers["location"]
         .to_str()
@@ -53,7 +51,7 @@ fn accepted(answer: &Answer) -> String {
         .to_owned()
 }
 
-async fn becomes(client: &Client, path: &str, state: &str) {
+pub(crate) async fn becomes(client: &Client, path: &str, state: &str) {
     eventually(&format!("{path} is {state}"), DEADLINE, async || {
         (client.get_json(&format!("{path}/state")).await["state"] == state).then_some(())
     })
@@ -148,97 +146,6 @@ async fn a_pending_agreement_is_decided_afterwards_also_over_a_kill(url: String)
         becomes(&server.client(), path, "Observed").await;
     }
     server.assert_verified();
-}
-
-/// A listener of ours: answers each request with the next of its statuses, all later ones with the last, and keeps the bodies.
-#[derive(Clone)]
-struct Told {
-    address: SocketAddr,
-    bodies: Arc<Mutex<Vec<String>>>,
-}
-
-impl Told {
-    async fn listen(at: SocketAddr, statuses: &'static [u16]) -> Self {
-        Self::answer(TcpListener::bind(at).await.expect("a port is free"), statuses)
-    }
-
-    /// The same with a listener that is open already.
-    fn answer(listener: TcpListener, statuses: &'static [u16]) -> Self {
-        let told = Self {
-            address: listener.local_addr().expect("it is bound"),
-            bodies: Arc::default(),
-        };
-        let bodies = Arc::clone(&told.bodies);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let count = bodies.lock().await.len();
-                let status = statuses[count.min(statuses.len() - 1)];
-                if let Some(body) = answered(stream, status).await {
-                    bodies.lock().await.push(body);
-                }
-            }
-        });
-        told
-    }
-
-    /// Takes connections and never says a word.
-    async fn silent() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
-        tokio::spawn(async move {
-            let mut kept = Vec::new();
-            while let Ok((stream, _)) = listener.accept().await {
-                kept.push(stream);
-            }
-        });
-        address
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/decided?a=b", self.address)
-    }
-
-    async fn hears(&self, count: usize) -> Vec<String> {
-        eventually(&format!("{count} calls"), DEADLINE, async || {
-            let bodies = self.bodies.lock().await;
-            (bodies.len() >= count).then(|| bodies.clone())
-        })
-        .await
-    }
-}
-
-/// Reads a request and answers it; its body.
-async fn answered(mut stream: TcpStream, status: u16) -> Option<String> {
-    let mut bytes = Vec::new();
-    let body = loop {
-        let mut buffer = [0; 4_096];
-        let read = stream.read(&mut buffer).await.ok()?;
-        bytes.extend_from_slice(&buffer[..read]);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            assert!(head.starts_with("POST /decided?a=b HTTP/1.1"), "{head}");
-            let length = head
-                .lines()
-                .filter_map(|line| line.split_once(": "))
-                .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?
-                .1;
-            if body.len() >= length.parse().ok()? {
-                break body.to_owned();
-            }
-        }
-        if read == 0 {
-            return None;
-        }
-    };
-    // A redirect leads to a place that must not be reached.
-    let location = if status == 302 {
-        "location: http://127.0.0.1:1/\r\n"
-    } else {
-        ""
-    };
-    let answer = format!("HTTP/1.1 {status} x\r\n{location}content-length: 0\r\nconnection: close\r\n\r\n");
-    stream.write_all(answer.as_bytes()).await.ok()?;
-    Some(body)
 }
 
 async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String) {

@@ -31,6 +31,11 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/agreements/{id}/files"),
     (Method::GET, "/agreements/{id}/files/{name}"),
     (Method::GET, "/accounts"),
+    (Method::GET, "/call-backs"),
+    (Method::PUT, "/call-backs/{name}"),
+    (Method::GET, "/call-backs/{name}"),
+    (Method::DELETE, "/call-backs/{name}"),
+    (Method::GET, "/events"),
     (Method::GET, "/files"),
     (Method::PUT, "/files/{name}"),
     (Method::GET, "/files/{name}"),
@@ -52,7 +57,6 @@ const WATCHED: &[&str] = &["/metrics"];
 
 /// Every operation that is there for operators alone.
 const OPERATORS: &[(Method, &str)] = &[
-    (Method::GET, "/events"),
     (Method::PUT, "/resources/{name}"),
     (Method::POST, "/resources/{name}/retire"),
     (Method::POST, "/resources/{name}/restore"),
@@ -215,7 +219,12 @@ fn concrete(route: &str, id: &str, negotiation: &str) -> String {
     } else {
         id
     };
-    route.replace("{id}", id).replace("{name}", "stdout")
+    let name = if route.starts_with("/call-backs") {
+        "decisions"
+    } else {
+        "stdout"
+    };
+    route.replace("{id}", id).replace("{name}", name)
 }
 
 async fn a_list_holds_what_is_ones_own(url: String) {
@@ -265,6 +274,9 @@ async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
             r#"{"nodes": 3}"#
         };
         request = request.header("content-type", "application/json").body(body);
+    }
+    if path.starts_with("/call-backs") && *method == Method::PUT {
+        request = request.header("content-type", "application/json").body("{}");
     }
     client.send(request).await.status
 }

@@ -355,6 +355,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         duration: duration * i64::from(nodes) / i64::from(of),
     });
     Proposal {
+        expires: None,
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,
@@ -371,7 +372,6 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         fix_at_ppm: None,
         deviation_max: None,
         ready: Some(ready),
-        expires: None,
         deadline: Some(ready + duration + random.seconds(100)),
         job: runs.then(|| Job {
             application: "sleep".into(),

@@ -48,6 +48,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "address",
             "agreement",
+            "callbacks",
             "catalogue",
             "clock",
             "execution",
@@ -86,7 +87,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("src/prediction", &["agreement", "clock", "scheduler", "store"]),
     ("src/federation", &["agreement", "clock", "planner", "wsag"]),
-    ("src/callbacks", &["address", "clock", "store"]),
+    ("src/callbacks", &["address", "agreement", "clock", "store"]),
     ("src/store", &["agreement", "clock", "scheduler"]),
     // The expression language of guarantee terms is part of the documents.
     ("src/agreement", &["clock", "scheduler", "wsag"]),

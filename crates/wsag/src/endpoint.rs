@@ -8,7 +8,9 @@ use crate::xml::{Check, Fragment, Node, Readable, Written, Xml, read_uri};
 pub struct EndpointReference {
     /// `wsa:Address`.
     pub address: String,
-    /// `wsa:ReferenceParameters`, `wsa:Metadata` and foreign elements, verbatim and in order.
+    /// `wsa:ReferenceParameters`, verbatim: what the endpoint wants to be told again.
+    pub parameters: Option<Fragment>,
+    /// `wsa:Metadata` and foreign elements, verbatim and in order.
     pub rest: Vec<Fragment>,
 }
 
@@ -17,6 +19,7 @@ impl EndpointReference {
     pub fn new(address: impl Into<String>) -> EndpointReference {
         EndpointReference {
             address: address.into(),
+            parameters: None,
             rest: Vec::new(),
         }
     }
@@ -26,6 +29,7 @@ impl EndpointReference {
 impl Written for EndpointReference {
     fn write(&self, xml: &mut Xml) {
         xml.add("wsa:Address", &self.address);
+        xml.insert_all(&self.parameters);
         xml.insert_all(&self.rest);
     }
 }
@@ -39,7 +43,8 @@ impl Readable for EndpointReference {
             let foreign = children.many(WSA, "*", Fragment::read);
             Some(EndpointReference {
                 address: address?,
-                rest: parameters.into_iter().chain(metadata).chain(foreign).collect(),
+                parameters,
+                rest: metadata.into_iter().chain(foreign).collect(),
             })
         })
     }

@@ -120,14 +120,32 @@ pub fn terminate_response() -> String {
     Xml::of_fragments("wsag:TerminateResponse", &["wsag"], &[])
 }
 
-/// `wsag:AcceptAgreementInput`: the decision of a pending agreement, called back.
-pub fn accept_agreement_input() -> String {
-    Xml::of_fragments("wsag:AcceptAgreementInput", &["wsag"], &[])
+/// `wsag:AcceptAgreementInput`: the decision of a pending agreement, called back, as [`reject_agreement_input`] is.
+pub fn accept_agreement_input(parameters: Option<&Fragment>, agreement: &EndpointReference) -> String {
+    decision("wsag:AcceptAgreementInput", parameters, agreement, &[])
 }
 
-/// `wsag:RejectAgreementInput`: the decision of a pending agreement, called back, with reasons.
-pub fn reject_agreement_input(reasons: &[Fragment]) -> String {
-    Xml::of_fragments("wsag:RejectAgreementInput", &["wsag"], reasons)
+/// `wsag:RejectAgreementInput`: the decision of a pending agreement, called back, with reasons. Without SOAP the endpoint's reference
+/// parameters have no header to stand in: they come first in the message, followed by the reference of the agreement.
+pub fn reject_agreement_input(
+    parameters: Option<&Fragment>,
+    agreement: &EndpointReference,
+    reasons: &[Fragment],
+) -> String {
+    decision("wsag:RejectAgreementInput", parameters, agreement, reasons)
+}
+
+fn decision(
+    root: &'static str,
+    parameters: Option<&Fragment>,
+    agreement: &EndpointReference,
+    reasons: &[Fragment],
+) -> String {
+    let mut xml = Xml::document(root, &["wsag", "wsa"]);
+    xml.insert_all(parameters);
+    xml.add("wsa:EndpointReference", agreement);
+    xml.insert_all(reasons);
+    xml.finish()
 }
 
 /// A reason in our own words, for [`terminate_input`] and [`reject_agreement_input`].

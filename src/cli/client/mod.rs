@@ -1,6 +1,7 @@
 //! The common part of the client's subcommands: the address of the service, the key, and the output of answers.
 
 pub(super) mod agreements;
+pub(super) mod call_backs;
 pub(super) mod executions;
 pub(super) mod explain;
 pub(super) mod files;

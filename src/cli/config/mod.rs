@@ -163,12 +163,15 @@ impl Negotiating {
     }
 }
 
-/// The rules for receivers of call-backs.
-#[derive(Debug, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct CallBacks {
-    /// Whether addresses may be called that are not public.
-    private_addresses: bool,
+table! {
+    "callbacks"
+    /// The rules for call-backs.
+    struct CallBacks {
+        /// Whether addresses may be called that are not public.
+        private_addresses: bool = false;
+        /// Seconds before the start of a slot at which its party is told of it; 0 for never.
+        start_notice_seconds: u32 = 600, 0..=604_800;
+    }
 }
 
 table! {
@@ -229,6 +232,7 @@ impl Config {
         }
         self.scheduling.check()?;
         self.negotiation.check_ranges()?;
+        self.callbacks.check_ranges()?;
         self.quotas.check()?;
         self.limits.check_ranges()?;
         self.execution.check()?;
@@ -315,6 +319,7 @@ impl Config {
             // They begin to be learned once the store is open.
             predictions: None,
             pricing: self.pricing().ok().flatten(),
+            announce: i64::from(self.callbacks.start_notice_seconds),
             negotiation: self.negotiation.planner(),
             proposals: self.negotiation.proposals(),
             quotas: self.quotas.planner(),

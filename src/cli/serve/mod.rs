@@ -144,11 +144,12 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
     executors::start_sampling(&planner, &executors, &store, &clock, &stop);
 
-    tokio::spawn(CallBacks::new(store.clone(), clock.clone(), config.call_backs()).run(stop.clone()));
+    let own_address = own_address(&config, scheme, address);
+    start_call_backs(&config, &store, &clock, &own_address, &stop);
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
-    negotiation.call_backs = config.call_backs();
+    (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
     negotiation.staging = config.staging.rules();
     (negotiation.faults, negotiation.executors) = (faults, executors);
     negotiation.reloading = Some(ask_to_reload);
@@ -193,6 +194,27 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         patience: limits.shutdown_timeout(),
     };
     tasks.until_stopped(open, &stop, &planner_stop).await
+}
+
+/// The address of the service where no request names one.
+fn own_address(config: &Config, scheme: &str, listening: SocketAddr) -> Arc<str> {
+    match &config.public_address {
+        Some(address) => address.trim_end_matches('/').into(),
+        None => format!("{scheme}://{listening}").into(),
+    }
+}
+
+/// Begins to make the calls that are stored.
+fn start_call_backs(
+    config: &Config,
+    store: &Store,
+    clock: &Clock,
+    own_address: &Arc<str>,
+    stop: &CancellationToken,
+) {
+    let (store, clock, address) = (store.clone(), clock.clone(), Arc::clone(own_address));
+    let call_backs = CallBacks::new(store, clock, config.call_backs(), address);
+    tokio::spawn(call_backs.run(stop.clone()));
 }
 
 /// The parts of a service while it serves.

@@ -1,5 +1,6 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
+use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::difference;
@@ -236,7 +237,7 @@ impl Negotiation {
             deviation_max: None,
             ready: Some(terms.ready),
             deadline: Some(terms.deadline),
-            expires: None,
+            expires: promise.leeway.expires.map(Time),
             job: promise.job.clone(),
             guarantees: promise.guarantees.clone(),
             budget: None,

@@ -20,6 +20,7 @@ use crate::negotiation::request::{DecisionTime, Request};
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
 use crate::planner::{self, Proposal, Scaling};
+use crate::store::AcceptanceEndpoint;
 
 /// The name of the attribute with the id that an initiator gives its agreement.
 const ATTRIBUTE: &[u8] = b"AgreementId";
@@ -216,12 +217,15 @@ impl Negotiation {
     }
 
     /// Where the decision is to be told.
-    fn acceptance(&self, document: &Document<'_>, input: &CreateInput) -> Result<Option<String>> {
+    fn acceptance(&self, document: &Document<'_>, input: &CreateInput) -> Result<Option<AcceptanceEndpoint>> {
         let Some(endpoint) = &input.acceptance else {
             return Ok(None);
         };
-        match self.call_backs.check(&endpoint.address) {
-            Ok(()) => Ok(Some(endpoint.address.clone())),
+        match self.may_call.check(&endpoint.address) {
+            Ok(()) => Ok(Some(AcceptanceEndpoint {
+                address: endpoint.address.clone(),
+                parameters: endpoint.parameters.as_ref().map(ToString::to_string),
+            })),
             Err(message) => Err(wrong(document.path_to(ns::WSA, "Address", 0), message).into()),
         }
     }

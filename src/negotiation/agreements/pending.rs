@@ -7,13 +7,15 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use wsag::Fragment;
+use wsag::endpoint::EndpointReference;
 use wsag::operations::{accept_agreement_input, reason, reject_agreement_input};
 
 use super::accept::{Acceptable, Accepting};
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result};
 use crate::planner::{CallBackTarget, Proposal, Settlement, Ways};
-use crate::store::{self, Undecided};
+use crate::store::{self, AcceptanceEndpoint, Undecided};
 
 /// Pending agreements that are read at a time.
 const READ_AT_ONCE: u32 = 100;
@@ -49,7 +51,7 @@ impl Negotiation {
         &self,
         party: &str,
         accepting: Accepting,
-        acceptance: Option<String>,
+        acceptance: Option<AcceptanceEndpoint>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         match self.acceptable(party, accepting, key.as_ref()).await? {
@@ -67,7 +69,7 @@ impl Negotiation {
     pub(in crate::negotiation) async fn pend_proposal(
         &self,
         mut proposal: Proposal,
-        acceptance: Option<String>,
+        acceptance: Option<AcceptanceEndpoint>,
         offer: Option<Uuid>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
@@ -167,17 +169,27 @@ impl Negotiation {
         let settlement = Settlement {
             id: agreement,
             ways,
-            telling: acceptance.map(call_back_target),
+            telling: acceptance.map(|of| call_back_target(self.agreement_address(agreement), of)),
         };
         self.planner.settle(settlement).await?;
         Ok(())
     }
 }
 
-fn call_back_target(address: String) -> CallBackTarget {
+fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) -> CallBackTarget {
     CallBackTarget {
-        address,
-        accepted: accept_agreement_input(),
-        rejected: |why| reject_agreement_input(&[reason(why)]),
+        endpoint,
+        agreement,
+        accepted: |of| accept_agreement_input(parameters(of).as_ref(), &reference(of)),
+        rejected: |of, why| reject_agreement_input(parameters(of).as_ref(), &reference(of), &[reason(why)]),
     }
+}
+
+fn parameters(of: &CallBackTarget) -> Option<Fragment> {
+    // They were read as an element when they came.
+    Fragment::parse(of.endpoint.parameters.as_deref()?).ok()
+}
+
+fn reference(of: &CallBackTarget) -> EndpointReference {
+    EndpointReference::new(&*of.agreement)
 }

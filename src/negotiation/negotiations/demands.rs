@@ -1,8 +1,12 @@
-//! The demands of a flat request on its answers: the negotiation constraints of WS-Agreement Negotiation (GFD.193, section 5)
-//! on the numbers that a flat offer shows.
+//! The negotiation constraints of WS-Agreement Negotiation (GFD.193, section 5) on the numbers that a flat offer shows: the demands of
+//! a flat request on its answers, and what the service still negotiates about a counter offer.
+
+use scheduler::Time;
 
 use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
+use crate::agreement::Agreement;
+use crate::clock::words_of;
 use crate::negotiation::request::json::{At, Check};
 
 /// The member that holds them.
@@ -56,4 +60,34 @@ fn read_one(check: &mut Check, at: &At<'_>) -> Option<NegotiationItem> {
     let bounds = (min.as_deref(), max.as_deref());
     let importance = importance.map(i64::from);
     Some(NegotiationItem::between(name, location, bounds, importance))
+}
+
+/// What another round may change, and to what: nothing else can be had. It is any size and any window that the provider plans for; of an
+/// agreement that is being carried out only its end.
+pub(in crate::negotiation) fn negotiable(
+    capacity: u32,
+    (now, latest): (Time, Time),
+    replaced: Option<&Agreement>,
+) -> NegotiationConstraints {
+    let begun = replaced.filter(|of| of.is_being_carried_out());
+    let nodes = begun.map_or((1, capacity), |of| (of.nodes(), of.nodes()));
+    let start = begun.map(|of| of.placement().start);
+    let longest = (latest - start.unwrap_or(now)).clamp(1, i64::from(i32::MAX));
+    let bounds = [
+        (Some(nodes.0.to_string()), nodes.1.to_string()),
+        // The start of what has begun stays where it is.
+        (
+            start.is_none().then(|| words_of(now)),
+            words_of(start.unwrap_or(latest)),
+        ),
+        (Some(words_of(now)), words_of(latest)),
+        (Some("1".to_owned()), longest.to_string()),
+    ];
+    let items = PLACES.iter().zip(bounds).map(|((name, location), (min, max))| {
+        NegotiationItem::between(name, location, (min.as_deref(), Some(&max)), None)
+    });
+    NegotiationConstraints {
+        items: items.collect(),
+        constraints: Vec::new(),
+    }
 }

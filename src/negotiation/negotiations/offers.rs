@@ -14,6 +14,7 @@ use wsag::negotiations::{
 use wsag::{Places, Violation, Violations};
 
 use super::counter::{counter, readings_of_offer, sayable_counter_offers, sizes_beyond_offer, weights};
+use super::demands::negotiable;
 use super::negotiation_is_over;
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
@@ -257,6 +258,8 @@ impl Negotiation {
             let Some(offered) = this.templates.get(template) else {
                 return Err(Rejection::Violations(Vec::new()));
             };
+            let times = (this.clock.now(), quote.latest);
+            let open = negotiable(this.templates.capacity(), times, replaced.as_ref());
             let say = |of: &Candidate| counter(&asked, &places, &offered, &demands, &of.terms);
             let (said, mut broken) = sayable_counter_offers(quote.candidates, weights, say);
             let mut counters = Vec::with_capacity(said.len());
@@ -296,8 +299,11 @@ impl Negotiation {
             }
             // In the planner's order where they meet the same.
             counters.sort_by_key(|(counter, _)| counter.unmet);
-            let put =
-                |(counter, candidate)| this.counter_offer(id, (parent, &offer), counter, candidate, state);
+            let put = |(counter, candidate)| {
+                let mut answer = this.counter_offer(id, (parent, &offer), counter, candidate, state);
+                answer.words.constraints = open.clone();
+                answer
+            };
             Ok(counters.into_iter().map(put).collect())
         })
         .await

@@ -25,6 +25,7 @@ use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Check, Json, Members, Object};
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::files;
+use crate::store::AcceptanceEndpoint;
 
 /// The members of a request.
 const MEMBERS: [&str; 17] = [
@@ -80,8 +81,8 @@ const ELEMENTS: [(&str, &[&str]); 18] = [
 pub(in crate::negotiation) enum DecisionTime {
     /// Before it is answered.
     Now,
-    /// Afterwards; told to this address, if there is one.
-    Later(Option<String>),
+    /// Afterwards; told to this endpoint, if there is one.
+    Later(Option<AcceptanceEndpoint>),
 }
 
 /// A flat request, read into a wish.
@@ -151,10 +152,13 @@ impl Negotiation {
             check.add(&at.pointer, "it is called for a pending agreement only");
         }
         let address = check.text(&at);
-        if let Some(Err(why)) = address.as_deref().map(|address| self.call_backs.check(address)) {
+        if let Some(Err(why)) = address.as_deref().map(|address| self.may_call.check(address)) {
             check.add(&at.pointer, why);
         }
-        DecisionTime::Later(address)
+        DecisionTime::Later(address.map(|address| AcceptanceEndpoint {
+            address,
+            parameters: None,
+        }))
     }
 }
 

@@ -65,8 +65,6 @@ pub(in crate::negotiation) struct Request {
     pub(in crate::negotiation) ready: Option<Time>,
     /// The end that it states, and that of its agreement at the latest.
     deadline: Option<Time>,
-    /// When its agreement expires.
-    expires: Option<Time>,
 }
 
 impl Negotiation {
@@ -189,7 +187,7 @@ impl<'a> Check<'a> {
         };
         let window = Interval::new(
             request.ready.unwrap_or(self.now).max(self.now),
-            request.deadline.or(request.expires).unwrap_or(Time::MAX),
+            request.deadline.or(self.expires()).unwrap_or(Time::MAX),
         );
         let fix_at = described.scheduling.and_then(|of| of.fix_at);
         let deviation = described.scheduling.and_then(|of| of.max_deviation);
@@ -208,7 +206,7 @@ impl<'a> Check<'a> {
             deviation_max: deviation.map(sizes::fraction),
             ready: request.ready,
             deadline: request.deadline,
-            expires: request.expires,
+            expires: self.expires(),
             job,
             guarantees,
             budget,
@@ -243,6 +241,12 @@ impl<'a> Check<'a> {
             kind: ViolationKind::NotSupported,
             ..wrong(self.document.path_to(namespace, local, 0), message)
         });
+    }
+
+    /// When its agreement expires.
+    fn expires(&self) -> Option<Time> {
+        let at = self.offer.context.expiration_time?;
+        Some(Time(at.floor()))
     }
 
     fn context(&mut self) {
@@ -442,13 +446,12 @@ impl<'a> Check<'a> {
         // Windows round inward.
         let ready = time.start.map(|start| Time(start.ceil()));
         // No slot goes on after the agreement has expired.
-        let expires = self.offer.context.expiration_time.map(|at| Time(at.floor()));
         let deadline = time.end.map(|end| Time(end.floor()));
-        let deadline = deadline.map(|end| expires.map_or(end, |at| at.min(end)));
+        let deadline = deadline.map(|end| self.expires().map_or(end, |at| at.min(end)));
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
         let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
-        if contracted && deadline.or(expires).is_some_and(|end| end - duration < self.now) {
+        if contracted && deadline.or(self.expires()).is_some_and(|end| end - duration < self.now) {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");
             self.violation(ns::ARP, "EndTime", 0, message);
@@ -458,7 +461,6 @@ impl<'a> Check<'a> {
             scaling,
             ready,
             deadline,
-            expires,
         })
     }
 

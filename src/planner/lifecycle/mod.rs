@@ -9,3 +9,4 @@ pub(super) mod pending;
 pub(super) mod pieces;
 pub(super) mod reports;
 pub(super) mod retry;
+pub(super) mod starts;

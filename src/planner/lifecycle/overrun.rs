@@ -55,9 +55,12 @@ impl Decider<'_> {
             return;
         }
         let step = self.settings.overruns.step(agreement);
+        let longer = agreement.latest_end(end + step);
         let why = if step <= 0 {
             "it has been made longer by all that its template allows"
-        } else if self.prolong_slot(agreement, end + step) {
+        } else if longer <= end {
+            "it expires"
+        } else if self.prolong_slot(agreement, longer) {
             return;
         } else {
             "its nodes are promised to others"

@@ -12,7 +12,7 @@ use crate::planner::handle::Planner;
 use crate::planner::offers::messages::Acceptance;
 use crate::planner::request::{Accepted, Idempotency, Proposal};
 use crate::planner::resources::need::Placement;
-use crate::store::{CallBack, Change};
+use crate::store::{AcceptanceEndpoint, CallBack, Change};
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
 const PENDING_MAX: usize = 10_000;
@@ -20,12 +20,14 @@ const PENDING_MAX: usize = 10_000;
 /// Where and how a decision is told.
 #[derive(Debug, Clone)]
 pub struct CallBackTarget {
-    /// The address.
-    pub address: String,
+    /// Where.
+    pub endpoint: AcceptanceEndpoint,
+    /// The address of the agreement.
+    pub agreement: String,
     /// The words for an acceptance.
-    pub accepted: String,
+    pub accepted: fn(&Self) -> String,
     /// The words for a rejection with its reason.
-    pub rejected: fn(&str) -> String,
+    pub rejected: fn(&Self, &str) -> String,
 }
 
 /// An offer that is to be decided later.
@@ -33,7 +35,7 @@ pub struct CallBackTarget {
 pub(in crate::planner) struct Pending {
     pub(in crate::planner) proposal: Proposal,
     /// Where the decision is to be told.
-    pub(in crate::planner) acceptance: Option<String>,
+    pub(in crate::planner) acceptance: Option<AcceptanceEndpoint>,
     /// The counter offer that it accepts, if any.
     pub(in crate::planner) offer: Option<Uuid>,
 }
@@ -68,7 +70,7 @@ impl Planner {
     pub async fn pend(
         &self,
         proposal: Proposal,
-        acceptance: Option<String>,
+        acceptance: Option<AcceptanceEndpoint>,
         offer: Option<Uuid>,
     ) -> Result<Accepted> {
         let pending = Pending {
@@ -184,10 +186,10 @@ impl Decider<'_> {
                 id: Uuid::now_v7(),
                 agreement: decided.id,
                 body: match words {
-                    None => telling.accepted,
-                    Some(why) => (telling.rejected)(&why),
+                    None => (telling.accepted)(&telling),
+                    Some(why) => (telling.rejected)(&telling, &why),
                 },
-                address: telling.address,
+                address: telling.endpoint.address,
                 attempts: 0,
                 due: self.now,
                 created: self.now,

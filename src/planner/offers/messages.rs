@@ -75,6 +75,8 @@ pub struct Quote {
     pub candidates: Vec<Candidate>,
     /// Where there are none.
     pub refusal: Option<Refusal>,
+    /// How far its party may plan ahead.
+    pub latest: Time,
 }
 
 /// Something that could be offered.
@@ -92,6 +94,7 @@ impl Quote {
         Self {
             candidates,
             refusal: None,
+            latest: Time::MAX,
         }
     }
 
@@ -99,6 +102,7 @@ impl Quote {
         Self {
             candidates: Vec::new(),
             refusal: Some(refusal),
+            latest: Time::MAX,
         }
     }
 }

@@ -62,7 +62,8 @@ impl Planner {
     /// begun or is over, [`Error::Unavailable`].
     pub async fn quote(&self, ask: Ask) -> Result<Quote> {
         self.ask_once(None, move |of, decisions| {
-            let decided = of.quote(&ask);
+            let latest = of.horizon();
+            let decided = of.quote(&ask).map(|quote| Quote { latest, ..quote });
             decisions.push(match &decided {
                 Ok(Quote {
                     refusal: Some(refusal),

@@ -174,7 +174,8 @@ impl Decider<'_> {
         let inside = between_neighbours(agreement, index, now);
         // Time that the provider adds is not late.
         let adds = agreement.adds_to_contract(index);
-        let beyond = adds.then(|| Interval::new(inside.start, now + self.settings.horizon));
+        let latest = agreement.latest_end(now + self.settings.horizon);
+        let beyond = adds.then(|| Interval::new(inside.start, latest.max(inside.start)));
         let mut windows = [inside].into_iter().chain(beyond);
         let stretch =
             windows.find_map(|window| self.place_slot_in_window(at, agreement, index, window, now))?;

@@ -2,22 +2,27 @@
 
 use super::*;
 use crate::metrics::Exposition;
+use crate::store::AcceptanceEndpoint;
 
 fn settlement(id: Uuid, ways: Result<Vec<Proposal>, String>) -> Settlement {
     Settlement {
         id,
         ways: ways.map(Ways::New),
         telling: Some(CallBackTarget {
-            address: "http://example.org/".into(),
-            accepted: "yes".into(),
-            rejected: |why| format!("no: {why}"),
+            endpoint: AcceptanceEndpoint {
+                address: "http://example.org/".into(),
+                parameters: None,
+            },
+            agreement: "/agreements/1".into(),
+            accepted: |of| format!("yes: {}", of.agreement),
+            rejected: |_, why| format!("no: {why}"),
         }),
     }
 }
 
 async fn told(domain: &Domain) -> Vec<String> {
     let calls = domain.store.call_backs_due(i64::MAX, 100, 100).await.unwrap();
-    calls.into_iter().map(|call| call.body).collect()
+    calls.into_iter().map(|due| due.call.body).collect()
 }
 
 #[tokio::test]
@@ -80,7 +85,7 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
         .unwrap();
     assert_eq!((decided.id, decided.nodes()), (pending.id, 2));
     assert_eq!(decided.state, AgreementState::Observed);
-    assert_eq!(told(&domain).await, ["yes"]);
+    assert_eq!(told(&domain).await, ["yes: /agreements/1"]);
     // Begins when it is due, and nothing that has no place does.
     assert!(domain.planner.begin_due().await.is_ok());
     domain.turn(100);
@@ -149,7 +154,7 @@ async fn a_party_with_many_calls_to_make_leaves_room_for_those_of_others() {
         domain.planner.settle(refusal).await.unwrap();
     }
     let due = domain.store.call_backs_due(i64::MAX, 100, 2).await.unwrap();
-    let bodies: Vec<&str> = due.iter().map(|call| call.body.as_str()).collect();
+    let bodies: Vec<&str> = due.iter().map(|due| due.call.body.as_str()).collect();
     assert_eq!(bodies, ["no: not physics", "no: not physics", "no: not biology"]);
 }
 

@@ -7,7 +7,7 @@ use crate::agreement::{
     Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
 };
 use crate::clock::Micros;
-use crate::store::records::call_backs::CallBack;
+use crate::store::records::call_backs::{AcceptanceEndpoint, CallBack};
 use crate::store::records::idempotency::Idempotent;
 use crate::store::records::nodes::NodeRow;
 use crate::store::records::resources::ResourceRow;
@@ -71,12 +71,12 @@ pub enum Change {
     },
     /// Stores a posting of the ledger, both its sides.
     Post(Box<Posting>),
-    /// Stores that an agreement waits for its decision, and the address for that.
+    /// Stores that an agreement waits for its decision, and the endpoint for that.
     AwaitDecision {
         /// Which agreement.
         agreement: Uuid,
-        /// The address.
-        acceptance: Option<String>,
+        /// The endpoint.
+        acceptance: Option<AcceptanceEndpoint>,
         /// The counter offer that it accepts.
         offer: Option<Uuid>,
     },
@@ -123,6 +123,13 @@ pub enum Change {
     /// Stores the new state of an offer, the nodes held for it, and the agreement made from it; a conflict where one has been
     /// made from it before.
     UpdateOffer(Box<NegotiationOffer>),
+    /// Notes that the next slot of an agreement begins in a while, and tells its party.
+    AnnounceStart {
+        /// The agreement.
+        agreement: Box<Agreement>,
+        /// When that was noted.
+        at: Micros,
+    },
     /// Appends a note to the audit trail that changes nothing else.
     Note(Note),
     /// Notes that an agreement has taken the place of another; a conflict where one has before.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::trail::Trail;
-use crate::agreement::{Agreement, Event, NegotiationOffer, Note, transfer_rate};
+use crate::agreement::{Agreement, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
 use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};
@@ -136,7 +136,18 @@ impl<'a> Tables<'a> {
         for event in events {
             let row = agreements::event_row(&mut self.trail, agreement, event);
             self.push(&bulk::INSERT_EVENTS, row);
+            let line = (self.trail.number, &*self.trail.hash);
+            if let Some(told) = PartyEvent::of(agreement, event, line) {
+                self.tell(&told);
+            }
         }
+    }
+
+    fn tell(&mut self, event: &PartyEvent) {
+        self.push(
+            &bulk::INSERT_PARTY_EVENTS,
+            event.values().into_iter().map(Value::owned),
+        );
     }
 
     fn note(&mut self, note: &Note) {
@@ -221,7 +232,8 @@ impl<'a> Tables<'a> {
                 acceptance,
                 offer,
             } => {
-                let row = [(*agreement).into(), acceptance.into(), (*offer).into()];
+                let mut row = vec![(*agreement).into(), (*offer).into()];
+                acceptance.write(&mut row);
                 self.push(&bulk::AWAIT_DECISIONS, row);
             }
             Change::DecideAgreement(agreement) => {
@@ -263,7 +275,12 @@ impl<'a> Tables<'a> {
             } => {
                 let row = negotiation.values().into_iter().chain([document.into()]);
                 self.push(&bulk::INSERT_NEGOTIATIONS, row);
-                self.note(&Note::of_opening(negotiation));
+                let note = Note::of_opening(negotiation);
+                self.note(&note);
+                if note.kind == NoteKind::Proposed {
+                    let line = (self.trail.number, &*self.trail.hash);
+                    self.tell(&PartyEvent::of_proposal(negotiation, note.detail, line));
+                }
             }
             Change::EndNegotiation { negotiation, at } => {
                 self.push(&bulk::END_NEGOTIATIONS, [(*negotiation).into(), (*at).into()]);
@@ -283,6 +300,12 @@ impl<'a> Tables<'a> {
                     return Err(Error::Conflict(format!("offer {} has been accepted", offer.id)));
                 }
                 self.note(&Note::of_offer(offer, now));
+            }
+            Change::AnnounceStart { agreement, at } => {
+                let note = Note::of_start(agreement, *at);
+                self.note(&note);
+                let line = (self.trail.number, &*self.trail.hash);
+                self.tell(&PartyEvent::of_start(agreement, *at, note.detail, line));
             }
             Change::Note(note) => self.note(note),
         }

@@ -243,10 +243,13 @@ bulk! {
         created_us = excluded.created_us WHERE idempotency.created_us < excluded.created_us - 86400000000";
 
     // Pending agreements and calls.
-    AWAIT_DECISIONS (agreement Id, acceptance Text, offer Id) = [pending_agreements];
+    AWAIT_DECISIONS (agreement Id, offer Id, acceptance Text, reference_parameters Text) = [pending_agreements];
     DECIDED (agreement Id) = "DELETE FROM pending_agreements WHERE agreement IN (SELECT agreement FROM r)";
     INSERT_CALL_BACKS (id Id, agreement Id, address Text, body Text, attempts Integer, due_us Integer,
         created_us Integer) = [call_backs];
+
+    INSERT_PARTY_EVENTS (party Text, number Integer, id Text, at_us Integer, kind Text, agreement Id, negotiation Id,
+        state Text, planned_start_s Integer, planned_end_s Integer, detail Text) = [party_events];
 
     // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint as well. As owners do not overlap,
     // only the last one before the interval's end can reach into it, for any length of the history.

@@ -154,6 +154,17 @@ pub(in crate::store) enum Value<'a> {
     Id(Option<Uuid>),
 }
 
+impl Value<'_> {
+    /// The same, borrowing nothing.
+    pub(in crate::store) fn owned<'a>(self) -> Value<'a> {
+        match self {
+            Self::Integer(integer) => Value::Integer(integer),
+            Self::Text(text) => Value::Text(text.map(|text| text.into_owned().into())),
+            Self::Id(id) => Value::Id(id),
+        }
+    }
+}
+
 /// Declares the types that values are made from.
 macro_rules! values {
     ($($type:ty: |$from:ident| $kind:ident($value:expr);)+) => {

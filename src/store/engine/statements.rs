@@ -348,16 +348,38 @@ statements! {
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
 
     // Pending agreements and calls.
-    UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, p.offer FROM pending_agreements p \
+    UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, \
+        p.reference_parameters, p.offer FROM pending_agreements p \
         JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
         WHERE a.state = 'Pending' AND p.agreement > $1 ORDER BY p.agreement LIMIT $2";
-    CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us FROM (SELECT c.id, c.agreement, \
-        c.address, c.body, c.attempts, c.due_us, c.created_us, ROW_NUMBER() OVER (PARTITION BY a.party \
+    CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us, party, (SELECT r.secret \
+        FROM registrations r WHERE r.party = due.party AND r.address IS NULL) AS secret FROM (SELECT c.id, c.agreement, \
+        c.address, c.body, c.attempts, c.due_us, c.created_us, a.party, ROW_NUMBER() OVER (PARTITION BY a.party \
         ORDER BY c.due_us, c.id) AS place FROM call_backs c JOIN agreements a ON a.id = c.agreement \
         WHERE c.due_us <= $1) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
     CALL_BACKS_WAITING = "SELECT COUNT(*) AS waiting FROM call_backs";
     CALL_BACK_DONE = "DELETE FROM call_backs WHERE id = $1";
     CALL_BACK_FAILED = "UPDATE call_backs SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
+
+    // The events that parties are told of.
+    PARTY_EVENTS = "SELECT party, number, id, at_us, kind, agreement, negotiation, state, planned_start_s, planned_end_s, \
+        detail FROM party_events WHERE party = $1 AND number > $2 ORDER BY number LIMIT $3";
+    STARTS_ANNOUNCED = "SELECT agreement, planned_start_s FROM party_events WHERE at_us > $1 AND kind = 'starting' \
+        ORDER BY number";
+    FORGET_PARTY_EVENTS = "DELETE FROM party_events WHERE at_us < $1";
+    REGISTER = "INSERT INTO registrations (id, party, name, address, secret, created_us, told, attempts, due_us) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (party, name) DO UPDATE SET id = excluded.id, \
+        address = excluded.address, secret = excluded.secret, created_us = excluded.created_us, \
+        attempts = excluded.attempts, due_us = excluded.due_us";
+    REGISTRATIONS = "SELECT id, party, name, address, secret, created_us, told, attempts, due_us FROM registrations \
+        WHERE party = $1 ORDER BY name";
+    REGISTRATIONS_DUE = "SELECT id, party, name, address, secret, created_us, told, attempts, due_us FROM registrations r \
+        WHERE r.due_us <= $1 AND r.address IS NOT NULL AND EXISTS (SELECT 1 FROM party_events e WHERE e.party = r.party \
+        AND e.number > r.told) ORDER BY r.due_us, r.id LIMIT $2";
+    UNREGISTER = "DELETE FROM registrations WHERE party = $1 AND name = $2";
+    REGISTRATION_GONE = "DELETE FROM registrations WHERE id = $1";
+    TOLD = "UPDATE registrations SET told = $2, attempts = 0 WHERE id = $1";
+    TELLING_FAILED = "UPDATE registrations SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
 
     // Keys and sessions.
     INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us, revoked_us) \

@@ -8,8 +8,8 @@ use super::error::{Error, Result};
 use super::rows::{Columns, from_json, to_json};
 use crate::agreement::{
     Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, Job, Limit, Money,
-    OfferCreator, OfferState, OfferTerms, PlacementConstraints, PostingKind, ProposalReason, RunOutcome,
-    ServiceState, Wording,
+    OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind, ProposalReason,
+    RunOutcome, ServiceState, Wording,
 };
 
 /// A value that stands in one column or in several that follow each other.
@@ -114,6 +114,7 @@ in_one_column! {
     EventKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     OfferCreator: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     OfferState: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
+    PartyEventKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     PostingKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     ProposalReason: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     ServiceState: Text, |row, column| row.word(column, Self::from_word), |value| value.word();

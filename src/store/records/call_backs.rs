@@ -5,7 +5,16 @@ use uuid::Uuid;
 use crate::agreement::Wording;
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Record, Result, record, statements};
+use crate::store::engine::{Columns, Record, Result, Stored, Value, record, statements};
+
+/// Where a decision is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptanceEndpoint {
+    /// The address.
+    pub address: String,
+    /// `wsa:ReferenceParameters` as the requester has written them.
+    pub parameters: Option<String>,
+}
 
 /// An agreement that is not decided yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,10 +25,19 @@ pub struct Undecided {
     pub party: String,
     /// The offer, as it came.
     pub document: Wording,
-    /// The address for its decision.
-    pub acceptance: Option<String>,
+    /// The endpoint for its decision.
+    pub acceptance: Option<AcceptanceEndpoint>,
     /// The counter offer that it accepts, if any.
     pub offer: Option<Uuid>,
+}
+
+/// A call that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueCallBack {
+    /// The call.
+    pub call: CallBack,
+    /// The secret of its party that signs it, if there is one.
+    pub secret: Option<String>,
 }
 
 /// A call that is to be made.
@@ -56,9 +74,15 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn call_backs_due(&self, now: Micros, limit: u32, of_each: u32) -> Result<Vec<CallBack>> {
+    pub async fn call_backs_due(&self, now: Micros, limit: u32, of_each: u32) -> Result<Vec<DueCallBack>> {
         let values = &[now.into(), limit.into(), of_each.into()];
-        self.read(statements::CALL_BACKS_DUE, values, CallBack::of).await
+        let due = |row: &Columns<'_>| {
+            Ok(DueCallBack {
+                call: CallBack::of(row)?,
+                secret: row.maybe_text("secret")?,
+            })
+        };
+        self.read(statements::CALL_BACKS_DUE, values, due).await
     }
 
     /// How many calls are still to be made.
@@ -90,5 +114,23 @@ impl Store {
     }
 }
 
-record! { Undecided: agreement, party, document "document" "template", acceptance, offer }
+record! { Undecided: agreement, party, document "document" "template", acceptance "acceptance" "reference_parameters", offer }
 record! { CallBack: id, agreement, address, body, attempts, due "due_us", created "created_us" }
+
+/// The address, which is null where there is none, and the parameters.
+impl Stored for Option<AcceptanceEndpoint> {
+    const NOTHING: &'static [Value<'static>] = &[Value::Text(None), Value::Text(None)];
+
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
+        let parameters = row.maybe_text(columns[1])?;
+        let address = row.maybe_text(columns[0])?;
+        Ok(address.map(|address| AcceptanceEndpoint { address, parameters }))
+    }
+
+    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let of = self.as_ref();
+        let address = of.map(|of| of.address.as_str());
+        let parameters = of.and_then(|of| of.parameters.as_deref());
+        values.extend([address, parameters].map(|text| Value::Text(text.map(Into::into))));
+    }
+}

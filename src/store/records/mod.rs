@@ -11,4 +11,5 @@ pub(super) mod ledger;
 pub(super) mod negotiations;
 pub(super) mod nodes;
 pub(super) mod notes;
+pub(super) mod party_events;
 pub(super) mod resources;

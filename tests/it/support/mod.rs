@@ -13,6 +13,7 @@ pub(crate) mod sessions;
 pub(crate) mod slurm;
 pub(crate) mod small_disk;
 pub(crate) mod stores;
+pub(crate) mod told;
 pub(crate) mod xml;
 
 use std::fs;

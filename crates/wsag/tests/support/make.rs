@@ -119,10 +119,9 @@ impl Make {
     }
 
     pub(crate) fn endpoint(&mut self) -> EndpointReference {
-        EndpointReference {
-            address: self.name(),
-            rest: self.some(0, Make::fragment),
-        }
+        let mut endpoint = EndpointReference::new(self.name());
+        endpoint.rest = self.some(0, Make::fragment);
+        endpoint
     }
 
     pub(crate) fn context(&mut self) -> Context {

@@ -73,7 +73,8 @@ impl Decider<'_> {
                 return Some((placement.slot, moves));
             }
         }
-        let beyond = Interval::new(end, now + self.settings.horizon);
+        let latest = agreement.latest_end(now + self.settings.horizon);
+        let beyond = Interval::new(end, latest.max(end));
         let slot =
             lengths().find_map(|length| self.put_rest_of_saved(at, agreement, number, (length, beyond)));
         Some((slot?, Vec::new()))

@@ -234,7 +234,9 @@ proptest! {
         let (mut before, placed) = domain(&pricing, &taken);
         let ask = asked.ask();
         let (quote, _) = before.decide(0, |decider| decider.quote(&ask));
-        let Quote { candidates, refusal } = quote.expect("the negotiation goes on");
+        let Quote {
+            candidates, refusal, ..
+        } = quote.expect("the negotiation goes on");
         prop_assert_eq!(candidates.is_empty(), refusal.is_some());
         let exact = ask.proposal.shapes.iter().any(|shape| fits(&before, &placed, *shape, asked.window));
         let kinds: Vec<_> = candidates.iter().map(|of| of.terms.kind).collect();

@@ -235,6 +235,32 @@ fn where_there_is_no_other_place_it_goes_on_if_its_nodes_become_free_and_else_en
 }
 
 #[test]
+fn no_slot_goes_on_after_its_agreement_expires() {
+    for taken in [false, true] {
+        let mut domain = domain();
+        let expiring = Proposal {
+            expires: Some(Time(45)),
+            ..counting(4, 40, (0, 45))
+        };
+        let id = domain.place_one(expiring);
+        domain.begin(0);
+        if taken {
+            domain.place_one(proposal(4, 20, (40, 60)));
+        }
+        domain.pass_until(44);
+        let last = *domain.lines(id).last().unwrap();
+        if taken {
+            assert_eq!(domain.of(id).placement().end, Time(40), "{last}");
+            assert_eq!(slots(domain.of(id)), [], "the rest would be too late");
+        } else {
+            assert_eq!(domain.of(id).placement().end, Time(45), "{last}");
+            assert!(last.contains("its slot ends: it expires"), "{last}");
+        }
+        domain.check_rebuilt();
+    }
+}
+
+#[test]
 fn work_is_saved_on_a_cluster_too_and_ends_with_its_slot_where_its_application_cannot() {
     for (kind, application) in [("slurm", "count"), ("slurm", "other"), ("local", "other")] {
         let mut domain = domain();

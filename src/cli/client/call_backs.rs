@@ -1,0 +1,112 @@
+//! `bespeak call-backs`: where the party has its events told, and these events.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::cli::client::{Server, in_path};
+use crate::cli::{Failure, headings, print_rows, row};
+use crate::negotiation::{CallBackView, CallBacksView, EventsView};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak call-backs add planner https://example.org/events   prints the secret, once
+  bespeak call-backs add decisions                            the secret for the addresses that single offers name
+  bespeak call-backs
+  bespeak call-backs remove planner
+  bespeak call-backs events --after 1200                      the events after one, as they were told
+
+A call is a POST with an event in JSON. Its headers webhook-id, webhook-timestamp and webhook-signature are those of Standard Webhooks:
+check the signature with one of its libraries and the secret. An event may come twice, with the same id. It is tried for a day.";
+
+/// Options of `call-backs`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(in crate::cli) struct Options {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the call-backs, and how they stand.
+    List,
+    /// Have all events of the party told to an address, or replace the call-back of that name. Each time there is a new secret.
+    Add {
+        /// Its name: letters, digits, '-', '_' and '.'.
+        name: String,
+        /// Where to; none for the name `decisions`, whose secret signs the decisions about single offers.
+        address: Option<String>,
+    },
+    /// Remove a call-back.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+    /// List the events of the party, oldest first. They are kept for 30 days.
+    Events {
+        /// The cursor of the event before the first.
+        #[arg(long, value_name = "CURSOR", default_value_t = 0)]
+        after: i64,
+        /// How many at most.
+        #[arg(long, value_name = "COUNT", default_value_t = 100)]
+        limit: u32,
+        /// The party, for operators. [default: your own]
+        #[arg(long, value_name = "NAME")]
+        party: Option<String>,
+    },
+}
+
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    match options.verb.unwrap_or(Verb::List) {
+        Verb::List => server.show(server.get("/call-backs").await?, print),
+        Verb::Add {
+            name,
+            address,
+        } => {
+            let wanted = address.map_or(json!({}), |address| json!({ "address": address }));
+            let answer = server.put_json(&path(&name), &wanted).await?;
+            server.show(answer, |one: &CallBackView| {
+                say!("{}", one.secret.as_deref().unwrap_or_default());
+            })
+        }
+        Verb::Remove { name } => server.delete(&path(&name)).await,
+        Verb::Events {
+            after,
+            limit,
+            party,
+        } => {
+            let party = party.map_or_else(String::new, |name| format!("&party={}", in_path(&name)));
+            let answer = server
+                .get(&format!("/events?after={after}&limit={limit}{party}"))
+                .await?;
+            // What operators see of all parties has `bespeak trail`.
+            if answer["events"].is_null() {
+                let why = "this key is an operator's: name a party with --party";
+                return Err(Failure::Usage(why.to_owned()));
+            }
+            server.show(answer, print_events)
+        }
+    }
+}
+
+fn print(all: &CallBacksView) {
+    let mut rows = vec![headings("NAME, CURSOR, FAILURES, ADDRESS")];
+    rows.extend(all.call_backs.iter().map(|of| {
+        let address = of.address.as_deref().unwrap_or("as each offer says");
+        row([&of.name, &of.cursor, &of.failures, &address])
+    }));
+    print_rows(rows, &[1, 2]);
+}
+
+fn print_events(page: &EventsView) {
+    let mut rows = vec![headings("CURSOR, WHEN, EVENT, SUBJECT, DETAIL")];
+    rows.extend(page.events.iter().map(|of| {
+        let subject = of.data.negotiation.or(of.data.agreement).unwrap_or_default();
+        row([&of.cursor, &of.timestamp, &of.kind, &subject, &of.data.detail])
+    }));
+    print_rows(rows, &[0]);
+}
+
+fn path(name: &str) -> String {
+    format!("/call-backs/{}", in_path(name))
+}

@@ -1,0 +1,40 @@
+//! Where a party has its events told. In JSON alone: WS-Agreement knows only endpoints for single decisions.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+
+use super::call::Call;
+use super::path::Path;
+use super::{Answer, Api, body};
+
+/// GET /call-backs.
+pub(super) async fn list(call: Call) -> Answer {
+    let all = call.negotiation.call_backs(call.party()).await?;
+    Ok(Json(all).into_response())
+}
+
+/// GET /call-backs/{name}.
+pub(super) async fn show(call: Call, Path(name): Path<String>) -> Answer {
+    let one = call.negotiation.registered(call.party(), &name).await?;
+    Ok(Json(one).into_response())
+}
+
+/// PUT /call-backs/{name}: the events are told there from now on.
+pub(super) async fn put(
+    State(api): State<Api>,
+    call: Call,
+    Path(name): Path<String>,
+    request: Request,
+) -> Answer {
+    let body = body::json(&api, request).await?;
+    let one = call.negotiation.register(call.party(), &name, &body).await?;
+    Ok(Json(one).into_response())
+}
+
+/// DELETE /call-backs/{name}.
+pub(super) async fn remove(call: Call, Path(name): Path<String>) -> Answer {
+    call.negotiation.unregister(call.party(), &name).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

@@ -1,0 +1,278 @@
+//! Registered call-backs: every event of a party is told, signed, in order and at least once, and listed as it was told.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use standardwebhooks::Webhook;
+use tokio::net::TcpSocket;
+
+use crate::pending::{OPEN, accepted, becomes, pending};
+use crate::support::client::{Answer, Client};
+use crate::support::offers::{Offer, hours_ahead, now};
+use crate::support::server::Server;
+use crate::support::stores::on_both_engines;
+use crate::support::told::Told;
+use crate::support::{eventually, run, xml};
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+on_both_engines!(
+    every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,
+    a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
+);
+
+async fn put(client: &Client, name: &str, body: &Value) -> Answer {
+    let request = client
+        .request(Method::PUT, &format!("/call-backs/{name}"))
+        .header("content-type", "application/json")
+        .body(body.to_string());
+    client.send(request).await
+}
+
+async fn secret(client: &Client, name: &str, body: &Value) -> String {
+    let made = put(client, name, body).await;
+    assert_eq!(made.status, StatusCode::OK, "{made:?}");
+    made.json()["secret"]
+        .as_str()
+        .expect("it is shown once")
+        .to_owned()
+}
+
+/// What a command prints.
+fn by_hand(server: &Server, key: &str, arguments: &[&str]) -> String {
+    let output = server.run(&[arguments, &["--key", key]].concat());
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("it is UTF-8")
+}
+
+fn any() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+/// The events of a party, each page of two after the one before.
+async fn events(client: &Client) -> Vec<Value> {
+    let (mut all, mut after) = (Vec::new(), 0);
+    loop {
+        let page = client.get_json(&format!("/events?after={after}&limit=2")).await;
+        all.extend(page["events"].as_array().expect("a list").clone());
+        match page["next"].as_i64() {
+            Some(next) => after = next,
+            None => return all,
+        }
+    }
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events
+        .iter()
+        .map(|of| of["type"].as_str().unwrap_or_default())
+        .collect()
+}
+
+/// Whether what a receiver has heard is signed by a secret, as a library of another maker checks it.
+async fn assert_signed(told: &Told, secret: &str) {
+    let webhook = Webhook::new(secret).expect("a secret");
+    let other = Webhook::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").expect("a secret");
+    let (bodies, headers) = (told.bodies.lock().await, told.headers.lock().await);
+    for (body, headers) in bodies.iter().zip(headers.iter()) {
+        webhook.verify(body.as_bytes(), headers).expect("it is signed");
+        assert!(other.verify(body.as_bytes(), headers).is_err());
+        assert!(webhook.verify(format!("{body} ").as_bytes(), headers).is_err());
+    }
+}
+
+async fn every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told(url: String) {
+    // A start in four hours is announced at once.
+    let noticed = OPEN.replace("[callbacks]\n", "[callbacks]\nstart_notice_seconds = 18000\n");
+    let mut server = Server::configured(Some(&url), &noticed);
+    let keys = ["physics", "biology"].map(|party| server.key_for(party, "consumer"));
+    let [physics, biology] = [&keys[0], &keys[1]].map(|key| server.client_with(key));
+    // Of which nothing more is heard here.
+    let far = Offer::reserve(1, 60).within(hours_ahead(20), hours_ahead(21));
+    // Nobody listens there yet, and the port is not another program's meanwhile.
+    let nobody_yet = TcpSocket::new_v4().expect("a socket can be made");
+    nobody_yet.bind(any()).expect("a port is free");
+    let address = nobody_yet.local_addr().expect("it is bound");
+    let address = json!({"address": format!("http://{address}/decided?a=b")});
+    physics.post("/agreements", far.xml()).await.created();
+    let replaced = secret(&physics, "planner", &address).await;
+    let planner = secret(&physics, "planner", &address).await;
+    assert_ne!(replaced, planner, "a new one each time");
+    let later = hours_ahead(4);
+    let whole = Offer::reserve(4, 3_600).within(later, later + 3_600);
+    let waiting = physics.post("/agreements", whole.xml()).await.created();
+    let short = Offer::reserve(1, 1).within(now(), now() + 3_600);
+    let over = physics.post("/agreements", short.xml()).await.created();
+    biology.post("/agreements", far.xml()).await.created();
+    becomes(&physics, &format!("/agreements/{over}"), "Complete").await;
+    eventually("the start is announced", DEADLINE, async || {
+        let events = events(&physics).await;
+        kinds(&events).contains(&"agreement.starting").then_some(())
+    })
+    .await;
+    // Killed between the commits and the calls.
+    server.kill9();
+    server.assert_verified();
+    server.restart();
+    let [physics, biology] = [&keys[0], &keys[1]].map(|key| server.client_with(key));
+    physics
+        .post(&format!("/agreements/{waiting}/terminate"), String::new())
+        .await;
+    let all = events(&physics).await;
+    // What was before the registration is not told. The first attempt is answered with an error.
+    let since = all
+        .iter()
+        .position(|of| of["data"]["agreement"] == json!(waiting));
+    let since = &all[since.expect("it was accepted")..];
+    let told = Told::answer(nobody_yet.listen(16).expect("it can listen"), &[500, 204]);
+    let bodies = told.hears(since.len() + 1).await;
+    assert_eq!(bodies[0], bodies[1], "the same at each attempt");
+    let heard: Vec<Value> = bodies[1..]
+        .iter()
+        .map(|body| serde_json::from_str(body).expect("it is JSON"))
+        .collect();
+    assert_eq!(heard, since);
+    assert_signed(&told, &planner).await;
+    let headers = told.headers.lock().await.clone();
+    let ids: Vec<_> = headers
+        .iter()
+        .map(|of| of["webhook-id"].to_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(
+        (&ids[0], ids[1].as_str()),
+        (&ids[1], heard[0]["id"].as_str().unwrap_or_default())
+    );
+    let of = |id: uuid::Uuid| -> Vec<Value> {
+        let about = |event: &&Value| event["data"]["agreement"] == json!(id);
+        heard.iter().filter(about).cloned().collect()
+    };
+    assert_eq!(
+        kinds(&of(waiting)),
+        ["agreement.accepted", "agreement.starting", "agreement.ended"],
+        "a start is announced once, also over a kill: {heard:?}"
+    );
+    let short = of(over);
+    // On a slow machine it may miss its first slot.
+    let sure = ["agreement.accepted", "agreement.started", "agreement.ended"];
+    let short: Vec<_> = kinds(&short).into_iter().filter(|of| sure.contains(of)).collect();
+    assert_eq!(short, sure);
+    let last = &of(waiting)[2];
+    assert_eq!(last["data"]["state"], "Terminated", "{last}");
+    let path = format!("/agreements/{waiting}");
+    assert!(
+        last["data"]["address"]
+            .as_str()
+            .is_some_and(|of| of.ends_with(&path)),
+        "{last}"
+    );
+    // Others have their own.
+    assert_eq!(kinds(&events(&biology).await)[0], "agreement.accepted");
+    assert!(
+        events(&biology)
+            .await
+            .iter()
+            .all(|of| of["data"]["party"] == "biology")
+    );
+    let theirs = biology.get("/events?party=physics").await;
+    assert_eq!(theirs.status, StatusCode::FORBIDDEN, "{theirs:?}");
+    let seen = server.client().get_json("/events?party=physics").await;
+    assert_eq!(seen["events"], json!(all));
+    eventually("the record of what was told", DEADLINE, async || {
+        let one = physics.get_json("/call-backs/planner").await;
+        let up_to_date = one["cursor"] == since[since.len() - 1]["cursor"] && one["failures"] == 0;
+        (up_to_date && one.get("secret").is_none()).then_some(())
+    })
+    .await;
+    server.assert_verified();
+}
+
+async fn a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint(url: String) {
+    let mut server = Server::configured(Some(&url), OPEN);
+    let key = server.key_for("physics", "consumer");
+    let client = server.client_with(&key);
+    let later = hours_ahead(3);
+    let whole = Offer::reserve(4, 3_600).within(later, later + 3_600);
+    let told = Told::listen(any(), &[500, 204]).await;
+    let parameters = "<wsa:ReferenceParameters><my:Ticket xmlns:my=\"urn:x-mine\">a&amp;b</my:Ticket></wsa:ReferenceParameters>";
+    let ask = || {
+        let offer = pending(&whole, Some(&told.url()));
+        offer.replace(
+            "</wsa:Address></wsag:AgreementAcceptanceEPR>",
+            &format!("</wsa:Address>{parameters}</wsag:AgreementAcceptanceEPR>"),
+        )
+    };
+    let secret = secret(&client, "decisions", &json!({})).await;
+    let made = accepted(&client.post("/agreements", ask()).await);
+    becomes(&client, &made, "Observed").await;
+    told.hears(1).await;
+    server.kill9();
+    server.restart();
+    let client = server.client_with(&key);
+    told.hears(2).await;
+    let refused = accepted(&client.post("/agreements", ask()).await);
+    becomes(&client, &refused, "Rejected").await;
+    let bodies = told.hears(3).await;
+    for (body, root, path) in [
+        (&bodies[0], "AcceptAgreementInput", &made),
+        (&bodies[1], "AcceptAgreementInput", &made),
+        (&bodies[2], "RejectAgreementInput", &refused),
+    ] {
+        xml::assert_valid(body);
+        assert!(body.contains(root), "{body}");
+        assert!(body.contains(">a&amp;b</my:Ticket>"), "{body}");
+        assert!(body.contains(&format!("{path}</wsa:Address>")), "{body}");
+    }
+    assert_signed(&told, &secret).await;
+    let headers = told.headers.lock().await;
+    assert_eq!(headers[0]["webhook-id"], headers[1]["webhook-id"]);
+    assert_ne!(headers[1]["webhook-id"], headers[2]["webhook-id"]);
+}
+
+#[test]
+fn call_backs_are_bounded_and_go_to_no_address_that_is_not_public() {
+    run(async {
+        let server = Server::local();
+        let key = server.key_for("physics", "consumer");
+        let client = server.client_with(&key);
+        for wrong in [
+            json!({"address": "http://127.0.0.1:9/"}),
+            json!({"address": "http://169.254.169.254/"}),
+            json!({"address": "ftp://example.org/"}),
+            json!({"address": 3}),
+        ] {
+            let refused = put(&client, "planner", &wrong).await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+            let path = &refused.json()["violations"][0]["path"];
+            assert_eq!(path, "/address", "{refused:?}");
+        }
+        let public = json!({"address": "http://93.184.216.34/x"});
+        let missing = put(&client, "planner", &json!({})).await;
+        assert_eq!(missing.status, StatusCode::UNPROCESSABLE_ENTITY, "{missing:?}");
+        let named = put(&client, "decisions", &public).await;
+        assert_eq!(named.status, StatusCode::UNPROCESSABLE_ENTITY, "{named:?}");
+        for number in 0..8 {
+            secret(&client, &format!("planner-{number}"), &public).await;
+        }
+        let more = put(&client, "another", &public).await;
+        assert_eq!(more.status, StatusCode::CONFLICT, "{more:?}");
+        secret(&client, "planner-0", &public).await;
+        let path = "/call-backs/planner-0";
+        let remove = || client.send(client.request(Method::DELETE, path));
+        assert_eq!(remove().await.status, StatusCode::NO_CONTENT);
+        assert_eq!(remove().await.status, StatusCode::NOT_FOUND);
+        secret(&client, "another", &public).await;
+        // And by hand.
+        let listed = by_hand(&server, &key, &["call-backs"]);
+        assert!(
+            listed.contains("planner-7") && !listed.contains("planner-0"),
+            "{listed}"
+        );
+        by_hand(&server, &key, &["call-backs", "remove", "another"]);
+        let shown = by_hand(&server, &key, &["call-backs", "add", "decisions"]);
+        assert!(shown.starts_with("whsec_"), "{shown}");
+        let listed = by_hand(&server, &key, &["call-backs", "events", "--after", "0"]);
+        assert!(listed.contains("CURSOR"), "{listed}");
+    });
+}
