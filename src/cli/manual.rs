@@ -35,11 +35,10 @@ pub(super) struct ManOptions {
 }
 
 /// Prints the completions of a shell.
-pub(super) fn completions(options: &CompletionsOptions) -> Result<(), Failure> {
+pub(super) fn completions(options: &CompletionsOptions) {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command_line(), "bespeak", &mut script);
     print(&script);
-    Ok(())
 }
 
 /// Prints the first page of the manual, or writes all into a folder.

@@ -381,7 +381,10 @@ pub fn run() -> ExitCode {
             Command::Trail(options) => operator::trail::run(options, server).await,
             Command::Key(options) => operator::key::run(options, as_json).await,
             Command::Verify(options) => operator::verify::run(options, as_json).await,
-            Command::Completions(options) => manual::completions(&options),
+            Command::Completions(options) => {
+                manual::completions(&options);
+                Ok(())
+            }
             Command::Man(options) => manual::man(&options),
             Command::Supervise { .. } | Command::Launch { .. } => Ok(()),
         }

@@ -94,7 +94,7 @@ pub(in crate::cli) async fn release(options: ReleaseOptions, server: &Server) ->
         say!(
             "negotiation {id} is {}: nothing is held in it",
             text(&of["state"])
-        )
+        );
     });
     Ok(())
 }
@@ -104,7 +104,7 @@ async fn reject(server: &Server, id: Uuid, offer: &Value, query: &str) -> Result
     let request = json!({ "counterOfferTo": offer["id"], "state": "Rejected" });
     let answer = server.post_json(&path, &request).await?;
     server.tell(&answer, |_| {
-        say!("offer {id} is rejected: nothing is held for it")
+        say!("offer {id} is rejected: nothing is held for it");
     });
     Ok(())
 }
