@@ -59,10 +59,7 @@ enum Verb {
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     match options.verb.unwrap_or(Verb::List) {
         Verb::List => server.show(server.get("/call-backs").await?, print),
-        Verb::Add {
-            name,
-            address,
-        } => {
+        Verb::Add { name, address } => {
             let wanted = address.map_or(json!({}), |address| json!({ "address": address }));
             let answer = server.put_json(&path(&name), &wanted).await?;
             server.show(answer, |one: &CallBackView| {
@@ -70,11 +67,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             })
         }
         Verb::Remove { name } => server.delete(&path(&name)).await,
-        Verb::Events {
-            after,
-            limit,
-            party,
-        } => {
+        Verb::Events { after, limit, party } => {
             let party = party.map_or_else(String::new, |name| format!("&party={}", in_path(&name)));
             let answer = server
                 .get(&format!("/events?after={after}&limit={limit}{party}"))

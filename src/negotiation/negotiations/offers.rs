@@ -17,7 +17,7 @@ use super::counter::{counter, readings_of_offer, sayable_counter_offers, sizes_b
 use super::demands::negotiable;
 use super::negotiation_is_over;
 use crate::agreement::{
-    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise,
+    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
 use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::{kept, kept_answer};
@@ -194,6 +194,12 @@ impl Negotiation {
         Ok(vec![self.rejected(instance.id, Some(parent), offer, &rejection)])
     }
 
+    /// The sizes beyond those of an offer that its template allows.
+    fn other_sizes(&self, asked: &AgreementOffer) -> Option<Vec<Shape>> {
+        let offered = self.templates.get(asked.context.template_id.as_deref()?)?;
+        sizes_beyond_offer(asked, &offered, self.templates.capacity())
+    }
+
     /// The answers to one way to read an offer.
     async fn try_reading(
         &self,
@@ -226,10 +232,7 @@ impl Negotiation {
         };
         let job = draft.proposal.job.clone();
         let weights = weights(&asked);
-        let offered = asked.context.template_id.as_deref();
-        let offered = offered.and_then(|template| self.templates.get(template));
-        let others =
-            offered.and_then(|offered| sizes_beyond_offer(&asked, &offered, self.templates.capacity()));
+        let others = self.other_sizes(&asked);
         self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
             .await;
         let barred = draft.proposal.barred.clone();
@@ -265,13 +268,8 @@ impl Negotiation {
             let mut counters = Vec::with_capacity(said.len());
             for (counter, mut candidate) in said {
                 if state == OfferState::Acceptable {
-                    match this.promise_of(
-                        &counter.offer,
-                        &places,
-                        &candidate.terms,
-                        &party,
-                        replaced.as_ref(),
-                    ) {
+                    let (offer, terms) = (&counter.offer, &candidate.terms);
+                    match this.promise_of(offer, &places, terms, &party, replaced.as_ref()) {
                         Ok(mut promise) => {
                             promise.leeway.barred.clone_from(&barred);
                             candidate.terms.promise = Some(Box::new(promise));
@@ -282,10 +280,9 @@ impl Negotiation {
                         }
                     }
                 }
-                let confidence = job
-                    .as_ref()
-                    .and_then(|job| this.confidence_in(&candidate.terms, &party, job));
-                candidate.terms.confidence = confidence;
+                let job = job.as_ref();
+                candidate.terms.confidence =
+                    job.and_then(|job| this.confidence_in(&candidate.terms, &party, job));
                 counters.push((counter, candidate));
             }
             if counters.is_empty() {

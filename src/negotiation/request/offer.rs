@@ -451,7 +451,11 @@ impl<'a> Check<'a> {
         // A length that is none is a violation already, and says nothing about the window.
         // Nor does one that faster nodes may undercut.
         let contracted = scaling == Scaling::Contract && duration > 0 && self.begun.is_none();
-        if contracted && deadline.or(self.expires()).is_some_and(|end| end - duration < self.now) {
+        if contracted
+            && deadline
+                .or(self.expires())
+                .is_some_and(|end| end - duration < self.now)
+        {
             let message =
                 format!("the window is in the past: it has to end {duration} seconds from now or later");
             self.violation(ns::ARP, "EndTime", 0, message);

@@ -115,7 +115,6 @@ impl Decider<'_> {
             });
         }
         let price = self.price_of_change(at, old, reached);
-        let fee = self.change_fee(old, price);
         let slots = old.slots.ending(reached);
         let terms = OfferTerms {
             resource: old.resource.clone(),
@@ -133,7 +132,7 @@ impl Decider<'_> {
             confidence: None,
             price,
             difference: difference_of(price, old.price),
-            fee,
+            fee: self.change_fee(old, price),
             promise: None,
         };
         if let (Some(budget), Some(costs)) = (proposal.budget, price_with_fee(&terms))

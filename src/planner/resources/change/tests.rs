@@ -390,7 +390,7 @@ fn cluster(nodes: &[&str]) -> Resource {
 }
 
 /// Whether it was refused, with these words.
-fn is_unfit<T: std::fmt::Debug>(of: Result<T, Error>, told: &str) -> bool {
+fn is_unfit<T: std::fmt::Debug>(of: &Result<T, Error>, told: &str) -> bool {
     matches!(&of, Err(Error::Unfit(why)) if why.contains(told)) || panic!("{of:?}")
 }
 
@@ -407,8 +407,8 @@ fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_
         if retires {
             set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
         }
-        assert!(is_unfit(read(&mut domain, other_kind()), "its kind changes"));
-        assert!(is_unfit(read(&mut domain, other_order()), "at its end"));
+        assert!(is_unfit(&read(&mut domain, other_kind()), "its kind changes"));
+        assert!(is_unfit(&read(&mut domain, other_order()), "at its end"));
     }
     domain.now = 20;
     domain.end(runs.id, RunOutcome::Completed);
@@ -467,9 +467,12 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
     let runs = domain.place(work(2, 100, (0, 100))).unwrap().agreement;
     domain.begin(0);
     let shorter = || vec![cluster(&["a"])];
-    assert!(is_unfit(read(&mut domain, shorter()), "resize cluster --nodes 1"));
+    assert!(is_unfit(
+        &read(&mut domain, shorter()),
+        "resize cluster --nodes 1"
+    ));
     set(&mut domain, "cluster", nodes(1)).unwrap();
-    assert!(is_unfit(read(&mut domain, shorter()), "resize cluster"));
+    assert!(is_unfit(&read(&mut domain, shorter()), "resize cluster"));
     domain.now = 20;
     domain.end(runs.id, RunOutcome::Completed);
     domain.now = 30;
