@@ -79,12 +79,8 @@ async fn agreements_are_filtered_and_tell_what_they_replace(url: String) {
         .to_owned();
     let list = physics.get_json("/agreements").await;
     let of = |id: &str| -> Value {
-        let listed = list["agreements"].as_array().expect("a list").iter();
-        listed
-            .filter(|of| of["id"] == id)
-            .cloned()
-            .next()
-            .expect("it is listed")
+        let mut listed = list["agreements"].as_array().expect("a list").iter();
+        listed.find(|of| of["id"] == id).cloned().expect("it is listed")
     };
     assert_eq!(of(&new)["supersedes"], early.as_str(), "{list}");
     assert_eq!(of(&early)["supersededBy"], new.as_str(), "{list}");

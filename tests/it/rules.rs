@@ -238,9 +238,8 @@ async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
     let server = Server::start(&url);
     let client = server.client();
     // No text of one letter: an index may compress those.
-    let long: String = (0..400_u64)
-        .map(|n| format!("{:020}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
-        .collect();
+    let parts = (0..400_u64).map(|n| format!("{:020}", n.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    let long = parts.collect::<Vec<_>>().concat();
     let path = "/wsag:AgreementOffer/@wsag:AgreementId";
     let refuse = |answer: &Answer, path: &str| {
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");

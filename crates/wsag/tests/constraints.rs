@@ -447,10 +447,7 @@ fn a_way_to_read_an_offer_is_checked_as_if_it_had_no_other_terms() {
     let end = offer.rfind("</wsag:All>").unwrap();
     let terms = &offer[start..end];
     let one_of = |members: &[String]| {
-        let members: String = members
-            .iter()
-            .map(|of| format!("<wsag:All>{of}</wsag:All>"))
-            .collect();
+        let members = format!("<wsag:All>{}</wsag:All>", members.join("</wsag:All><wsag:All>"));
         format!(
             "{}<wsag:ExactlyOne>{members}</wsag:ExactlyOne>{}",
             &offer[..start],
