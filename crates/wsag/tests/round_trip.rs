@@ -7,7 +7,7 @@ mod support;
 use support::make::Make;
 use support::{Chance, assert_valid, message, names_read, text};
 use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
-use wsag::{Document, Fragment, Message, operations};
+use wsag::{Document, EndpointReference, Fragment, Message, operations};
 
 #[test]
 fn whatever_is_written_is_valid_and_read_back_as_it_was() {
@@ -47,10 +47,11 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
         operations::terminate_input(&reason),
         Message::TerminateInput(reason.clone()),
     ));
+    let agreement = EndpointReference::new("https://bespeak.example.org/agreements/1");
     only_written.extend([
         operations::terminate_response(),
-        operations::accept_agreement_input(),
-        operations::reject_agreement_input(&[reason]),
+        operations::accept_agreement_input(None, &agreement),
+        operations::reject_agreement_input(None, &agreement, &[reason]),
         negotiations::terminate_negotiation_response(),
         negotiations::advertise_output(),
     ]);
