@@ -6,8 +6,9 @@ mod support;
 
 use support::make::Make;
 use support::{Chance, assert_valid, message, names_read, text};
+use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
-use wsag::{Document, EndpointReference, Fragment, Message, operations};
+use wsag::{Document, Fragment, Message, operations};
 
 #[test]
 fn whatever_is_written_is_valid_and_read_back_as_it_was() {
