@@ -35,7 +35,8 @@ enum Verb {
         /// Its name: letters, digits, '-', '_' and '.'.
         name: String,
         /// Where to; none for the name `decisions`, whose secret signs the decisions about single offers.
-        address: Option<String>,
+        #[arg(value_name = "ADDRESS")]
+        receiver: Option<String>,
     },
     /// Remove a call-back.
     Remove {
@@ -59,8 +60,8 @@ enum Verb {
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     match options.verb.unwrap_or(Verb::List) {
         Verb::List => server.show(server.get("/call-backs").await?, print),
-        Verb::Add { name, address } => {
-            let wanted = address.map_or(json!({}), |address| json!({ "address": address }));
+        Verb::Add { name, receiver } => {
+            let wanted = receiver.map_or(json!({}), |address| json!({ "address": address }));
             let answer = server.put_json(&path(&name), &wanted).await?;
             server.show(answer, |one: &CallBackView| {
                 say!("{}", one.secret.as_deref().unwrap_or_default());
