@@ -48,7 +48,7 @@ impl Store {
     /// The resources, in the order in which ties are broken.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn resources(&self) -> Result<Vec<ResourceRow>> {
         self.read(statements::RESOURCES, &[], ResourceRow::of).await
     }
