@@ -279,7 +279,7 @@ async fn start_planner(
     Ok((planner, decided, stop))
 }
 
-/// Starts to learn from what has ended. The resources of the configuration are taken over by now.
+/// Starts to learn from ended executions. The resources of the configuration are taken over by now.
 fn start_learning(
     known: watch::Sender<Arc<Knowledge>>,
     config: &Config,
