@@ -314,7 +314,7 @@ async fn learn_first(config: &Config, settings: &Settings, store: &Store, clock:
     })
 }
 
-/// Starts to learn from what has ended. The resources of the configuration are taken over by now.
+/// Starts to learn from ended executions. The resources of the configuration are taken over by now.
 fn start_learning(
     known: watch::Sender<Arc<Knowledge>>,
     config: &Config,

@@ -103,7 +103,7 @@ impl Read {
     }
 }
 
-/// Tells in the log what was taken over, and what was not.
+/// Logs the parts of the configuration that were taken over, and the ones that were not.
 fn log_reload(told: &ReloadedView) {
     info!(
         resources = told.changes.resources.len(),

@@ -65,7 +65,7 @@ impl Decider<'_> {
         self.run_again(agreement, end, why)
     }
 
-    /// Whether an agreement may go to a resource, or have another place there: one that is in service and has what was asked for.
+    /// Whether an agreement may go to a resource, or have another place there: the resource is in service and meets its filters.
     /// Work that was lost is run again where its job of before can be stopped.
     pub(in crate::planner) fn may_go_to_resource(&self, at: usize, agreement: &Agreement) -> bool {
         let of = self.plan.resources.get(at);

@@ -60,7 +60,7 @@ pub struct ResourceOrder {
 pub struct Reconfiguration {
     /// Its own, in the audit trail.
     pub id: Uuid,
-    /// Who has it read; none where the service starts, or was sent a signal.
+    /// The operator that asked for it; none at a start of the service, or after a signal.
     pub party: Option<String>,
     /// The settings, with the resources of the configuration in its order. Of the others the price list, the quotas, the treatment of failures, and
     /// the rules of templates and applications are taken over.

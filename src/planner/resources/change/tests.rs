@@ -149,7 +149,7 @@ fn of_a_resource_that_shrinks_what_does_not_fit_moves_or_loses_its_place_and_its
         1,
         "its party is proposed another place"
     );
-    // They come back: what is asked for then has them.
+    // They come back: later requests can have them.
     set(&mut domain, "local", nodes(4)).unwrap();
     let again = domain.place(proposal(4, 50, (300, 400))).unwrap().agreement;
     assert_eq!(lies(&again), ("local", at(300, 350)));
