@@ -46,6 +46,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "requests" in "0023_requests",
     "transfers" in "0024_transfers",
     "resources" in "0025_resources",
+    "registrations" in "0026_registrations",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");

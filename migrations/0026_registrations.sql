@@ -1,0 +1,34 @@
+-- The reference parameters of the endpoint that the decision is told to, as an element.
+ALTER TABLE pending_agreements ADD COLUMN reference_parameters TEXT;
+
+-- Where the events of a party are told, by the names that it has given. What has no address only has the secret that signs the calls of
+-- single agreements. The events up to `told` have been told; attempts and due_us are about the next one.
+CREATE TABLE registrations (
+    party      TEXT   NOT NULL,
+    name       TEXT   NOT NULL,
+    id         UUID   NOT NULL,
+    address    TEXT,
+    secret     TEXT   NOT NULL,
+    created_us BIGINT NOT NULL,
+    told       BIGINT NOT NULL,
+    attempts   BIGINT NOT NULL CHECK (attempts >= 0),
+    due_us     BIGINT NOT NULL,
+    PRIMARY KEY (party, name)
+);
+
+-- The events that parties are told of, by the numbers of their lines in the trail.
+CREATE TABLE party_events (
+    party           TEXT   NOT NULL,
+    number          BIGINT NOT NULL,
+    id              TEXT   NOT NULL,
+    at_us           BIGINT NOT NULL,
+    kind            TEXT   NOT NULL,
+    agreement       UUID,
+    negotiation     UUID,
+    state           TEXT,
+    planned_start_s BIGINT,
+    planned_end_s   BIGINT,
+    detail          TEXT   NOT NULL,
+    PRIMARY KEY (party, number)
+);
+CREATE INDEX party_events_by_time ON party_events (at_us);
