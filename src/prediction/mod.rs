@@ -8,13 +8,13 @@ mod candidates;
 mod explain;
 mod keeper;
 mod knowledge;
-#[cfg(test)]
-mod loaded;
 mod machine;
 mod machines;
 mod pruning;
 mod samples;
 mod statements;
+#[cfg(test)]
+mod tests;
 mod windows;
 mod work;
 

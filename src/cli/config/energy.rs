@@ -7,8 +7,7 @@ use scheduler::Time;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
-use super::pricing::rate;
-use super::ranges::within;
+use super::ranges::{price, within};
 use crate::planner::{Energy, Kwh, Watts};
 
 /// More power than that of a rack is a slip of the pen.
@@ -99,7 +98,7 @@ impl EnergyPrices {
                 within("pricing.energy.kwh_grams", self.kwh_grams, 0..=GRAMS_MAX)?;
                 vec![Kwh {
                     from: Time(0),
-                    micros: rate("pricing.energy.kwh", kwh)?,
+                    micros: price("pricing.energy.kwh", kwh)?,
                     grams: self.kwh_grams,
                 }]
             }
@@ -107,7 +106,7 @@ impl EnergyPrices {
             _ => return Err("pricing.energy: expected one of kwh and series".to_owned()),
         };
         let carbon = self.carbon_kg.as_deref();
-        let carbon = carbon.map_or(Ok(0), |text| rate("pricing.energy.carbon_kg", text))?;
+        let carbon = carbon.map_or(Ok(0), |text| price("pricing.energy.carbon_kg", text))?;
         Energy::new(watts, tariff, carbon).ok_or_else(|| "pricing.energy.series: expected a line".to_owned())
     }
 }
@@ -118,7 +117,7 @@ fn tariff_step(line: &str) -> Result<Kwh, String> {
     let from = fields.next().unwrap_or_default();
     let at: Result<DateTime, _> = from.parse();
     let at = at.map_err(|_| format!("expected an instant such as 2027-01-31T08:00:00Z, found {from:?}"))?;
-    let micros = rate("price", fields.next().unwrap_or_default())?;
+    let micros = price("price", fields.next().unwrap_or_default())?;
     let grams = fields.next().map_or(Ok(0), str::parse);
     let grams = grams.ok().filter(|grams| *grams <= GRAMS_MAX);
     let grams = grams.ok_or_else(|| format!("expected 0 to {GRAMS_MAX} grams"))?;

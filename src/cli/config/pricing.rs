@@ -8,12 +8,9 @@ use scheduler::pricing::Discount;
 use serde::Deserialize;
 
 use super::energy::EnergyPrices;
-use super::ranges::within;
+use super::ranges::{price, within};
 use crate::agreement::Currency;
 use crate::planner::Pricing;
-
-/// A node that costs more for an hour is a slip of the pen, and would not fit a tariff.
-const NODE_HOUR_MAX: u32 = 4_000;
 /// Factors beyond this are a slip of the pen.
 const PERCENT_MAX: u32 = 10_000;
 /// Slack is priced on a scale of years at most.
@@ -106,7 +103,7 @@ impl PriceList {
                     "{key}.name: expected the name of a resource, found {name:?}"
                 ));
             }
-            let price = rate(&format!("{key}.node_hour"), node_hour)?;
+            let price = price(&format!("{key}.node_hour"), node_hour)?;
             if priced.insert(name.clone(), price).is_some() {
                 return Err(format!("{key}.name: {name:?} has a price already"));
             }
@@ -131,7 +128,7 @@ impl PriceList {
         let energy = energy.map(|of| of.energy(resources)).transpose()?;
         Ok(Pricing {
             currency: self.currency,
-            node_hour_micros: rate("pricing.node_hour", &self.node_hour)?,
+            node_hour_micros: price("pricing.node_hour", &self.node_hour)?,
             resources: priced,
             profiles,
             late: Fraction::percent(self.late_percent),
@@ -145,15 +142,4 @@ impl PriceList {
             energy,
         })
     }
-}
-
-/// The price of a node for an hour, in millionths.
-pub(super) fn rate(key: &str, text: &str) -> Result<u32, String> {
-    wsag::scheduling::amount(text)
-        .ok()
-        .and_then(|micros| u32::try_from(micros).ok())
-        .filter(|micros| *micros <= NODE_HOUR_MAX * 1_000_000)
-        .ok_or_else(|| {
-            format!("{key}: expected an amount from \"0\" to \"{NODE_HOUR_MAX}\" of at most six decimals, found {text:?}")
-        })
 }

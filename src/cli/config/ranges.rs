@@ -51,3 +51,20 @@ pub(super) fn within<N: Copy + PartialOrd + Display>(
         _ => Ok(()),
     }
 }
+
+/// The most that a unit may cost: a node for an hour, a kilowatt-hour, a kilogram of carbon dioxide.
+const PRICE_MAX: u32 = 4_000;
+
+/// A price of a unit, in millionths of the currency.
+///
+/// # Errors
+/// With the key and the expected value.
+pub(super) fn price(key: &str, text: &str) -> Result<u32, String> {
+    wsag::scheduling::amount(text)
+        .ok()
+        .and_then(|micros| u32::try_from(micros).ok())
+        .filter(|micros| *micros <= PRICE_MAX * 1_000_000)
+        .ok_or_else(|| {
+            format!("{key}: expected an amount from \"0\" to \"{PRICE_MAX}\" of at most six decimals, found {text:?}")
+        })
+}
