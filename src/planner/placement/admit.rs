@@ -29,8 +29,9 @@ impl Decider<'_> {
         match self.best_admission_to_pay(need) {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
-                // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
+                // It lies elsewhere than at its first fit; or at another time it would be shorter or longer, or its energy would cost more.
                 let exactly = need.is_sized()
+                    || self.plan.resources.weighs_energy()
                     || matches!(
                         self.settings.objective,
                         Objective::LatestStart | Objective::LeastWorkLost

@@ -148,6 +148,11 @@ impl Resources {
         Some(Forecasts::new(with_own))
     }
 
+    /// Whether the cost of energy decides where work goes.
+    pub(in crate::planner) fn weighs_energy(&self) -> bool {
+        self.foresight.energy().is_some()
+    }
+
     /// Whether something is foreseen of one size of a need.
     pub(in crate::planner) fn foresees(&self, need: &Need<'_>, shape: Shape) -> bool {
         self.foresight.foreseen(need.work, shape).is_some()
