@@ -289,6 +289,13 @@ impl Lane {
         };
         let status = self.call(Some(work), look).await?;
         match status {
+            JobStatus::NotStarted if self.starts_later(&agreement).await? => {
+                let end = self.end_unstarted(&agreement, RunOutcome::Lost).await?;
+                match end {
+                    Some(end) => self.report_ended(&agreement, end).await,
+                    None => Ok(()),
+                }
+            }
             JobStatus::NotStarted => match self.job_to_start(&agreement) {
                 Ok(job) => self.bring_and_start(&agreement, job).await,
                 Err(Unstarted::Over(outcome)) => match self.end_unstarted(&agreement, outcome).await? {
@@ -343,7 +350,7 @@ impl Lane {
         }
         // An agreement that is over has lost its nodes. A start that was reported and has left no trace was on a disk that is
         // gone: it is not repeated.
-        let is_past = agreement.slot().end <= self.context.clock.now() || self.starts_too_late(agreement);
+        let is_past = agreement.slot().end <= self.context.clock.now();
         let is_gone = agreement.slot_started().is_some() && !agreement.is_being_brought();
         if is_past || agreement.state.is_final() || is_gone {
             return Err(RunOutcome::Lost.into());
@@ -391,16 +398,21 @@ impl Lane {
         })
     }
 
-    /// Whether more than half of a slot is over before its job starts, and not by what is brought for it: the service was down. The
-    /// job gets another slot where there is one, rather than a slot in which it is stopped and paid for.
-    fn starts_too_late(&self, agreement: &Agreement) -> bool {
+    /// Whether a job starts in another slot, because more than half of its slot is over, and not by what is brought for it: the
+    /// service was down. Where there is no other one, the job has the rest.
+    async fn starts_later(&self, agreement: &Agreement) -> Result<bool, Failure> {
         let slot = agreement.slot();
         let late = self.context.clock.now() - slot.start;
         let waits_for_files = agreement
             .job
             .as_ref()
             .is_some_and(|job| job.fetched().next().is_some());
-        !agreement.slots.is_split() && !waits_for_files && late > slot.duration() / 2
+        let is_begun = agreement.state == AgreementState::Observed && agreement.slot_started().is_none();
+        let is_late = late > slot.duration() / 2 && slot.end > self.context.clock.now();
+        if !is_begun || !is_late || waits_for_files || agreement.slots.is_split() {
+            return Ok(false);
+        }
+        Ok(self.context.planner.could_start_later(agreement.id).await?)
     }
 
     async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {

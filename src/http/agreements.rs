@@ -16,7 +16,7 @@ use super::body::{self, Posted};
 use super::call::Call;
 use super::conditions::{IfMatch, entity_tag};
 use super::format::{Format, document};
-use super::path::{Id, NoParameters, Path, Query, id_of};
+use super::path::{Id, NoParameters, Path, Query, id_of, text_of_filter};
 use super::resources::ChangeParameters;
 use super::{Answer, Api, Error};
 use crate::agreement::AgreementState;
@@ -49,16 +49,27 @@ pub(super) fn word_of_filter<T>(
     word.map(|word| read(word).ok_or_else(unknown)).transpose()
 }
 
+/// The parameters of an offer that is to become an agreement.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CreateParameters {
+    #[serde(default)]
+    dry_run: bool,
+    /// Whether the fresh offers are held that it gets where it accepts an offer too late.
+    #[serde(default)]
+    hold: bool,
+}
+
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.
 pub(super) async fn create(
     call: Call,
     format: Format,
-    Query(asked): Query<ChangeParameters>,
+    Query(asked): Query<CreateParameters>,
     Posted { input, key }: Posted,
 ) -> Answer {
     let use_cases = call.use_cases(asked.dry_run);
     let key = key.filter(|_| !asked.dry_run);
-    let accepted = use_cases.create(call.party(), input, key).await?;
+    let accepted = use_cases.create(call.party(), input, asked.hold, key).await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
         "Pending" => (StatusCode::ACCEPTED, negotiation::pending),
         _ => (StatusCode::CREATED, negotiation::created),
@@ -81,7 +92,7 @@ pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQue
     let filter = AgreementFilter {
         party: call.scope_of(query.party)?.party().map(ToOwned::to_owned),
         state: word_of_filter("state", query.state.as_deref(), AgreementState::from_word, &words)?,
-        name: query.name,
+        name: text_of_filter("name", query.name)?,
         initiator_id: query.agreement_id,
         ..AgreementFilter::within(start, end)
     };

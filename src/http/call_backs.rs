@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 
 use super::call::Call;
-use super::path::Path;
+use super::path::{NoParameters, Path, Query};
 use super::{Answer, Api, body};
 
 /// GET /call-backs.
@@ -26,6 +26,7 @@ pub(super) async fn put(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
+    Query(NoParameters {}): Query<NoParameters>,
     request: Request,
 ) -> Answer {
     let body = body::json(&api, request).await?;
@@ -34,7 +35,11 @@ pub(super) async fn put(
 }
 
 /// DELETE /call-backs/{name}.
-pub(super) async fn remove(call: Call, Path(name): Path<String>) -> Answer {
+pub(super) async fn remove(
+    call: Call,
+    Path(name): Path<String>,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Answer {
     call.negotiation.unregister(call.party(), &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

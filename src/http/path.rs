@@ -41,6 +41,19 @@ pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
     text.parse().map_err(|_| negotiation::Error::NotFound.into())
 }
 
+/// The text of a filter.
+///
+/// # Errors
+/// [`Error::Query`] for the character U+0000, which not every store takes.
+pub(super) fn text_of_filter(name: &str, text: Option<String>) -> Result<Option<String>, Error> {
+    match text {
+        Some(text) if text.contains('\0') => {
+            Err(Error::Query(format!("{name}: it has the character U+0000")))
+        }
+        text => Ok(text),
+    }
+}
+
 /// The parameters of a query.
 pub(super) struct Query<T>(pub(super) T);
 

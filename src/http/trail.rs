@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::call::Call;
 use super::format::Format;
-use super::path::{Id, Query};
+use super::path::{Id, Query, text_of_filter};
 use super::{Answer, Error};
 use crate::access::Role;
 use crate::negotiation::RefusedView;
@@ -31,9 +31,13 @@ pub(super) async fn list(call: Call, format: Format, Query(asked): Query<EventsQ
         }
         _ => Some(call.party().to_owned()),
     };
-    if let Some(party) = party {
-        let events = call.negotiation.party_events(&party, asked.after, asked.limit);
-        return Ok(Json(events.await?).into_response());
+    if let Some(party) = text_of_filter("party", party)? {
+        let events = call
+            .negotiation
+            .party_events(&party, asked.after, asked.limit)
+            .await?;
+        let next = events.next;
+        return Ok(call.paged(Json(events).into_response(), next));
     }
     let page = call.negotiation.trail(asked.after, asked.limit).await?;
     let view = page.view();

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::error::{Error, Result, wrong};
 use super::request::json::{At, Check, Json};
-use super::service::{Negotiation, cut_page};
+use super::service::{Negotiation, cut_page, length_of_page};
 use super::views::values::instant;
 use crate::callbacks::{EventBody, new_secret};
 use crate::planner::is_name;
@@ -152,7 +152,7 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].
     pub async fn unregister(&self, party: &str, name: &str) -> Result<()> {
-        let found = self.store.unregister(party, name).await?;
+        let found = is_name(name) && self.store.unregister(party, name).await?;
         found.then_some(()).ok_or(Error::NotFound)
     }
 
@@ -166,7 +166,7 @@ impl Negotiation {
         after: Option<i64>,
         limit: Option<u32>,
     ) -> Result<EventsView> {
-        let limit = limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
+        let limit = length_of_page(limit, PAGE)?;
         let found = self.store.party_events(party, after.unwrap_or(0), limit + 1);
         let (found, next) = cut_page(found.await?, limit, |of| of.number);
         let events = found.into_iter().map(|of| EventBody::of(of, &self.address));

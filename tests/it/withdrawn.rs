@@ -76,7 +76,7 @@ async fn an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_pla
     assert_eq!(stands(&client, &first).await.0, "Acceptable");
     set(&server, &["3"], "drained");
     assert_eq!(stands(&client, &first).await.0, "Acceptable");
-    let gone = client.post("/agreements", second[0].acceptance()).await;
+    let gone = client.post("/agreements?hold=true", second[0].acceptance()).await;
     assert_eq!(gone.status, StatusCode::GONE, "{gone:?}");
     assert!(gone.text("Description").contains("withdrawn"), "{gone:?}");
     assert_eq!(gone.text("ErrorCode"), "WITHDRAWN");

@@ -20,7 +20,7 @@ check the signature with one of its libraries and the secret. An event may come 
 
 /// Options of `call-backs`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     #[command(subcommand)]
     verb: Option<Verb>,

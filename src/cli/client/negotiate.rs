@@ -175,9 +175,10 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
     let mut request = options.wanted.request();
     let id = server.id_of(&options.id).await?;
     request.insert("agreement".to_owned(), id.to_string().into());
+    let asked = request.get("window").and_then(|of| of["start"].as_str());
     if let Some(duration) = options.wanted.duration
         && options.wanted.before.is_none()
-        && let Some(end) = wider_end(&read(server.agreement(id).await?)?, duration)
+        && let Some(end) = wider_end(&read(server.agreement(id).await?)?, asked, duration)
     {
         let window = request.entry("window").or_insert(json!({}));
         window["end"] = end.to_string().into();
@@ -196,11 +197,12 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
     }
 }
 
-/// The end of the window that has room for a slot of so many seconds from the planned start on, where the window of the agreement ends
-/// before.
-fn wider_end(of: &AgreementView, duration: u64) -> Option<Timestamp> {
+/// The end of the window that has room for a slot of so many seconds from the planned start on, or from the asked one where that is
+/// later; none where the window of the agreement has room.
+fn wider_end(of: &AgreementView, asked: Option<&str>, duration: u64) -> Option<Timestamp> {
     let at = |text: &str| text.parse::<Timestamp>().ok();
-    let start = at(of.planned_start.as_deref().unwrap_or(&of.ready))?;
+    let planned = at(of.planned_start.as_deref().unwrap_or(&of.ready))?;
+    let start = asked.and_then(at).map_or(planned, |asked| asked.max(planned));
     let end = start.checked_add(Duration::from_secs(duration)).ok()?;
     (end > at(&of.deadline)?).then_some(end)
 }

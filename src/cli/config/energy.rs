@@ -24,8 +24,7 @@ pub(super) struct EnergyPrices {
     /// The price of a kilowatt-hour, where it is always the same.
     kwh: Option<String>,
     /// Grams of carbon dioxide for a kilowatt-hour, beside `kwh`.
-    #[serde(default)]
-    kwh_grams: u32,
+    kwh_grams: Option<u32>,
     /// A file of prices over time.
     series: Option<PathBuf>,
     /// What a kilogram of carbon dioxide counts where places are compared.
@@ -99,8 +98,14 @@ impl EnergyPrices {
                 vec![Kwh {
                     from: Time(0),
                     micros: price("pricing.energy.kwh", kwh)?,
-                    grams: self.kwh_grams,
+                    grams: self.kwh_grams.unwrap_or(0),
                 }]
+            }
+            (None, Some(_)) if self.kwh_grams.is_some() => {
+                return Err(
+                    "pricing.energy.kwh_grams: expected beside kwh only; a series has the grams in its lines"
+                        .to_owned(),
+                );
             }
             (None, Some(_)) => self.lines.clone(),
             _ => return Err("pricing.energy: expected one of kwh and series".to_owned()),

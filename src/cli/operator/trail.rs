@@ -42,7 +42,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     let mut left = if follow { usize::MAX } else { limit };
     loop {
         let path = format!("/events?after={after}&limit={}", left.min(1_000));
-        let page: TrailView = read(server.get(&path).await?)?;
+        let answer = server.get(&path).await?;
+        if answer["lines"].is_null() && answer["events"].is_array() {
+            let why = "the trail is shown to operators; the events of a party are shown by `bespeak call-backs events`";
+            return Err(Failure::NotAllowed(why.to_owned()));
+        }
+        let page: TrailView = read(answer)?;
         left = left.saturating_sub(page.lines.len());
         after = page.lines.last().map_or(after, |line| line.number);
         for line in page.lines {

@@ -33,6 +33,8 @@ pub(in crate::negotiation) struct Accepting {
     pub(in crate::negotiation) words: Option<String>,
     /// The path of the input; none where there is no document.
     pub(in crate::negotiation) input: &'static str,
+    /// Whether the fresh offers are held, where it comes too late.
+    pub(in crate::negotiation) holds: bool,
 }
 
 /// The result of an acceptance before any decision.
@@ -52,6 +54,7 @@ impl Accepting {
             replaced: None,
             words: None,
             input: "",
+            holds: false,
         }
     }
 }
@@ -66,7 +69,7 @@ fn places_of_accepted_offer(words: Option<&str>) -> Places {
 }
 
 impl Negotiation {
-    /// Accepts a counter offer as it stands, by its id. The same request under the same key gets the same answer.
+    /// Accepts a counter offer as it stands, by its id. Where it comes too late, the fresh offers are held. The same request under the same key gets the same answer.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Lost`] where it cannot be accepted any more, [`Error::KeyReused`],
@@ -80,7 +83,11 @@ impl Negotiation {
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
         }
-        self.accept(party, Accepting::as_it_stands(offer), key).await
+        let accepting = Accepting {
+            holds: true,
+            ..Accepting::as_it_stands(offer)
+        };
+        self.accept(party, accepting, key).await
     }
 
     /// Makes an agreement of a counter offer.
@@ -91,6 +98,7 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         let form = places_of_accepted_offer(accepting.words.as_deref());
+        let holds = accepting.holds;
         let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
             Acceptable::Before(answer) => return Ok(*answer),
@@ -108,7 +116,7 @@ impl Negotiation {
             Err(planner::Error::Lost(lost)) => {
                 let scope = Scope::Party(party.to_owned());
                 let instance = self.instance(&scope, instance.id).await?;
-                Err(self.lost_offer(lost, &row, &instance, form, again).await)
+                Err(self.lost_offer(lost, (&row, &instance), holds, form, again).await)
             }
             accepted => answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted)),
         }
@@ -131,7 +139,9 @@ impl Negotiation {
             }
             let again = key.map(|key| key.step(0));
             let form = places_of_accepted_offer(accepting.words.as_deref());
-            return Err(self.lost_offer(lost, &row, &instance, form, again).await);
+            return Err(self
+                .lost_offer(lost, (&row, &instance), accepting.holds, form, again)
+                .await);
         }
         let Accepting { words, input, .. } = accepting;
         let proposal = self.proposal_accepted(said, words, &instance).await?;
@@ -272,12 +282,13 @@ impl Negotiation {
         }
     }
 
-    /// The failure to accept an offer, with fresh offers: the same for the same request under its key.
+    /// The failure to accept an offer of a negotiation, with fresh offers: the same for the same request under its key. They are held
+    /// where that was asked for.
     async fn lost_offer(
         &self,
         lost: Lost,
-        row: &NegotiationOffer,
-        instance: &NegotiationInstance,
+        (row, instance): (&NegotiationOffer, &NegotiationInstance),
+        holds: bool,
         form: Places,
         key: Option<RequestKey>,
     ) -> Error {
@@ -286,7 +297,7 @@ impl Negotiation {
             && lost != Lost::Replaced
             && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)
         {
-            match self.answer_again(instance, parent, form, key).await {
+            match self.answer_again(instance, parent, holds, form, key).await {
                 Ok(answers) => fresh = answers,
                 // The answer reports the loss, without fresh offers.
                 Err(why) => tracing::debug!(error = %why, "there are no fresh offers"),
@@ -411,5 +422,6 @@ pub(in crate::negotiation) fn accepting(
         replaced,
         words: Some(words),
         input: root,
+        holds: false,
     }))
 }

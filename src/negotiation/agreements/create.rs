@@ -31,11 +31,19 @@ impl Negotiation {
     /// under the same key gets the same answer for a day, also a refusal. An offer with an AgreementId that came before gets the answer of
     /// that time.
     ///
+    /// Where it accepts a counter offer that cannot be had any more, there are fresh offers, held only where `holds` asks for that.
+    ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the
     /// offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer that
     /// cannot be had any more, [`Error::IdTaken`] where another offer has its AgreementId, [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn create(&self, party: &str, input: Input, key: Option<RequestKey>) -> Result<AcceptedView> {
+    pub async fn create(
+        &self,
+        party: &str,
+        input: Input,
+        holds: bool,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView> {
         // An accepted offer stays accepted, even if the same offer would come too late by now.
         if let Some(answer) = self.answered(key.as_ref()).await? {
             return Ok(answer);
@@ -62,9 +70,11 @@ impl Negotiation {
                 .await
             }
             CreateRequest::Offered(accepting, DecisionTime::Now) => {
+                let accepting = Accepting { holds, ..accepting };
                 self.accept(party, accepting, key.clone()).await
             }
             CreateRequest::Offered(accepting, DecisionTime::Later(acceptance)) => {
+                let accepting = Accepting { holds, ..accepting };
                 self.pend_offer(party, accepting, acceptance, key.clone()).await
             }
         };

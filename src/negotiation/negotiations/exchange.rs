@@ -13,7 +13,7 @@ use super::offers::{Arrival, Placed, invalid_offer, violation};
 use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, kept};
 use crate::negotiation::request::json::{Check, Json};
-use crate::negotiation::views::offer::{documents, views};
+use crate::negotiation::views::offer::{WordedOffer, documents, views};
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Bargain};
 
@@ -139,6 +139,12 @@ impl Negotiation {
         for fits in fitting {
             let taken: Vec<Uuid> = match fits {
                 Ok((bargain, places)) => {
+                    if self.planner.is_dry() {
+                        // It will be in no store.
+                        for of in bargain.incoming.iter().cloned() {
+                            views.push(WordedOffer::read(of.offer, &of.document)?.view());
+                        }
+                    }
                     let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
                     match self.planner.bargain(bargain).await {
                         Err(planner::Error::NotFound) => return Err(self.is_over(instance).await),
@@ -150,7 +156,7 @@ impl Negotiation {
                 }
                 Err(before) => before,
             };
-            for id in taken {
+            for id in taken.into_iter().filter(|_| !self.planner.is_dry()) {
                 views.push(self.worded(id).await?.view());
             }
         }

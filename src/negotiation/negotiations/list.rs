@@ -1,6 +1,5 @@
 //! Lists of negotiations.
 
-use scheduler::Time;
 use serde::Serialize;
 use uuid::Uuid;
 use wsag::listings::{self, ListedNegotiation};
@@ -49,10 +48,9 @@ impl NegotiationsView {
 impl NegotiationFilter {
     /// Those that were opened in a time.
     pub fn opened_within(start: Option<DateTime>, end: Option<DateTime>) -> Self {
-        let second = |at: DateTime| Time(at.ceil());
         Self {
-            start: start.map(second),
-            end: end.map(second),
+            start: start.map(DateTime::micros_ceil),
+            end: end.map(DateTime::micros_ceil),
             ..Self::default()
         }
     }

@@ -129,11 +129,12 @@ impl Negotiation {
     }
 
     /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that
-    /// are still held, or else anew; once under its key.
+    /// are still held, or else anew, with a hold where that is asked for; once under its key.
     pub(in crate::negotiation) async fn answer_again(
         &self,
         instance: &NegotiationInstance,
         parent: Uuid,
+        holds: bool,
         places: Places,
         key: Option<RequestKey>,
     ) -> Result<Vec<WordedOffer>> {
@@ -157,7 +158,7 @@ impl Negotiation {
             })
             .await?;
         let understood = Understood {
-            state: row.state,
+            state: if holds { row.state } else { OfferState::Advisory },
             demands,
             about: About::Negotiation(instance.id),
         };

@@ -64,6 +64,14 @@ impl Planner {
         self.ask(move |of| of.report_ended(run, &end)).await
     }
 
+    /// Whether an agreement whose job was not started in a slot that has begun could have another slot for it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn could_start_later(&self, id: Uuid) -> Result<bool> {
+        self.ask(move |of| Ok(of.could_start_later(id))).await
+    }
+
     /// Ends an agreement with a job that can never be started: it is lost, and there is no restart.
     ///
     /// # Errors

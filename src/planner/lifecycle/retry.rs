@@ -177,6 +177,25 @@ impl Decider<'_> {
         true
     }
 
+    /// Whether an agreement whose job was not started in a slot that has begun could have another slot for it.
+    pub(in crate::planner) fn could_start_later(&mut self, id: Uuid) -> bool {
+        let Some(agreement) = self.plan.get(id).cloned() else {
+            return false;
+        };
+        if !self.may_retry_slot(&agreement, |job| job.missed < MISSES_MAX) {
+            return false;
+        }
+        let (index, next) = (agreement.slots_over(), self.second_after_loss());
+        let waits = Agreement {
+            ready: agreement.ready.max(next),
+            ..agreement.clone()
+        };
+        self.suppose_in_transaction(|this| {
+            this.plan.take_slot_out(&agreement, index, next);
+            this.find(&waits, index, RESTART, next).is_some()
+        })
+    }
+
     /// Gives an agreement another place when its slot, or the slot of its next piece, is over before any work began: the
     /// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
     /// that piece would have added to it. A job that would begin late in its slot has another place where there is one

@@ -17,14 +17,19 @@ const SLICE_MOVES: usize = 64;
 /// Looking at a resource costs at least this.
 const RESOURCE_WORK: u64 = 16;
 impl Plan {
-    /// Whether a slice at `now` has something to look at. O(1).
+    /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer
+    /// one. O(1).
     pub(in crate::planner) fn may_move_up(&self, now: Time) -> bool {
         let again = self.moved_up.again.first();
-        !self.resources.to_look_at.is_empty() || again.is_some_and(|(at, ..)| *at <= now)
+        let has_some = !self.resources.to_look_at.is_empty() || again.is_some_and(|(at, ..)| *at <= now);
+        has_some && !self.resources.weighs_energy()
     }
 
     /// Makes some of the moves that can be made: O(1) of them, found with O(1) work.
     fn move_some_up(&mut self, now: Time, moves_per_hour: usize) -> Vec<Move> {
+        if !self.may_move_up(now) {
+            return Vec::new();
+        }
         while let Some(&(due, at, number)) = self.moved_up.again.first()
             && due <= now
         {

@@ -3,13 +3,15 @@
 //! There is one way from a need to its forecasts: new requests, quotes, repairs and predictions all take it. The edge takes it first,
 //! on the thread that reads the offer, so that the planner finds it made.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use scheduler::domain::{Candidate, Forecast, Forecasts, Foreseen, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
 use crate::agreement::{Guarantee, Money, Obligated, Shape};
-use crate::planner::admission::energy::{Energy, forecast_of_length};
+use crate::planner::admission::energy::Energy;
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::{Foreseeable, Need};
@@ -106,17 +108,30 @@ impl Resources {
     /// resource, this is.
     pub(in crate::planner) fn forecasts(&self, need: &Need<'_>, shape: Shape) -> Option<Forecasts> {
         let foreseen = self.lengths(need, shape);
-        let Some(energy) = self.foresight.energy() else {
+        let energy = self.foresight.energy().filter(|_| need.shapes.len() <= SIZES_MAX);
+        let Some(energy) = energy else {
             return foreseen;
         };
+        // Resources of the same power on which the slot is as long have the same forecast.
+        let mut alike: BTreeMap<(u32, Seconds), Arc<Forecast>> = BTreeMap::new();
         let each = self.plans().enumerate().filter_map(|(at, of)| {
             let known = foreseen.as_ref().and_then(|foreseen| foreseen.of(id(at)));
-            let by_rate =
-                || forecast_of_length(need.work.scaling.shape(shape, of.resource.rate).duration.max(1));
-            let known_or_by_rate = known.cloned().unwrap_or_else(by_rate);
-            let weighed = energy.weighed(&of.resource.name, shape.nodes, &known_or_by_rate, need.window);
-            let forecast = weighed.or_else(|| known.cloned())?;
-            Some((id(at), Arc::new(forecast)))
+            let Some(watts) = energy.weighed_watts(&of.resource.name) else {
+                return Some((id(at), Arc::new(known?.clone())));
+            };
+            let weighed = |of: &Forecast| energy.weighed(watts, shape.nodes, of, need.window);
+            if let Some(known) = known {
+                return Some((id(at), Arc::new(weighed(known)?)));
+            }
+            let hold = need.work.scaling.shape(shape, of.resource.rate).duration.max(1);
+            let forecast = match alike.entry((watts, hold)) {
+                Entry::Occupied(same) => Arc::clone(same.get()),
+                Entry::Vacant(first) => {
+                    let constant = Forecast::constant(Foreseen::exact(hold));
+                    Arc::clone(first.insert(Arc::new(weighed(&constant)?)))
+                }
+            };
+            Some((id(at), forecast))
         });
         Some(Forecasts::new(each))
     }
@@ -213,8 +228,8 @@ impl Resources {
         foreseen.filter(|_| is_sized)?.least_hold()
     }
 
-    /// The part of a need's window around a slot in which this is foreseen to be as long as its work takes, or only a little longer,
-    /// and its energy to cost no more: where its agreement may move. None where that is all of the window.
+    /// The part of a need's window around a slot in which this is foreseen to be as long as its work takes, or only a little longer:
+    /// where its agreement may move. None where that is all of the window.
     pub(in crate::planner) fn room(
         &self,
         at: usize,
@@ -222,20 +237,14 @@ impl Resources {
         (slot, nodes): (Interval, u32),
     ) -> Option<Interval> {
         let shape = *need.shapes.iter().find(|shape| shape.nodes == nodes)?;
-        let name = &self.get(at)?.resource.name;
+        if !need.is_sized() {
+            return None;
+        }
+        let id = *self.ids.get(&self.get(at)?.resource.name)?;
+        let foreseen = self.foresight.foreseen(need.work, shape)?;
+        let forecasts = foreseen.forecasts(&self.ids);
+        let forecast = forecasts.of(id)?;
         let length = slot.duration();
-        let sized = || {
-            let foreseen = self.foresight.foreseen(need.work, shape)?;
-            foreseen.forecasts(&self.ids).of(*self.ids.get(name)?).cloned()
-        };
-        let foreseen = if need.is_sized() { sized() } else { None };
-        let energy = self.foresight.energy();
-        let weighed = energy.and_then(|of| {
-            let lengths = Forecast::constant(Foreseen::exact(length));
-            of.weighed(name, nodes, foreseen.as_ref().unwrap_or(&lengths), need.window)
-        });
-        let dearer = weighed.is_some();
-        let forecast = weighed.or(foreseen)?;
         let most = forecast
             .at(slot.start)
             .hold
@@ -245,8 +254,7 @@ impl Resources {
         let own = steps
             .iter()
             .position(|(of, _)| of.start <= slot.start && slot.start < of.end)?;
-        let loss = forecast.at(slot.start).loss;
-        let suits = |step: &&(Interval, Foreseen)| step.1.hold <= most && !(dearer && step.1.loss > loss);
+        let suits = |step: &&(Interval, Foreseen)| step.1.hold <= most;
         for (step, _) in steps[own..].iter().take_while(suits) {
             starts.end = step.end;
         }

@@ -221,3 +221,24 @@ async fn slots_that_were_missed_do_not_count_as_losses() {
     assert!(domain.timeline(id).await.contains(NEVER_STARTED));
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
 }
+
+/// The service went down when the slot had begun and the job had not.
+#[tokio::test]
+async fn a_job_that_is_late_in_its_slot_starts_later_where_there_is_another_slot_and_has_the_rest_otherwise()
+{
+    for (end, has_another) in [(90, false), (200, true)] {
+        let domain = Domain::start().await;
+        let id = domain.place(with_job(proposal(2, 60, 10..end))).await.unwrap().id;
+        domain.turn(10);
+        assert_eq!(domain.begin().await, [id]);
+        domain.turn(45);
+        let could = domain.planner.could_start_later(id).await.unwrap();
+        assert_eq!(could, has_another, "until {end}");
+        // Nothing has changed yet.
+        assert_eq!(domain.of(id).await.service, ServiceState::Processing);
+        if could {
+            domain.never_started(id).await.unwrap();
+            assert_eq!(domain.of(id).await.placement().start, Time(NOW + 46));
+        }
+    }
+}

@@ -6,7 +6,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::agreement::{NegotiationInstance, NegotiationOffer, NegotiationState, ProposalReason};
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, Value, record, statements};
 
@@ -18,14 +18,9 @@ pub struct NegotiationFilter {
     /// In this state.
     pub state: Option<NegotiationState>,
     /// Opened at this instant or later.
-    pub start: Option<Time>,
+    pub start: Option<Micros>,
     /// Opened before this instant.
-    pub end: Option<Time>,
-}
-
-/// The instant at which a second begins.
-fn micros_of(time: Time) -> Micros {
-    time.seconds().saturating_mul(MICROS_PER_SECOND)
+    pub end: Option<Micros>,
 }
 
 impl Store {
@@ -133,14 +128,13 @@ impl Store {
         after: Option<Uuid>,
         limit: u32,
     ) -> Result<Vec<NegotiationInstance>> {
-        let [start, end] = [filter.start, filter.end].map(|at| at.map(micros_of));
         let page = [
             after.unwrap_or(Uuid::max()).into(),
             limit.into(),
             filter.state.map(|state| state.word().to_owned()).into(),
             now.into(),
-            start.into(),
-            end.into(),
+            filter.start.into(),
+            filter.end.into(),
         ];
         let newest = [
             statements::NEGOTIATIONS_NEWEST,

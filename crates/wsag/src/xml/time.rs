@@ -71,6 +71,12 @@ impl DateTime {
         self.seconds + i64::from(self.nanos > 0)
     }
 
+    /// The first whole microsecond at or after it.
+    pub fn micros_ceil(self) -> i64 {
+        let micros = i64::from(self.nanos.div_ceil(1_000));
+        self.seconds.saturating_mul(1_000_000).saturating_add(micros)
+    }
+
     /// This instant with a duration added as XML Schema does: months first, clamped to the month's length.
     /// None beyond the years 0001 to 9999.
     pub fn checked_add(self, duration: Duration) -> Option<DateTime> {
