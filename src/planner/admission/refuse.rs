@@ -177,7 +177,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
+    /// Slots outside the window that the offer could have before it expires, the nearest first: those for which others would move as they
     /// would have inside, and the nearest ones that are free as the plan stands; none where the provider tells of none.
     pub(in crate::planner) fn alternatives(
         &mut self,
@@ -185,7 +185,7 @@ impl Decider<'_> {
         requests: &[(usize, Request)],
     ) -> Vec<AlternativeSlot> {
         let now = self.second();
-        let horizon = self.horizon();
+        let latest = need.latest_end(self.horizon());
         let told = &self.settings.refusals;
         if told.alternatives_phi.numerator == 0 {
             return Vec::new();
@@ -205,7 +205,7 @@ impl Decider<'_> {
             // A slot that starts before the window's start ends before `start + duration`; one that ends after the
             // window's end starts after `end − duration`.
             let before = Interval::new(now, request.ready + duration - 1);
-            let after = Interval::new(request.deadline - duration + 1, horizon);
+            let after = Interval::new(request.deadline - duration + 1, latest);
             let starts = self.plan.resources.change(*resource, |schedule| {
                 let near = schedule.alternatives(now, request, limits);
                 let mut starts: Vec<Time> = near.into_iter().map(|alternative| alternative.start).collect();
@@ -216,7 +216,7 @@ impl Decider<'_> {
             });
             for start in starts.unwrap_or_default() {
                 let deviation = (request.ready - start).max(start + duration - request.deadline);
-                let told = start + duration <= horizon && start.seconds() % step == 0;
+                let told = start + duration <= latest && start.seconds() % step == 0;
                 // The nearest that are free may lie further out than the provider looks, not than the requester wants.
                 let near = need
                     .deviation_max
@@ -237,7 +237,7 @@ impl Decider<'_> {
             .collect()
     }
 
-    /// The smallest changes with which the offer would have been accepted, on the resource that has most of them. For an offer
+    /// The smallest changes with which the offer would have been accepted before it expires, on the resource that has most of them. For an offer
     /// that leaves its size open, the smallest changes of its window over all sizes and resources.
     fn relaxations(&self, need: &Need<'_>, requests: &[(usize, Request)]) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
@@ -245,7 +245,7 @@ impl Decider<'_> {
             return Vec::new();
         }
         let bounds = Bounds {
-            times: Interval::new(self.second(), self.horizon()),
+            times: Interval::new(self.second(), need.latest_end(self.horizon())),
             nodes_min: 1,
             duration_min: 1,
         };
