@@ -331,7 +331,7 @@ impl Predicted<'_> {
             );
         } else {
             say!(
-                "no probability is stated: {} runs are fewer than {STATED_RUNS_MIN}",
+                "no probability is stated: there are fewer runs than {STATED_RUNS_MIN}, {}",
                 decides.runs
             );
         }

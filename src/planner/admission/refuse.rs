@@ -16,6 +16,7 @@ use crate::planner::decider::Decider;
 use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
+use crate::planner::words::counted;
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -49,7 +50,7 @@ impl Decider<'_> {
             let days = self.settings.horizon / 86_400;
             (
                 Reason::HorizonExceeded,
-                format!("the provider plans {days} days ahead"),
+                format!("the provider plans {} ahead", counted(days, "day")),
             )
         } else if deadline - duration < now {
             (
@@ -307,12 +308,13 @@ fn no_room(need: &Need<'_>, cut_short: bool) -> String {
     };
     match &*need.shapes {
         [shape] if need.is_sized() => format!(
-            "no resource has {} nodes free for as long as the work is predicted to take there, anywhere in the window, {whatever}",
-            shape.nodes
+            "no resource has {} free for as long as the work is predicted to take there, anywhere in the window, {whatever}",
+            counted(shape.nodes, "node")
         ),
         [shape] => format!(
-            "no resource has {} nodes free for {} seconds anywhere in the window, {whatever}",
-            shape.nodes, shape.duration
+            "no resource has {} free for {} anywhere in the window, {whatever}",
+            counted(shape.nodes, "node"),
+            counted(shape.duration, "second")
         ),
         shapes => format!(
             "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, {whatever}",
