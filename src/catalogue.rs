@@ -88,8 +88,10 @@ pub struct CharacterSet(Vec<RangeInclusive<char>>);
 
 /// An argument that its application does not take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("argument {}: expected {expected}", index + 1)]
+#[error("argument {} of {application}: expected {expected}", index + 1)]
 pub struct ArgumentError {
+    /// The application.
+    pub application: String,
     /// Its place, from 0; the number of arguments given where one is missing.
     pub index: usize,
     /// The value that was expected there.
@@ -178,7 +180,7 @@ impl Application {
     /// The first argument that is missing, too many, of the wrong type, out of bounds, or names no file.
     pub fn check(&self, arguments: &[String], has_file: impl Fn(&str) -> bool) -> Result<(), ArgumentError> {
         for (index, spec) in self.arguments.iter().enumerate() {
-            let wrong = |expected| ArgumentError { index, expected };
+            let wrong = |expected| self.wrong_argument(index, expected);
             let argument = arguments.get(index).ok_or_else(|| wrong(spec.to_string()))?;
             if !spec.kind.admits(argument) {
                 return Err(wrong(spec.to_string()));
@@ -189,12 +191,21 @@ impl Application {
         }
         if arguments.len() > self.arguments.len() {
             let index = self.arguments.len();
-            return Err(ArgumentError {
-                index,
-                expected: format!("no more than {index} arguments"),
-            });
+            let expected = match index {
+                1 => "no more than 1 argument".to_owned(),
+                _ => format!("no more than {index} arguments"),
+            };
+            return Err(self.wrong_argument(index, expected));
         }
         Ok(())
+    }
+
+    fn wrong_argument(&self, index: usize, expected: String) -> ArgumentError {
+        ArgumentError {
+            application: self.name.clone(),
+            index,
+            expected,
+        }
     }
 
     /// Those of its checked arguments that name files of the provider's data folder.

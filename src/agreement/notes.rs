@@ -188,7 +188,8 @@ fn offer_terms_in_words(terms: &OfferTerms) -> String {
         count => format!(" in {count} pieces"),
     };
     let (nodes, resource) = (terms.nodes(), &terms.resource);
-    format!(": {nodes} nodes of {resource} from {start} to {end}{pieces}{price}")
+    let plural = if nodes == 1 { "" } else { "s" };
+    format!(": {nodes} node{plural} of {resource} from {start} to {end}{pieces}{price}")
 }
 
 /// Why an offer was rejected, as far as it is stored.

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::call::Call;
 use super::path::{NoParameters, Path, Query};
@@ -25,8 +26,16 @@ pub(super) async fn list(call: Call) -> Answer {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ChangeParameters {
     /// Whether nothing is done, and it is only answered what would follow.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "true_or_false")]
     pub(super) dry_run: bool,
+}
+
+fn true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, D::Error> {
+    match &*String::deserialize(word)? {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(D::Error::custom("true or false is expected")),
+    }
 }
 
 /// PUT /resources/{name}: a resource as it is from now on.

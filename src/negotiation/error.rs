@@ -122,6 +122,7 @@ impl From<planner::Error> for Error {
             }
             planner::Error::Conflict(state) => Self::Conflict(format!("the agreement is {state}")),
             planner::Error::Unfit(why) => Self::Conflict(why),
+            planner::Error::IdTaken(id) => Self::IdTaken(id),
             planner::Error::Changed => Self::Changed,
             planner::Error::Lost(lost) => Self::Conflict(lost.to_string()),
             planner::Error::Stale(why) => Self::Conflict(why.to_owned()),

@@ -41,7 +41,12 @@ impl DecisionRecord {
             Err(Error::Repeated(_) | Error::KeyReused) => "repeated",
             Err(Error::Unavailable) => "unavailable",
             Err(
-                Error::NotFound | Error::Conflict(_) | Error::Changed | Error::Stale(_) | Error::Unfit(_),
+                Error::NotFound
+                | Error::Conflict(_)
+                | Error::Changed
+                | Error::IdTaken(_)
+                | Error::Stale(_)
+                | Error::Unfit(_),
             ) => "invalid",
         };
         Self {

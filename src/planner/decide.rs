@@ -65,9 +65,7 @@ impl Decider<'_> {
         if self.plan.live.with_initiator_id(&proposal.party, id) > own
             || waiting.any(|of| of.id != proposal.id && has_it(of))
         {
-            return Err(Error::Unfit(format!(
-                "another agreement of yours has the AgreementId {id:?}"
-            )));
+            return Err(Error::IdTaken(id.clone()));
         }
         Ok(())
     }

@@ -54,6 +54,9 @@ pub enum Error {
     /// A resource cannot be as it is to be.
     #[error("{0}")]
     Unfit(String),
+    /// Another agreement of the party has the AgreementId of the offer.
+    #[error("another agreement of yours has the AgreementId {0:?}")]
+    IdTaken(String),
     /// The tree of offers does not allow it.
     #[error("{0}")]
     Stale(&'static str),

@@ -9,6 +9,7 @@ use standardwebhooks::Webhook;
 use tokio::net::TcpSocket;
 
 use crate::pending::{OPEN, accepted, becomes, pending};
+use crate::proposals::{PROPOSING, proposed};
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
@@ -21,6 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,
     a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
+    proposals_and_what_could_not_be_kept_are_told_and_listed,
 );
 
 async fn put(client: &Client, name: &str, body: &Value) -> Answer {
@@ -185,6 +187,83 @@ async fn every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_
         (up_to_date && one.get("secret").is_none()).then_some(())
     })
     .await;
+    server.assert_verified();
+}
+
+async fn proposals_and_what_could_not_be_kept_are_told_and_listed(url: String) {
+    let config = format!("{PROPOSING}[callbacks]\nprivate_addresses = true\n");
+    let server = Server::configured(Some(&url), &config);
+    let [physics, biology] =
+        ["physics", "biology"].map(|party| server.client_with(&server.key_for(party, "consumer")));
+    let told = Told::listen(any(), &[204]).await;
+    let secret = secret(&physics, "planner", &json!({"address": told.url()})).await;
+    // Another place for the first would let another party in.
+    let later = hours_ahead(4);
+    let full = Offer::reserve(4, 3_600).within(later, later + 3_600);
+    let waiting = physics.post("/agreements", full.xml()).await.created();
+    let crowded = biology.post("/agreements", full.xml()).await;
+    assert_eq!(crowded.status, StatusCode::CONFLICT, "{crowded:?}");
+    let better = proposed(&physics, waiting).await;
+    // The second loses its nodes and cannot move inside its window.
+    let soon = now() + 1_800;
+    let rigid = Offer::reserve(4, 3_600).within(soon, soon + 3_600);
+    let lost = physics
+        .post("/agreements", rigid.guaranteed_xml())
+        .await
+        .created();
+    let operator = server.client();
+    let down = operator
+        .request(Method::PUT, "/resources/local/nodes/0,1")
+        .header("accept", "application/json")
+        .json(&json!({"state": "down", "reason": "no power"}));
+    let down = operator.send(down).await;
+    assert_eq!(down.json()["broken"], 1, "{down:?}");
+    let instead = proposed(&physics, lost).await;
+    let all = events(&physics).await;
+    let about = |agreement: uuid::Uuid| -> Vec<&Value> {
+        let about = all
+            .iter()
+            .filter(|of| of["data"]["agreement"] == json!(agreement));
+        about.collect()
+    };
+    let names = |of: &[&Value]| -> Vec<Value> { of.iter().map(|of| of["type"].clone()).collect() };
+    let first = about(waiting);
+    assert_eq!(
+        names(&first),
+        ["agreement.accepted", "negotiation.proposed"],
+        "{all:?}"
+    );
+    let mut second = about(lost);
+    let sure = ["agreement.accepted", "agreement.broken", "negotiation.proposed"];
+    second.retain(|of| of["type"].as_str().is_some_and(|kind| sure.contains(&kind)));
+    assert_eq!(names(&second), sure, "{all:?}");
+    for (event, proposal) in [(first[1], &better), (second[2], &instead)] {
+        let data = &event["data"];
+        assert_eq!(data["negotiation"], proposal["negotiation"], "{event}");
+        let path = format!(
+            "/negotiations/{}",
+            data["negotiation"].as_str().unwrap_or_default()
+        );
+        let address = data["address"].as_str().unwrap_or_default();
+        assert!(address.ends_with(&path), "{event}");
+        assert_eq!(data["party"], "physics", "{event}");
+    }
+    let broken = &second[1]["data"];
+    assert!(
+        broken["detail"].as_str().is_some_and(|of| !of.is_empty()),
+        "{broken}"
+    );
+    // Called back with the same content, in the same order, signed.
+    let bodies = told.hears(all.len()).await;
+    let heard: Vec<Value> = bodies
+        .iter()
+        .map(|body| serde_json::from_str(body).expect("it is JSON"))
+        .collect();
+    assert_eq!(heard, all);
+    assert_signed(&told, &secret).await;
+    // Another party is told of neither.
+    let theirs = events(&biology).await;
+    assert!(theirs.is_empty(), "{theirs:?}");
     server.assert_verified();
 }
 

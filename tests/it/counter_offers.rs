@@ -85,6 +85,26 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
     assert_eq!(states.len(), 8, "{view}");
     assert_eq!(states[1]["heldUntil"], states[1]["expires"], "{view}");
     assert_eq!(states[1]["counterOfferTo"], "c-1");
+    // In JSON it says the same of another round as in its document, and what its requester demands is no part of it.
+    assert!(states[0].get("constraints").is_none(), "{view}");
+    let values: Vec<_> = states[1]["constraints"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    let names: Vec<_> = values.iter().filter_map(|of| of["of"].as_str()).collect();
+    assert_eq!(names, ["nodes", "start", "end", "durationSeconds"], "{view}");
+    let nodes = serde_json::json!({"of": "nodes", "min": 1, "max": 4});
+    assert_eq!(*values[0], nodes, "{view}");
+    for value in values {
+        for (member, facet) in [("min", "minInclusive"), ("max", "maxInclusive")] {
+            let bound = &value[member];
+            let text = bound.as_str().map_or_else(|| bound.to_string(), str::to_owned);
+            let in_words = format!("{facet} value=\"{text}\"");
+            let item = item(value["of"].as_str().unwrap_or_default());
+            assert!(item.contains(&in_words), "{in_words}: {item}");
+        }
+    }
     let shown = client.get(&format!("/negotiations/{id}")).await;
     assert_eq!(
         shown.body.matches("<wsag-neg:NegotiationOffer ").count(),

@@ -71,7 +71,7 @@ fn an_agreement_is_explained_with_its_place_its_moves_its_price_and_its_leeway()
         assert_told(
             &explain(&server, &rigid),
             &[
-                "1 others moved inside their windows",
+                "1 other moved inside its window",
                 "moved      never",
                 "0 seconds earlier, 0 seconds later",
             ],

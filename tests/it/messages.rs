@@ -152,6 +152,43 @@ fn every_message_is_answered_or_refused_with_its_place() {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+        // Its constraint cannot be evaluated. It is offered all the same.
+        let all = client.get("/templates").await;
+        assert_eq!(all.texts("TemplateId"), ["1"], "{all:?}");
+        assert!(all.body.contains("wsag:TemplateId=\"1\""), "{all:?}");
+    });
+}
+
+#[test]
+fn a_first_offer_names_its_template_by_id_by_name_or_by_both() {
+    run(async {
+        let own = |document: &str| {
+            document.replace("<wsag:TemplateId>advance-reservation<", "<wsag:TemplateId>own<")
+        };
+        let template = file("templates/agreements/advance-reservation.xml").replace(
+            "wsag:TemplateId=\"advance-reservation\"",
+            "wsag:TemplateId=\"own\"",
+        );
+        let (_folder, server) = server_with(&own(&template));
+        let client = server.client();
+        let id = negotiation::open(&client).await;
+        for (to, state) in [
+            ("own", "Advisory"),
+            ("advance-reservation", "Advisory"),
+            ("own-advance-reservation", "Advisory"),
+            ("advance-reservation-own", "Rejected"),
+            ("other", "Rejected"),
+        ] {
+            let said = Said {
+                to: to.to_owned(),
+                state: "Advisory",
+                ..Said::solicited(&format!("to-{to}"), Offer::reserve(1, 60))
+            };
+            let said = said.replacing("<wsag:TemplateId>advance-reservation<", "<wsag:TemplateId>own<");
+            let answers = negotiation::negotiate(&client, id, &[said]).await;
+            assert_eq!(answers[0].state, state, "{to}: {answers:?}");
+        }
+        server.assert_verified();
     });
 }
 

@@ -316,6 +316,67 @@ fn real_answers_are_as_described() {
     });
 }
 
+/// The operations of a description: each with its path and its method.
+fn operations(description: &Value) -> impl Iterator<Item = (&String, &String, &Value)> {
+    let paths = description["paths"].as_object().into_iter().flatten();
+    paths
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().into_iter().flatten();
+            methods.map(move |(method, of)| (path, method, of))
+        })
+        .filter(|(_, _, of)| of.is_object())
+}
+
+#[test]
+fn pages_are_linked_and_dry_runs_answered_as_described() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let description: Value = serde_json::from_str(&description(&server).await).expect("it is JSON");
+        let mut linked = 0;
+        for (path, method, of) in operations(&description) {
+            let given = of["parameters"].as_array().into_iter().flatten();
+            let names: Vec<&str> = given
+                .filter_map(|of| of["name"].as_str().or_else(|| of["$ref"].as_str()))
+                .collect();
+            let takes = |name: &str| names.iter().any(|of| of.rsplit('/').next() == Some(name));
+            let success = &of["responses"]["200"];
+            if takes("DryRun") {
+                assert!(success.is_object(), "{method} {path}: its answer to a dry run");
+            }
+            if let Some(link) = success["headers"].get("Link") {
+                assert_eq!(link["$ref"], "#/components/headers/Link", "{path}");
+                assert!(takes("after"), "{path}");
+                linked += 1;
+            }
+        }
+        assert!(description["components"]["headers"]["Link"]["schema"].is_object());
+        let handlers = std::fs::read_dir("src/http").expect("it can be listed");
+        let paged = handlers
+            .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).unwrap_or_default())
+            .map(|text| text.matches("call.paged(").count());
+        assert_eq!(linked, paged.sum::<usize>(), "lists with linked pages");
+        let wish = json!({"nodes": 1, "durationSeconds": 60});
+        for path in ["/agreements", "/negotiations"] {
+            for _ in 0..2 {
+                client.post_json(path, &wish).await.created();
+            }
+            let dry = client.post_json(&format!("{path}?dryRun=true"), &wish).await;
+            assert_eq!(dry.status, StatusCode::OK, "{dry:?}");
+            let schema = &description["paths"][path]["post"]["responses"]["200"]["content"]["application/json"]
+                ["schema"];
+            let found = faults(&dry.json(), schema, &description["components"]["schemas"], path);
+            assert_eq!(found, Vec::<String>::new(), "{dry:?}");
+        }
+        for path in ["/agreements", "/negotiations", "/events"] {
+            let page = client.get(&format!("{path}?limit=1")).await;
+            assert!(page.headers.contains_key("link"), "{path}: {page:?}");
+            let described = &description["paths"][path]["get"]["responses"]["200"]["headers"]["Link"];
+            assert!(described.is_object(), "{path}");
+        }
+    });
+}
+
 #[test]
 fn free_times_are_told_in_steps_and_never_whose_the_others_are() {
     run(async {

@@ -18,7 +18,7 @@ const HOUR: i64 = 3_600;
 const SOON: Duration = Duration::from_mins(1);
 /// How long a proposal stands where a test waits for its lapse.
 const BRIEFLY: Duration = Duration::from_secs(5);
-const PROPOSING: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+pub(crate) const PROPOSING: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
                          [pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[failures]\nrepair_hours = 1\n\
                          [negotiation]\nproposals_max = 5\nproposal_discount_percent = 25\n";
 
@@ -93,7 +93,7 @@ impl Crowded {
 }
 
 /// The provider's proposal about an agreement.
-async fn proposed(client: &Client, id: Uuid) -> Value {
+pub(crate) async fn proposed(client: &Client, id: Uuid) -> Value {
     eventually("a proposal", SOON, async || {
         let shown = client.get_json(&format!("/agreements/{id}")).await;
         shown["proposals"].get(0).cloned()

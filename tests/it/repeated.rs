@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::negotiations::opening;
 use crate::support::client::{Answer, Client};
 use crate::support::eventually;
-use crate::support::negotiation::{Said, message, open};
+use crate::support::negotiation::{Said, message, negotiate, open};
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -18,6 +18,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     a_key_gives_the_same_answer_to_every_post_of_a_negotiation,
     of_the_same_request_at_once_there_is_one_effect,
+    of_the_same_words_with_an_id_at_once_there_is_one_effect,
     a_request_that_was_cut_off_is_finished_by_its_repetition,
 );
 
@@ -310,6 +311,98 @@ async fn at_once(client: &Client, request: &Keyed) -> Answer {
         assert_eq!(answer.body, answers[0].body, "{}", request.path);
     }
     answers.swap_remove(0)
+}
+
+/// The acceptance of a counter offer under an AgreementId.
+async fn acceptance(client: &Client, id: &str) -> (Uuid, String) {
+    let negotiation = open(client).await;
+    let mut offers = negotiate(client, negotiation, &[Said::solicited("a", reserve(1))]).await;
+    (negotiation, with_id(id, &offers.remove(0).acceptance()))
+}
+
+fn with_id(id: &str, offer: &str) -> String {
+    let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\"");
+    offer.replacen("<wsag:AgreementOffer", &root, 1)
+}
+
+/// Sends offers without a key, all at once.
+async fn offer_at_once(client: &Client, offers: Vec<String>) -> Vec<Answer> {
+    let senders: JoinSet<_> = offers
+        .into_iter()
+        .map(|offer| {
+            let client = client.clone();
+            async move { client.post("/agreements", offer).await }
+        })
+        .collect();
+    senders.join_all().await
+}
+
+/// Sends an offer from many at once, which all get the same answer, and then once more.
+async fn offer_from_many(client: &Client, offer: String, status: StatusCode) {
+    let mut answers = offer_at_once(client, vec![offer.clone(); SENDERS]).await;
+    answers.push(client.post("/agreements", offer).await);
+    let told = |of: &Answer| (of.status, of.headers.get("location").cloned(), of.body.clone());
+    for answer in &answers {
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(told(answer), told(&answers[0]));
+    }
+}
+
+async fn of_the_same_words_with_an_id_at_once_there_is_one_effect(url: String) {
+    let server = Server::start(&url);
+    let client = server.client_with(&server.key_for("physics", "consumer"));
+    let new = with_id("new", &reserve(1).xml());
+    offer_from_many(&client, new, StatusCode::CREATED).await;
+    // An offer that one of them has accepted is lost to none, and none of them is answered with fresh ones.
+    let (negotiation, accepted) = acceptance(&client, "accepted").await;
+    let before = offers_in(&client, negotiation).await;
+    offer_from_many(&client, accepted, StatusCode::CREATED).await;
+    assert_eq!(offers_in(&client, negotiation).await, before);
+    let (negotiation, later) = acceptance(&client, "later").await;
+    let later = later.replace("wsag:CreateAgreementInput", "wsag:CreatePendingAgreementInput");
+    let before = offers_in(&client, negotiation).await;
+    offer_from_many(&client, later.clone(), StatusCode::ACCEPTED).await;
+    eventually("its decision", Duration::from_secs(30), async || {
+        let page = client.get_json("/agreements?agreementId=later").await;
+        (page["agreements"][0]["state"] == "Observed").then_some(())
+    })
+    .await;
+    offer_from_many(&client, later, StatusCode::ACCEPTED).await;
+    assert_eq!(offers_in(&client, negotiation).await, before);
+    // With an id and a key.
+    let (_, body) = acceptance(&client, "keyed").await;
+    let path = "/agreements".to_owned();
+    let keyed = Keyed {
+        path,
+        kind: XML,
+        body,
+        key: "keyed",
+    };
+    at_once(&client, &keyed).await;
+    // Of two requests with one name, one is another request.
+    let named = [1, 2].map(|nodes| with_id("two", &reserve(nodes).xml()));
+    one_of_two(
+        &offer_at_once(&client, named.to_vec()).await,
+        StatusCode::CONFLICT,
+    );
+    let [first, second] = [1, 2].map(|nodes| Keyed {
+        path: "/agreements".to_owned(),
+        kind: XML,
+        body: reserve(nodes).xml(),
+        key: "two",
+    });
+    let both = tokio::join!(first.send(&client), second.send(&client));
+    one_of_two(&[both.0, both.1], StatusCode::UNPROCESSABLE_ENTITY);
+    let all = client.get_json("/agreements").await;
+    assert_eq!(all["agreements"].as_array().map(Vec::len), Some(6), "{all}");
+    server.assert_verified();
+}
+
+/// Of two answers one is an agreement, and the other has this status.
+fn one_of_two(answers: &[Answer], other: StatusCode) {
+    let mut statuses: Vec<_> = answers.iter().map(|of| of.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [StatusCode::CREATED, other], "{answers:?}");
 }
 
 async fn a_request_that_was_cut_off_is_finished_by_its_repetition(url: String) {

@@ -343,6 +343,42 @@ fn an_offer_says_whose_it_is_from_which_template_and_until_when() {
 }
 
 #[test]
+fn a_refusal_names_nothing_that_ends_after_its_agreement_expires() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let start = hours_ahead(5);
+        let within = |hours: i64| Offer::reserve(4, HOUR).within(start, start + hours * HOUR);
+        client.post("/agreements", within(1).xml()).await.created();
+        let until = async |end: i64| {
+            let expires = format!(
+                "<wsag:ExpirationTime>{}</wsag:ExpirationTime><wsag:TemplateId>",
+                date_time(end)
+            );
+            let offer = within(1).xml().replace("<wsag:TemplateId>", &expires);
+            let refused = client.post("/agreements", offer).await;
+            assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+            let all = |element: &str| -> Vec<String> {
+                refused.texts(element).into_iter().map(str::to_owned).collect()
+            };
+            (all("End"), all("Deadline"), all("Start"))
+        };
+        let second = until(start + 2 * HOUR).await;
+        assert!(second.0.contains(&date_time(start + 2 * HOUR)), "{second:?}");
+        assert_eq!(second.1, [date_time(start + 2 * HOUR)], "{second:?}");
+        let first = until(start + 2 * HOUR - 1).await;
+        assert_eq!(first.0, [date_time(start)], "the one before is left: {first:?}");
+        assert_eq!(first.1, Vec::<String>::new(), "{first:?}");
+        let sooner = date_time(start - HOUR);
+        assert_eq!(
+            first.2,
+            [sooner.clone(), sooner],
+            "an alternative and a change: {first:?}"
+        );
+    });
+}
+
+#[test]
 fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is_over() {
     run(async {
         let server = Server::local();

@@ -170,7 +170,8 @@ fn every_answer_bears_a_request_id_that_the_log_knows_and_refusals_come_as_probl
         let client = server.client();
         let later = hours_ahead(2);
         let offer = Offer::reserve(4, 3_600).within(later, later + 3_600).xml();
-        client.post("/agreements", offer.clone()).await.created();
+        let made = client.post("/agreements", offer.clone()).await;
+        made.created();
         let request = client
             .request(Method::POST, "/agreements")
             .header("content-type", "application/xml")
@@ -186,8 +187,10 @@ fn every_answer_bears_a_request_id_that_the_log_knows_and_refusals_come_as_probl
             Some(2),
             "{problem}"
         );
-        let id = refused.headers["x-request-id"].to_str().expect("an id is ASCII");
-        assert!(server.log().contains(id), "the log does not know request {id}");
+        for answer in [&made, &refused] {
+            let id = answer.headers["x-request-id"].to_str().expect("an id is ASCII");
+            assert!(server.log().contains(id), "the log does not know request {id}");
+        }
         assert!(
             !server.log().contains(server.key()),
             "the operator's key stands in the log"

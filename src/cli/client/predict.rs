@@ -13,13 +13,14 @@ use crate::cli::config::Config;
 use crate::cli::times::{FORMS, time};
 use crate::cli::{Failure, StoreOptions, duration, instant};
 use crate::clock::Clock;
+use crate::execution::files::inputs::InputFiles;
 use crate::negotiation::{Templates, millionths};
 use crate::planner::{Proposal, Resource, Scaling, Settings, StartError, Tried, TriedPlace, try_out};
 use crate::prediction::{Explanation, Given, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn};
 
 const EXAMPLES: &str = "\
 Examples:
-  bespeak predict --app solve --before 2030-01-02T18:00:00Z
+  bespeak predict --app solve --argument case-7 --before 2030-01-02T18:00:00Z
   bespeak predict --app solve --resource local --nodes 4 --argument case-7 --party physics \\
       --after 2030-01-02T08:00:00Z --before 2030-01-02T18:00:00Z --input-bytes 1000000000
 
@@ -29,7 +30,8 @@ the free share of its processors and by the trust in it, with the transfers befo
 distribution of the same parts, each as far as it has proved true; `bespeak calibrate` shows that. A slot without --for
 holds the work with a stated probability; none is stated on fewer than ten runs. The service may run meanwhile.
 
-Exit status: 0 with a place, 1 where there is none, 2 for an unknown application or resource.";
+Exit status: 0 with a place, 1 where there is none, 2 for an unknown application or resource, or for arguments that the
+application does not take.";
 
 /// Options of `predict`.
 #[derive(Debug, Args)]
@@ -182,7 +184,7 @@ fn criterion(objective: Objective) -> &'static str {
     }
 }
 
-/// The job of the offer; its files are as large as the options say.
+/// The job of the offer, whose application takes its arguments; its files are as large as the options say.
 fn job(options: &Options, config: &Config) -> Result<Job, Failure> {
     let catalogue = config.catalogue()?;
     let Some(application) = catalogue.find(&options.app, None) else {
@@ -197,6 +199,13 @@ fn job(options: &Options, config: &Config) -> Result<Job, Failure> {
             known.join(", ")
         )));
     };
+    let files = InputFiles::new(&options.store.data_dir, config.limits.party_files_mib << 20)
+        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    application
+        .check(&options.arguments, |name| {
+            files.find(&options.party, name).is_some()
+        })
+        .map_err(|wrong| Failure::Usage(format!("--argument: {wrong}")))?;
     let input = (options.input_bytes > 0).then(|| StagedFile {
         source: Some(Source::Address(String::new())),
         bytes: Some(options.input_bytes),
@@ -322,7 +331,7 @@ impl Predicted<'_> {
             );
         } else {
             say!(
-                "no probability is stated: {} runs are fewer than {STATED_RUNS_MIN}",
+                "no probability is stated: there are fewer runs than {STATED_RUNS_MIN}, {}",
                 decides.runs
             );
         }

@@ -15,13 +15,14 @@ use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in;
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer, wrong_labels};
-use crate::negotiation::request::places_of_any;
 use crate::negotiation::request::wording::verbatim_offer;
+use crate::negotiation::request::{DecisionTime, places_of_any};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content};
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Acceptance, Lost, Proposal, Scaling};
 
 /// The data of an acceptance.
+#[derive(Clone)]
 pub(in crate::negotiation) struct Accepting {
     /// The `OfferId` of the counter offer.
     pub(in crate::negotiation) offer: Uuid,
@@ -98,8 +99,8 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         let form = places_of_accepted_offer(accepting.words.as_deref());
-        let holds = accepting.holds;
-        let (row, instance, mut proposal) = match self.acceptable(party, accepting, key.as_ref()).await? {
+        let acceptable = self.acceptable(party, &accepting, false, key.as_ref()).await?;
+        let (row, instance, mut proposal) = match acceptable {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
             Acceptable::Before(answer) => return Ok(*answer),
         };
@@ -114,27 +115,58 @@ impl Negotiation {
         };
         match self.planner.accept(acceptance).await {
             Err(planner::Error::Lost(lost)) => {
+                if let Some(answer) = self.accepted_before(party, &accepting, false).await? {
+                    return Ok(answer);
+                }
                 let scope = Scope::Party(party.to_owned());
                 let instance = self.instance(&scope, instance.id).await?;
-                Err(self.lost_offer(lost, (&row, &instance), holds, form, again).await)
+                Err(self.lost_offer(lost, (&row, &instance), accepting.holds, form, again).await)
             }
             accepted => answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted)),
         }
     }
 
-    /// A counter offer that can be accepted, its negotiation, and the request that its acceptance makes. If the same request
-    /// has accepted it before, the answer of that time.
-    pub(in crate::negotiation) async fn acceptable(
+    /// Accepts a counter offer now or later. The same words with an AgreementId get the same answer.
+    pub(super) async fn take_offer(
         &self,
         party: &str,
         accepting: Accepting,
+        decision: DecisionTime,
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView> {
+        let (same, is_pending) = (accepting.clone(), matches!(decision, DecisionTime::Later(_)));
+        let taken = match decision {
+            DecisionTime::Now => self.accept(party, accepting, key).await,
+            DecisionTime::Later(acceptance) => self.pend_offer(party, accepting, acceptance, key).await,
+        };
+        match taken {
+            // The same acceptance came at the same time, or its decision is still to come.
+            Err(Error::IdTaken(id)) => {
+                let before = self.accepted_before(party, &same, is_pending).await?;
+                before.ok_or(Error::IdTaken(id))
+            }
+            taken => taken,
+        }
+    }
+
+    /// A counter offer that can be accepted, its negotiation, and the request that its acceptance makes. If the same request
+    /// has accepted it before, the answer of that time. `is_pending` is whether it is decided later.
+    pub(in crate::negotiation) async fn acceptable(
+        &self,
+        party: &str,
+        accepting: &Accepting,
+        is_pending: bool,
         key: Option<&RequestKey>,
     ) -> Result<Acceptable> {
         let (said, instance) = self.offered_to(party, accepting.offer).await?;
         let row = said.row.clone();
-        check_accepted_names(&accepting, &instance)?;
+        check_accepted_names(accepting, &instance)?;
         if let Some(lost) = self.why_lost(&row, &instance) {
-            if let Some(answer) = self.answered(key).await? {
+            let before = match self.answered(key).await? {
+                None => self.accepted_before(party, accepting, is_pending).await?,
+                answer => answer,
+            };
+            if let Some(answer) = before {
                 return Ok(Acceptable::Before(Box::new(answer)));
             }
             let again = key.map(|key| key.step(0));
@@ -143,9 +175,9 @@ impl Negotiation {
                 .lost_offer(lost, (&row, &instance), accepting.holds, form, again)
                 .await);
         }
-        let Accepting { words, input, .. } = accepting;
+        let words = accepting.words.clone();
         let proposal = self.proposal_accepted(said, words, &instance).await?;
-        let proposal = proposal.map_err(|why| faults_of_accepted_offer(input, why))?;
+        let proposal = proposal.map_err(|why| faults_of_accepted_offer(accepting.input, why))?;
         Ok(Acceptable::Now(Box::new(row), instance, Box::new(proposal)))
     }
 

@@ -9,7 +9,8 @@ use wsag::scheduling::Moldability;
 use wsag::{Document, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
-use crate::agreement::{AgreementState, EventKind, NegotiationInstance, Wording};
+use super::repeated::Named;
+use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::wrong;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -21,9 +22,6 @@ use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
 use crate::planner::{self, Proposal, Scaling};
 use crate::store::AcceptanceEndpoint;
-
-/// The name of the attribute with the id that an initiator gives its agreement.
-const ATTRIBUTE: &[u8] = b"AgreementId";
 
 impl Negotiation {
     /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the
@@ -51,7 +49,8 @@ impl Negotiation {
         let of = party.to_owned();
         let input = Arc::new(input);
         let read = Arc::clone(&input);
-        if let Some(named) = self.reading(move |_| Named::of(&read)).await?
+        let named = self.reading(move |_| Named::of(&read)).await?;
+        if let Some(named) = &named
             && let Some(answer) = self.first_answer(party, named).await?
         {
             return Ok(answer);
@@ -69,41 +68,20 @@ impl Negotiation {
                 )
                 .await
             }
-            CreateRequest::Offered(accepting, DecisionTime::Now) => {
+            CreateRequest::Offered(accepting, decision) => {
                 let accepting = Accepting { holds, ..accepting };
-                self.accept(party, accepting, key.clone()).await
+                self.take_offer(party, accepting, decision, key.clone()).await
             }
-            CreateRequest::Offered(accepting, DecisionTime::Later(acceptance)) => {
-                let accepting = Accepting { holds, ..accepting };
-                self.pend_offer(party, accepting, acceptance, key.clone()).await
+        };
+        let made = match (made, named) {
+            // The same offer came at the same time.
+            (Err(Error::IdTaken(id)), Some(named)) => {
+                let first = self.first_answer(party, &named).await;
+                first.and_then(|answer| answer.ok_or(Error::IdTaken(id)))
             }
+            (made, _) => made,
         };
         self.keep_refusal(key, made).await
-    }
-
-    /// The answer to an offer with an AgreementId, if the same offer came before under this id.
-    ///
-    /// # Errors
-    /// [`Error::IdTaken`] where that was another offer, or it came by the other operation; [`Error::Unavailable`].
-    async fn first_answer(&self, party: &str, named: Named) -> Result<Option<AcceptedView>> {
-        let Some(first) = self.store.first_with_id(party, &named.id).await? else {
-            return Ok(None);
-        };
-        let words = self.store.agreement_document(first.id).await?;
-        // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
-        let events = self.store.timeline(first.id).await?;
-        let was_pending = events.iter().any(|of| of.kind == EventKind::Offered.word());
-        if words.as_ref() != Some(&named.words) || was_pending != named.is_pending {
-            return Err(Error::IdTaken(named.id));
-        }
-        let mut agreement = self.view(&first);
-        if named.is_pending {
-            AgreementState::Pending.word().clone_into(&mut agreement.state);
-        }
-        Ok(Some(AcceptedView {
-            agreement,
-            moved: Vec::new(),
-        }))
     }
 
     /// Refuses the AgreementId of an agreement from a negotiation that another of its party has. The one that takes the place of
@@ -292,41 +270,6 @@ impl Negotiation {
         });
         check.finish(read).map(Some)
     }
-}
-
-/// An offer with an AgreementId, by which the same offer is known when it comes again.
-struct Named {
-    id: String,
-    words: Wording,
-    /// Whether it asks to be decided later.
-    is_pending: bool,
-}
-
-impl Named {
-    /// The name of an offer that has one. An offer that accepts a counter offer is known by that, and what is wrong with an offer is
-    /// told where it is read.
-    fn of(input: &Input) -> Option<Self> {
-        let Input::Xml(body) = input else { return None };
-        // Most offers have none, and are read once.
-        body.windows(ATTRIBUTE.len()).find(|part| *part == ATTRIBUTE)?;
-        let document = Document::parse(body).ok()?;
-        let (offer, is_pending) = match wsag::read(&document).ok()? {
-            Message::AgreementOffer(offer) => (offer, false),
-            Message::CreateAgreementInput(input) => (Box::new(by_itself(*input)?), false),
-            Message::CreatePendingAgreementInput(input) => (Box::new(by_itself(*input)?), true),
-            _ => return None,
-        };
-        Some(Self {
-            id: offer.agreement_id?,
-            words: verbatim_offer(&document).ok()?.into(),
-            is_pending,
-        })
-    }
-}
-
-/// The offer of an input that accepts no counter offer.
-fn by_itself(input: CreateInput) -> Option<AgreementOffer> {
-    (input.negotiation.is_none() && input.renegotiation.is_none()).then_some(input.offer)
 }
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not

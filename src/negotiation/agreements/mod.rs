@@ -6,5 +6,6 @@ pub(super) mod create;
 pub(super) mod files;
 pub(super) mod list;
 pub(super) mod pending;
+mod repeated;
 pub(super) mod show;
 pub(super) mod terminate;

@@ -54,7 +54,7 @@ impl Negotiation {
         acceptance: Option<AcceptanceEndpoint>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        match self.acceptable(party, accepting, key.as_ref()).await? {
+        match self.acceptable(party, &accepting, true, key.as_ref()).await? {
             Acceptable::Now(offer, instance, proposal) => {
                 self.has_a_new_id(&proposal, &instance).await?;
                 self.pend_proposal(*proposal, acceptance, Some(offer.id), key)

@@ -373,12 +373,7 @@ impl<'a> Check<'a> {
         if let Err(wrong) = application.check(&arguments, |name| {
             negotiation.files.find(self.party, name).is_some()
         }) {
-            let message = format!(
-                "argument {} of {}: expected {}",
-                wrong.index + 1,
-                application.name,
-                wrong.expected
-            );
+            let message = wrong.to_string();
             if wrong.index < arguments.len() {
                 self.violation(ns::JSDL_POSIX, "Argument", wrong.index, message);
             } else {

@@ -9,7 +9,7 @@ use wsag::Fragment;
 use wsag::Named;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
+    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
 };
 use wsag::quotation::{Energy, Quotation};
 use wsag::refusals::Refusal;
@@ -17,7 +17,7 @@ use wsag::refusals::Refusal;
 use super::agreement::PieceView;
 use super::documents::{date_time, piece, sum};
 use super::values::{MoneyView, instant, second};
-use crate::agreement::{EnergyUse, NegotiationOffer, OfferState, OfferTerms};
+use crate::agreement::{EnergyUse, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
 use crate::planner::{Lost, OfferWords};
 
 /// An offer or counter offer.
@@ -43,12 +43,44 @@ pub struct OfferView {
     /// Until when its nodes are held; none where they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<String>,
+    /// Of a counter offer: what another round may change, and to what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<ConstraintView>,
     /// The agreement that was made from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Uuid>,
     /// Of one that is rejected: why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Value>,
+}
+
+/// A value that another round may change, in the words of the requests' constraints.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConstraintView {
+    /// `nodes`, `start`, `end` or `durationSeconds`.
+    pub of: String,
+    /// The least, where there is a bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Value>,
+    /// The greatest, where there is a bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Value>,
+}
+
+impl ConstraintView {
+    fn of(item: &NegotiationItem) -> Self {
+        // Numbers are numbers in JSON, and instants are texts.
+        let value = |text: String| {
+            text.parse::<u64>()
+                .map_or_else(|_| Value::String(text.clone()), Value::from)
+        };
+        let (min, max) = item.bounds();
+        Self {
+            of: item.name.clone(),
+            min: min.map(value),
+            max: max.map(value),
+        }
+    }
 }
 
 /// The terms of a counter offer.
@@ -210,7 +242,7 @@ impl WordedOffer {
 
     /// As a flat value.
     pub(in crate::negotiation) fn view(&self) -> OfferView {
-        let row = &self.row;
+        let (row, items) = (&self.row, &self.words.constraints.items);
         OfferView {
             id: row.name.clone(),
             counter_offer_to: self.words.offer_context.counter_offer_to.clone(),
@@ -220,6 +252,10 @@ impl WordedOffer {
             expires: row.expires.map(second),
             quotation: row.terms.as_ref().map(QuotationView::of),
             held_until: row.expires.filter(|_| row.is_held()).map(second),
+            constraints: match row.creator {
+                OfferCreator::Responder => items.iter().map(ConstraintView::of).collect(),
+                OfferCreator::Initiator => Vec::new(),
+            },
             agreement: row.agreement,
             refusal: row
                 .refusal

@@ -11,6 +11,7 @@ use scheduler::{Fraction, Interval, SlotTree, Time};
 use crate::agreement::{Currency, Money, Slots, Stretch};
 use crate::planner::admission::energy::Energy;
 use crate::planner::admission::payer::Payer;
+use crate::planner::words::counted;
 
 /// A provider's price list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +150,7 @@ impl Pricing {
         let plain = Fraction::percent(100);
         let mut rules = Self::flat(self.node_hour(resource), self.currency);
         let nodes = rules.price(resource, plain, now, of)?;
-        let mut words = format!("{nodes} for {size} for {} seconds", of.slot.duration());
+        let mut words = format!("{nodes} for {size} for {}", counted(of.slot.duration(), "second"));
         let mut so_far = nodes;
         let mut add = |next: Money, what: &str| {
             let difference = next.micros - so_far.micros;

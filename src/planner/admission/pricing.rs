@@ -9,6 +9,7 @@ use crate::agreement::{Agreement, EnergyUse, Money, Slots};
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
+use crate::planner::words::counted;
 
 impl Decider<'_> {
     /// The energy of slots on a resource; none where its power is not known.
@@ -32,7 +33,7 @@ impl Decider<'_> {
         let size = if agreement.slots.differ() {
             format!("pieces of up to {} nodes", agreement.nodes())
         } else {
-            format!("{} nodes", agreement.nodes())
+            counted(agreement.nodes(), "node")
         };
         let parts = pricing.parts(&agreement.resource, self.second(), (priced, &size), price)?;
         Some(format!("{price}: {parts}"))

@@ -7,6 +7,7 @@ use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, quota_exceeded};
 use crate::planner::request::Proposal;
+use crate::planner::words::counted;
 
 /// Seconds of an hour.
 const HOUR: u128 = 3_600;
@@ -25,8 +26,8 @@ impl Decider<'_> {
             proposal.deadline = Some(deadline);
             if deadline > self.second() + horizon {
                 return Err(quota_exceeded(format!(
-                    "a party may plan {} hours ahead",
-                    horizon / 3_600
+                    "a party may plan {} ahead",
+                    counted(horizon / 3_600, "hour")
                 )));
             }
         }
@@ -65,7 +66,8 @@ impl Decider<'_> {
         };
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
         if self.plan.table.probes.count(party, minute) > most {
-            return Err(quota_exceeded(format!("a party may ask {most} times a minute")));
+            let times = counted(most, "time");
+            return Err(quota_exceeded(format!("a party may ask {times} a minute")));
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ use crate::planner::decider::Decider;
 use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
+use crate::planner::words::counted;
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -49,7 +50,7 @@ impl Decider<'_> {
             let days = self.settings.horizon / 86_400;
             (
                 Reason::HorizonExceeded,
-                format!("the provider plans {days} days ahead"),
+                format!("the provider plans {} ahead", counted(days, "day")),
             )
         } else if deadline - duration < now {
             (
@@ -177,7 +178,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Slots outside the window that the offer could have, the nearest first: those for which others would move as they
+    /// Slots outside the window that the offer could have before it expires, the nearest first: those for which others would move as they
     /// would have inside, and the nearest ones that are free as the plan stands; none where the provider tells of none.
     pub(in crate::planner) fn alternatives(
         &mut self,
@@ -185,7 +186,7 @@ impl Decider<'_> {
         requests: &[(usize, Request)],
     ) -> Vec<AlternativeSlot> {
         let now = self.second();
-        let horizon = self.horizon();
+        let latest = need.latest_end(self.horizon());
         let told = &self.settings.refusals;
         if told.alternatives_phi.numerator == 0 {
             return Vec::new();
@@ -205,7 +206,7 @@ impl Decider<'_> {
             // A slot that starts before the window's start ends before `start + duration`; one that ends after the
             // window's end starts after `end − duration`.
             let before = Interval::new(now, request.ready + duration - 1);
-            let after = Interval::new(request.deadline - duration + 1, horizon);
+            let after = Interval::new(request.deadline - duration + 1, latest);
             let starts = self.plan.resources.change(*resource, |schedule| {
                 let near = schedule.alternatives(now, request, limits);
                 let mut starts: Vec<Time> = near.into_iter().map(|alternative| alternative.start).collect();
@@ -216,7 +217,7 @@ impl Decider<'_> {
             });
             for start in starts.unwrap_or_default() {
                 let deviation = (request.ready - start).max(start + duration - request.deadline);
-                let told = start + duration <= horizon && start.seconds() % step == 0;
+                let told = start + duration <= latest && start.seconds() % step == 0;
                 // The nearest that are free may lie further out than the provider looks, not than the requester wants.
                 let near = need
                     .deviation_max
@@ -237,7 +238,7 @@ impl Decider<'_> {
             .collect()
     }
 
-    /// The smallest changes with which the offer would have been accepted, on the resource that has most of them. For an offer
+    /// The smallest changes with which the offer would have been accepted before it expires, on the resource that has most of them. For an offer
     /// that leaves its size open, the smallest changes of its window over all sizes and resources.
     fn relaxations(&self, need: &Need<'_>, requests: &[(usize, Request)]) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
@@ -245,7 +246,7 @@ impl Decider<'_> {
             return Vec::new();
         }
         let bounds = Bounds {
-            times: Interval::new(self.second(), self.horizon()),
+            times: Interval::new(self.second(), need.latest_end(self.horizon())),
             nodes_min: 1,
             duration_min: 1,
         };
@@ -307,12 +308,13 @@ fn no_room(need: &Need<'_>, cut_short: bool) -> String {
     };
     match &*need.shapes {
         [shape] if need.is_sized() => format!(
-            "no resource has {} nodes free for as long as the work is predicted to take there, anywhere in the window, {whatever}",
-            shape.nodes
+            "no resource has {} free for as long as the work is predicted to take there, anywhere in the window, {whatever}",
+            counted(shape.nodes, "node")
         ),
         [shape] => format!(
-            "no resource has {} nodes free for {} seconds anywhere in the window, {whatever}",
-            shape.nodes, shape.duration
+            "no resource has {} free for {} anywhere in the window, {whatever}",
+            counted(shape.nodes, "node"),
+            counted(shape.duration, "second")
         ),
         shapes => format!(
             "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, {whatever}",

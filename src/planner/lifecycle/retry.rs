@@ -14,7 +14,7 @@ use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOut
 use crate::planner::decider::Decider;
 use crate::planner::placement::find::RESTART;
 use crate::planner::resources::resource::{CLUSTER, LOCAL};
-use crate::planner::words::time_difference_in_words;
+use crate::planner::words::{counted, time_difference_in_words};
 use crate::store::Change;
 
 /// How often lost work is run again at most: more losses than this are not chance.
@@ -271,9 +271,9 @@ fn moved_by(before: &Agreement, after: &Agreement) -> String {
     );
     if after.slot_nodes() != before.slot_nodes() {
         moved += &format!(
-            ", with {} nodes for {} seconds",
-            after.slot_nodes(),
-            after.slot().duration()
+            ", with {} for {}",
+            counted(after.slot_nodes(), "node"),
+            counted(after.slot().duration(), "second")
         );
     }
     moved

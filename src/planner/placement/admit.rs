@@ -12,6 +12,7 @@ use crate::planner::decider::Decider;
 use crate::planner::requests::revenue;
 use crate::planner::resources::IN_THE_WAY_MAX;
 use crate::planner::resources::need::{Need, Placement, Transfer};
+use crate::planner::words::counted;
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and all commands wait meanwhile.
@@ -316,14 +317,15 @@ pub(in crate::planner) fn admission_in_words(agreement: &Agreement, found: &Plac
     let resource = &agreement.resource;
     let mut detail = match found.moved.len() {
         0 => format!("placed on {resource} as the first fit in its window"),
+        1 => format!("placed on {resource}; 1 other moved inside its window"),
         count => format!("placed on {resource}; {count} others moved inside their windows"),
     };
     if !agreement.leeway.shapes.is_empty() {
         detail += &format!(
-            "; {} nodes for {} seconds of {} sizes",
-            agreement.nodes(),
-            agreement.duration,
-            agreement.leeway.shapes.len()
+            "; {} for {} of {}",
+            counted(agreement.nodes(), "node"),
+            counted(agreement.duration, "second"),
+            counted(agreement.leeway.shapes.len(), "size")
         );
     }
     if found.slots.is_split() {

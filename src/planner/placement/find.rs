@@ -18,7 +18,7 @@ use crate::planner::decider::Decider;
 use crate::planner::requests::{request_of_slot, request_of_stretch};
 use crate::planner::resources::need::{Need, may_take};
 use crate::planner::resources::resource::Resource;
-use crate::planner::words::{piece_of, time_difference_in_words};
+use crate::planner::words::{counted, piece_of, time_difference_in_words};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 const CROWDED_MAX: usize = 4;
@@ -403,8 +403,9 @@ impl Decider<'_> {
             };
             let mut detail = to + &time_difference_in_words(new.placement.start - old.placement.start);
             if new.nodes != old.nodes {
-                let (nodes, seconds) = (new.nodes, new.placement.duration());
-                detail += &format!(", with {nodes} nodes for {seconds} seconds");
+                let nodes = counted(new.nodes, "node");
+                let seconds = counted(new.placement.duration(), "second");
+                detail += &format!(", with {nodes} for {seconds}");
             }
             self.event(EventKind::Moved, format!("{detail}, {why}"))
         });

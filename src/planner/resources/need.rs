@@ -54,6 +54,8 @@ pub(in crate::planner) struct Need<'a> {
     pub(in crate::planner) barred: &'a [Barred],
     /// How far outside the window alternatives may lie, where the requester says.
     pub(in crate::planner) deviation_max: Option<Fraction>,
+    /// When its agreement expires, where it does: no slot ends later, and no alternative.
+    pub(in crate::planner) expires: Option<Time>,
     /// The resource that may not be taken.
     pub(in crate::planner) except: Option<usize>,
     /// Whether it would be a new promise, which closed resources do not make.
@@ -75,6 +77,7 @@ impl<'a> Need<'a> {
             filters: &proposal.filters,
             barred: &proposal.barred,
             deviation_max: proposal.deviation_max,
+            expires: proposal.expires,
             except: None,
             is_new: true,
             of: None,
@@ -100,6 +103,7 @@ impl<'a> Need<'a> {
             filters: &agreement.leeway.filters,
             barred: &agreement.leeway.barred,
             deviation_max: None,
+            expires: agreement.leeway.expires.map(Time),
             except: None,
             is_new: false,
             of: Some(agreement),
@@ -109,6 +113,11 @@ impl<'a> Need<'a> {
     /// A few of its sizes, from largest to smallest.
     pub(in crate::planner) fn some_shapes(&self) -> Vec<Shape> {
         evenly_spread_sizes(&self.shapes, SHAPES_MAX)
+    }
+
+    /// The latest end of its slots, also of those outside its window, within a horizon.
+    pub(in crate::planner) fn latest_end(&self, horizon: Time) -> Time {
+        self.expires.map_or(horizon, |at| at.min(horizon))
     }
 
     /// Whether its slots are as long as its work is predicted to take.

@@ -226,7 +226,22 @@ fn candidates_are_compared_in_words(server: &Server, (start, end): (i64, i64)) {
     let unknown = server.run(&[&asked[..], &["nothing"]].concat());
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(unknown.stderr).contains("not in the catalogue; it has"));
-    let elsewhere = server.run(&[&asked[..], &["sleep", "--resource", "moon"]].concat());
+    // Arguments that an offer would be refused for, in the words of that refusal.
+    for (arguments, expected) in [
+        (&["--argument", "a-word"][..], "argument 1 of sleep: expected "),
+        (&[], "argument 1 of sleep: expected "),
+        (
+            &["--argument", "5", "--argument", "6"],
+            "argument 2 of sleep: expected no more than 1 argument\n",
+        ),
+    ] {
+        let refused = server.run(&[&asked[..], &["sleep"], arguments].concat());
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        let told = text(refused.stderr);
+        assert!(told.contains(expected), "{told}");
+    }
+    let elsewhere = ["sleep", "--argument", "5", "--resource", "moon"];
+    let elsewhere = server.run(&[&asked[..], &elsewhere].concat());
     assert_eq!(elsewhere.status.code(), Some(2));
     assert!(text(elsewhere.stderr).contains("steady, loaded"));
     let calibrated = text(server.run(&["calibrate"]).stdout);

@@ -49,6 +49,8 @@ fn nodes_are_as_bad_as_slurm_or_an_operator_says_and_a_controller_that_is_down_i
             "predict",
             "--app",
             "sleep",
+            "--argument",
+            "1",
             "--resource",
             "cluster",
             "--before",

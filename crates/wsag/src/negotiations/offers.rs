@@ -6,8 +6,8 @@ use crate::negotiations::NegotiationOfferContext;
 use crate::templates::check_item_content;
 use crate::terms::Terms;
 use crate::xml::datatypes::{integer, token};
-use crate::xml::ns::{WSAG, WSAG_NEG};
-use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
+use crate::xml::ns::{WSAG, WSAG_NEG, XS};
+use crate::xml::{Check, Document, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
 
 element! {
     /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
@@ -88,6 +88,16 @@ impl NegotiationItem {
             importance,
             source: xml.into_fragment(),
         }
+    }
+
+    /// The least and the greatest value that it wants, as its `xs:minInclusive` and `xs:maxInclusive` have them.
+    pub fn bounds(&self) -> (Option<String>, Option<String>) {
+        let Ok(document) = Document::parse(self.source.as_str().as_bytes()) else {
+            return (None, None);
+        };
+        let values = document.root().child(WSAG, "ItemConstraint");
+        let bound = |facet| Some(values?.child(XS, facet)?.attribute("", "value")?.to_owned());
+        (bound("minInclusive"), bound("maxInclusive"))
     }
 }
 
