@@ -373,12 +373,14 @@ statements! {
         attempts = excluded.attempts, due_us = excluded.due_us";
     REGISTRATIONS = "SELECT id, party, name, address, secret, created_us, told, attempts, due_us FROM registrations \
         WHERE party = $1 ORDER BY name";
-    REGISTRATIONS_DUE = "SELECT id, party, name, address, secret, created_us, told, attempts, due_us FROM registrations r \
-        WHERE r.due_us <= $1 AND r.address IS NOT NULL AND EXISTS (SELECT 1 FROM party_events e WHERE e.party = r.party \
-        AND e.number > r.told) ORDER BY r.due_us, r.id LIMIT $2";
+    REGISTRATIONS_DUE = "SELECT id, party, name, address, secret, created_us, told, attempts, due_us FROM (SELECT r.id, \
+        r.party, r.name, r.address, r.secret, r.created_us, r.told, r.attempts, r.due_us, ROW_NUMBER() OVER \
+        (PARTITION BY r.party ORDER BY r.due_us, r.id) AS place FROM registrations r WHERE r.due_us <= $1 \
+        AND r.address IS NOT NULL AND EXISTS (SELECT 1 FROM party_events e WHERE e.party = r.party \
+        AND e.number > r.told)) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
     UNREGISTER = "DELETE FROM registrations WHERE party = $1 AND name = $2";
     REGISTRATION_GONE = "DELETE FROM registrations WHERE id = $1";
-    TOLD = "UPDATE registrations SET told = $2, attempts = 0 WHERE id = $1";
+    TOLD = "UPDATE registrations SET told = $2, attempts = 0, due_us = $3 WHERE id = $1";
     TELLING_FAILED = "UPDATE registrations SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
 
     // Keys and sessions.

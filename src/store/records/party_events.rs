@@ -107,24 +107,29 @@ impl Store {
         Ok(self.write(statements::UNREGISTER, &values).await? > 0)
     }
 
-    /// At most `limit` registrations with an event that is to be told by `now`.
+    /// At most `limit` registrations with an event that is to be told by `now`, the longest due first, and at most `of_each` of one
+    /// party: a party whose receivers are slow keeps no other waiting.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn registrations_due(&self, now: Micros, limit: u32) -> Result<Vec<Registration>> {
-        let values = [now.into(), limit.into()];
+    pub async fn registrations_due(
+        &self,
+        now: Micros,
+        limit: u32,
+        of_each: u32,
+    ) -> Result<Vec<Registration>> {
+        let values = [now.into(), limit.into(), of_each.into()];
         self.read(statements::REGISTRATIONS_DUE, &values, Registration::of)
             .await
     }
 
-    /// Notes that the events up to a number were told.
+    /// Notes that the events up to a number were told at `now`: others that are due have their turn before the next one.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn told(&self, id: Uuid, number: i64) -> Result<()> {
-        self.write(statements::TOLD, &[id.into(), number.into()])
-            .await
-            .map(drop)
+    pub async fn told(&self, id: Uuid, number: i64, now: Micros) -> Result<()> {
+        let values = [id.into(), number.into(), now.into()];
+        self.write(statements::TOLD, &values).await.map(drop)
     }
 
     /// Notes that the next event could not be told, and when it is to be tried again.

@@ -1,0 +1,69 @@
+//! Where the events of parties are told: whose turn it is, and what is noted of it.
+
+use bespeak::store::{Registration, Store};
+use uuid::Uuid;
+
+use super::{open, tamper};
+use crate::support::stores::on_both_engines;
+
+on_both_engines!(the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_places,);
+
+fn registration(party: &str, name: &str, due: i64) -> Registration {
+    Registration {
+        id: Uuid::now_v7(),
+        party: party.into(),
+        name: name.into(),
+        address: Some("https://example.org/".into()),
+        secret: "whsec_".into(),
+        created: due,
+        told: 0,
+        attempts: 0,
+        due,
+    }
+}
+
+/// A store with an event of each of two parties, and registrations that are due one after the other.
+async fn registered(url: &str, all: &[(&str, &str)]) -> (Store, Vec<Registration>) {
+    let store = open(url).await;
+    for (number, party) in [(1, "physics"), (2, "biology")] {
+        let event = format!(
+            "INSERT INTO party_events (party, number, id, at_us, kind, detail) \
+             VALUES ('{party}', {number}, 'evt_{number}', 5, 'started', 'as planned')"
+        );
+        tamper(url, &event).await;
+    }
+    let mut registrations = Vec::new();
+    for (due, (party, name)) in (1..).zip(all) {
+        let one = registration(party, name, due);
+        assert!(store.register(one.clone(), 8).await.expect("it is stored"));
+        registrations.push(one);
+    }
+    (store, registrations)
+}
+
+async fn due(store: &Store, now: i64, of_each: u32) -> Vec<String> {
+    let due = store.registrations_due(now, 100, of_each).await;
+    let due = due.expect("they can be read");
+    due.into_iter().map(|of| of.name).collect()
+}
+
+async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_places(url: String) {
+    let all = [
+        ("physics", "a"),
+        ("physics", "b"),
+        ("physics", "c"),
+        ("biology", "d"),
+        ("chemistry", "without an event"),
+    ];
+    let (store, of) = registered(&url, &all).await;
+    assert_eq!(due(&store, 10, 100).await, ["a", "b", "c", "d"]);
+    assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
+    assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
+    // One that was told something has its next turn after the others, also where it is behind.
+    store.told(of[0].id, 0, 9).await.expect("it is noted");
+    assert_eq!(due(&store, 10, 2).await, ["b", "c", "d"]);
+    assert_eq!(due(&store, 10, 3).await, ["b", "c", "d", "a"]);
+    // One that was told all has none.
+    store.told(of[1].id, 1, 9).await.expect("it is noted");
+    assert_eq!(due(&store, 10, 3).await, ["c", "d", "a"]);
+}
