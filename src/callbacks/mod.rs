@@ -38,7 +38,8 @@ const OF_EACH_MAX: usize = 4;
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
 const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
-/// A call that did not succeed for this long is given up: the client can still ask.
+/// A decision that was not told for this long is given up, and so is an event for this long after its first failure: the client can
+/// still ask.
 const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
 /// Events that are told to one receiver before others have their turn, and for how long: the event that is being told then is the last.
@@ -213,7 +214,7 @@ impl CallBacks {
             if began.elapsed() >= TURN.1 {
                 return;
             }
-            let (number, at) = (event.number, event.at);
+            let number = event.number;
             let body = EventBody::of(event, &self.address);
             let message = Message {
                 address: &address,
@@ -222,11 +223,13 @@ impl CallBacks {
                 body: body.text(),
                 secret: Some(&receiver.secret),
             };
-            let given_up = receiver.attempts > 0 && self.clock.micros() - at >= GIVEN_UP_AFTER;
             let failure = self.send(message).await.err();
+            let now = self.clock.micros();
+            // Not since the event: the service may have been down meanwhile.
+            let is_given_up = receiver.failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER);
             match failure {
                 None => info!(party, name, event = body.id, "an event was told"),
-                Some(Failure::Failed(why)) if given_up => {
+                Some(Failure::Failed(why)) if is_given_up => {
                     warn!(
                         party,
                         name,
@@ -245,8 +248,8 @@ impl CallBacks {
                         why,
                         "an event could not be told; it is tried again later"
                     );
-                    let due = self.clock.micros() + wait_after(receiver.attempts);
-                    self.record(Outcome::Untold(id, due)).await;
+                    let due = now + wait_after(receiver.attempts);
+                    self.record(Outcome::Untold(id, due, now)).await;
                     return;
                 }
                 Some(Failure::Unwanted) => {
@@ -258,9 +261,8 @@ impl CallBacks {
                     return;
                 }
             }
-            let now = self.clock.micros();
             self.record(Outcome::Told(receiver.id, number, now)).await;
-            receiver.attempts = 0;
+            (receiver.attempts, receiver.failing) = (0, None);
         }
     }
 
@@ -273,7 +275,7 @@ impl CallBacks {
                 Outcome::Done(call) => self.store.call_back_done(call).await,
                 Outcome::Failed(call, due) => self.store.call_back_failed(call, due).await,
                 Outcome::Told(receiver, number, now) => self.store.told(receiver, number, now).await,
-                Outcome::Untold(receiver, due) => self.store.telling_failed(receiver, due).await,
+                Outcome::Untold(receiver, due, now) => self.store.telling_failed(receiver, due, now).await,
                 Outcome::Gone(receiver) => self.store.registration_gone(receiver).await,
             };
             let Err(why) = stored else { return };
@@ -319,8 +321,8 @@ enum Outcome {
     Failed(Uuid, Micros),
     /// A receiver was told its events up to this number, the last one at this time.
     Told(Uuid, i64, Micros),
-    /// A receiver is to be told its next event again when that is due.
-    Untold(Uuid, Micros),
+    /// A receiver is to be told its next event again at the first of these times, and could not be told it at the second.
+    Untold(Uuid, Micros, Micros),
     /// A receiver wants nothing more.
     Gone(Uuid),
 }
@@ -385,6 +387,7 @@ mod tests {
                 created: 0,
                 told: 0,
                 attempts: 0,
+                failing: None,
                 due: 0,
             })
         };

@@ -3,12 +3,18 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bespeak::address::Policy;
+use bespeak::callbacks::CallBacks;
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 use tokio::net::TcpSocket;
+use tokio_util::sync::CancellationToken;
 
 use crate::pending::{OPEN, accepted, becomes, pending};
+use crate::store::registrations::{NEWEST, registered};
+use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
@@ -21,6 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,
     a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
+    an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
 );
 
 async fn put(client: &Client, name: &str, body: &Value) -> Answer {
@@ -228,6 +235,44 @@ async fn a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_e
     let headers = told.headers.lock().await;
     assert_eq!(headers[0]["webhook-id"], headers[1]["webhook-id"]);
     assert_ne!(headers[1]["webhook-id"], headers[2]["webhook-id"]);
+}
+
+async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself(url: String) {
+    const DAY: i64 = 24 * 3_600 * MICROS_PER_SECOND;
+    const NOW: i64 = 2_000_000_000 * MICROS_PER_SECOND;
+    let told = Told::listen(any(), &[500, 500, 500, 500, 204]).await;
+    let (store, of) = registered(&url, &[("physics", "planner")], &told.url()).await;
+    // As after two days without the service.
+    tamper(&url, &format!("UPDATE party_events SET at_us = {}", NOW - 2 * DAY)).await;
+    let (clock, stop) = (Clock::standing_at(NOW), CancellationToken::new());
+    let policy = Policy {
+        private_addresses: true,
+    };
+    let calls = CallBacks::new(store.clone(), clock.clone(), policy, "http://localhost".into());
+    let calls = tokio::spawn(calls.run(stop.clone()));
+    let mut due = NOW;
+    for attempts in 1..=3 {
+        clock.set(due);
+        due = eventually("a failure is noted", DEADLINE, async || {
+            let all = store.registrations("physics").await.expect("it can be read");
+            (all[0].attempts == attempts).then(|| all[0].due)
+        })
+        .await;
+    }
+    assert_eq!(told.hears(3).await.len(), 3);
+    clock.set(NOW + DAY);
+    let bodies = told.hears(5).await;
+    assert_eq!(bodies[..3], vec![bodies[0].clone(); 3]);
+    assert_eq!(bodies[3], bodies[0], "the last attempt, a day after the first");
+    assert_ne!(bodies[4], bodies[0], "the next event has its turn");
+    eventually("the record of what was told", DEADLINE, async || {
+        let all = store.registrations("physics").await.expect("it can be read");
+        let stands = (all[0].id, all[0].told, all[0].attempts, all[0].failing);
+        (stands == (of[0].id, NEWEST, 0, None)).then_some(())
+    })
+    .await;
+    stop.cancel();
+    calls.await.expect("it ends");
 }
 
 #[test]

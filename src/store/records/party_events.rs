@@ -28,6 +28,8 @@ pub struct Registration {
     pub told: i64,
     /// How often the next event was tried.
     pub attempts: u32,
+    /// When that failed for the first time; none where it did not fail.
+    pub failing: Option<Micros>,
     /// When it is tried next.
     pub due: Micros,
 }
@@ -132,12 +134,12 @@ impl Store {
         self.write(statements::TOLD, &values).await.map(drop)
     }
 
-    /// Notes that the next event could not be told, and when it is to be tried again.
+    /// Notes that the next event could not be told at `now`, and when it is to be tried again.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn telling_failed(&self, id: Uuid, due: Micros) -> Result<()> {
-        let values = [id.into(), due.into()];
+    pub async fn telling_failed(&self, id: Uuid, due: Micros, now: Micros) -> Result<()> {
+        let values = [id.into(), due.into(), now.into()];
         self.write(statements::TELLING_FAILED, &values).await.map(drop)
     }
 
@@ -157,5 +159,6 @@ record! {
     planned "planned_start_s" "planned_end_s", detail
 }
 record! {
-    Registration: id, party, name, address, secret, created "created_us", told, attempts, due "due_us"
+    Registration: id, party, name, address, secret, created "created_us", told, attempts,
+    failing "failing_us", due "due_us"
 }

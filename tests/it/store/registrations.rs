@@ -6,26 +6,43 @@ use uuid::Uuid;
 use super::{open, tamper};
 use crate::support::stores::on_both_engines;
 
-on_both_engines!(the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_places,);
+on_both_engines!(
+    the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_places,
+    an_event_is_failing_since_its_first_failure,
+);
+
+const ADDRESS: &str = "https://example.org/";
+/// The number of the newest event.
+pub(crate) const NEWEST: i64 = 102;
 
 fn registration(party: &str, name: &str, due: i64) -> Registration {
     Registration {
         id: Uuid::now_v7(),
         party: party.into(),
         name: name.into(),
-        address: Some("https://example.org/".into()),
+        address: None,
         secret: "whsec_".into(),
         created: due,
         told: 0,
         attempts: 0,
+        failing: None,
         due,
     }
 }
 
-/// A store with an event of each of two parties, and registrations that are due one after the other.
-async fn registered(url: &str, all: &[(&str, &str)]) -> (Store, Vec<Registration>) {
+/// A store with two events of each of two parties, and registrations of an address that are due one after the other.
+pub(crate) async fn registered(
+    url: &str,
+    all: &[(&str, &str)],
+    address: &str,
+) -> (Store, Vec<Registration>) {
     let store = open(url).await;
-    for (number, party) in [(1, "physics"), (2, "biology")] {
+    for (number, party) in [
+        (99, "biology"),
+        (100, "physics"),
+        (101, "biology"),
+        (NEWEST, "physics"),
+    ] {
         let event = format!(
             "INSERT INTO party_events (party, number, id, at_us, kind, detail) \
              VALUES ('{party}', {number}, 'evt_{number}', 5, 'started', 'as planned')"
@@ -34,7 +51,10 @@ async fn registered(url: &str, all: &[(&str, &str)]) -> (Store, Vec<Registration
     }
     let mut registrations = Vec::new();
     for (due, (party, name)) in (1..).zip(all) {
-        let one = registration(party, name, due);
+        let one = Registration {
+            address: Some(address.into()),
+            ..registration(party, name, due)
+        };
         assert!(store.register(one.clone(), 8).await.expect("it is stored"));
         registrations.push(one);
     }
@@ -55,15 +75,33 @@ async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_place
         ("biology", "d"),
         ("chemistry", "without an event"),
     ];
-    let (store, of) = registered(&url, &all).await;
+    let (store, of) = registered(&url, &all, ADDRESS).await;
     assert_eq!(due(&store, 10, 100).await, ["a", "b", "c", "d"]);
     assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
     assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
     // One that was told something has its next turn after the others, also where it is behind.
-    store.told(of[0].id, 0, 9).await.expect("it is noted");
+    store.told(of[0].id, 100, 9).await.expect("it is noted");
     assert_eq!(due(&store, 10, 2).await, ["b", "c", "d"]);
     assert_eq!(due(&store, 10, 3).await, ["b", "c", "d", "a"]);
     // One that was told all has none.
-    store.told(of[1].id, 1, 9).await.expect("it is noted");
+    store.told(of[1].id, NEWEST, 9).await.expect("it is noted");
     assert_eq!(due(&store, 10, 3).await, ["c", "d", "a"]);
+}
+
+async fn an_event_is_failing_since_its_first_failure(url: String) {
+    let (store, of) = registered(&url, &[("physics", "a")], ADDRESS).await;
+    let id = of[0].id;
+    let stands = async || {
+        let all = store.registrations("physics").await.expect("it can be read");
+        (all[0].attempts, all[0].failing, all[0].due)
+    };
+    assert_eq!(stands().await, (0, None, 1));
+    for (attempts, now) in [(1, 10), (2, 20)] {
+        store.telling_failed(id, now + 5, now).await.expect("it is noted");
+        assert_eq!(stands().await, (attempts, Some(10), now + 5));
+    }
+    store.told(id, 100, 30).await.expect("it is noted");
+    assert_eq!(stands().await, (0, None, 30));
+    store.telling_failed(id, 45, 40).await.expect("it is noted");
+    assert_eq!(stands().await, (1, Some(40), 45), "the next one");
 }
