@@ -261,24 +261,32 @@ impl CallBacks {
                     return;
                 }
             }
-            self.record(Outcome::Told(receiver.id, number, now)).await;
+            // Just before the next event: an address that was taken back is told nothing more.
+            if !self.record(Outcome::Told(receiver.id, number, now)).await {
+                info!(party, name, "the call-back was removed or replaced meanwhile");
+                return;
+            }
             (receiver.attempts, receiver.failing) = (0, None);
         }
     }
 
-    /// Stores what becomes of a call. Where that fails, it tries again until it succeeds: otherwise the call would stay due, and be made
-    /// again and again.
-    async fn record(&self, outcome: Outcome) {
+    /// Stores what becomes of a call; false where a receiver that was told something is registered no more. Where that fails, it tries
+    /// again until it succeeds: otherwise the call would stay due, and be made again and again.
+    async fn record(&self, outcome: Outcome) -> bool {
         let mut wait = RECORD_AGAIN.0;
         loop {
+            let mut stands = true;
             let stored = match outcome {
                 Outcome::Done(call) => self.store.call_back_done(call).await,
                 Outcome::Failed(call, due) => self.store.call_back_failed(call, due).await,
-                Outcome::Told(receiver, number, now) => self.store.told(receiver, number, now).await,
+                Outcome::Told(receiver, number, now) => {
+                    let told = self.store.told(receiver, number, now).await;
+                    told.map(|is_there| stands = is_there)
+                }
                 Outcome::Untold(receiver, due, now) => self.store.telling_failed(receiver, due, now).await,
                 Outcome::Gone(receiver) => self.store.registration_gone(receiver).await,
             };
-            let Err(why) = stored else { return };
+            let Err(why) = stored else { return stands };
             warn!(error = %why, "the result of a call is not stored yet");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(RECORD_AGAIN.1);

@@ -19,7 +19,7 @@ use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
-use crate::support::told::Told;
+use crate::support::told::{Told, answered};
 use crate::support::{eventually, run, xml};
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -28,6 +28,7 @@ on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,
     a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
     an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
+    an_address_that_is_replaced_during_a_call_is_told_nothing_more,
 );
 
 async fn put(client: &Client, name: &str, body: &Value) -> Answer {
@@ -273,6 +274,35 @@ async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself
     .await;
     stop.cancel();
     calls.await.expect("it ends");
+}
+
+async fn an_address_that_is_replaced_during_a_call_is_told_nothing_more(url: String) {
+    let server = Server::configured(Some(&url), OPEN);
+    let client = server.client_with(&server.key_for("physics", "consumer"));
+    let socket = TcpSocket::new_v4().expect("a socket can be made");
+    socket.bind(any()).expect("a port is free");
+    let old = socket.local_addr().expect("it is bound");
+    let old = json!({"address": format!("http://{old}/decided?a=b")});
+    secret(&client, "planner", &old).await;
+    let offer = Offer::reserve(1, 60).within(hours_ahead(20), hours_ahead(21));
+    for _ in 0..3 {
+        client.post("/agreements", offer.xml()).await.created();
+    }
+    // The first event is on its way, and the others are read.
+    let listener = socket.listen(16).expect("it can listen");
+    let (call, _) = listener.accept().await.expect("a call");
+    let new = Told::listen(any(), &[204]).await;
+    secret(&client, "planner", &json!({"address": new.url()})).await;
+    let (_, first) = answered(call, 204).await.expect("it is a call");
+    let old = Told::answer(listener, &[204]);
+    eventually("the end of the turn", DEADLINE, async || {
+        let is_over = server.log().contains("was removed or replaced meanwhile");
+        is_over.then_some(())
+    })
+    .await;
+    let bodies = new.hears(3).await;
+    assert_eq!(bodies[0], first, "that one was not recorded");
+    assert_eq!(*old.bodies.lock().await, Vec::<String>::new());
 }
 
 #[test]

@@ -125,13 +125,14 @@ impl Store {
             .await
     }
 
-    /// Notes that the events up to a number were told at `now`: others that are due have their turn before the next one.
+    /// Notes that the events up to a number were told at `now`: others that are due have their turn before the next one. False where
+    /// the registration was removed or replaced meanwhile, and is to be told nothing more.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn told(&self, id: Uuid, number: i64, now: Micros) -> Result<()> {
+    pub async fn told(&self, id: Uuid, number: i64, now: Micros) -> Result<bool> {
         let values = [id.into(), number.into(), now.into()];
-        self.write(statements::TOLD, &values).await.map(drop)
+        Ok(self.write(statements::TOLD, &values).await? > 0)
     }
 
     /// Notes that the next event could not be told at `now`, and when it is to be tried again.

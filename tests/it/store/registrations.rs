@@ -9,6 +9,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_places,
     an_event_is_failing_since_its_first_failure,
+    what_was_removed_or_replaced_is_told_nothing_more,
 );
 
 const ADDRESS: &str = "https://example.org/";
@@ -80,11 +81,11 @@ async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_place
     assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
     assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
     // One that was told something has its next turn after the others, also where it is behind.
-    store.told(of[0].id, 100, 9).await.expect("it is noted");
+    assert!(store.told(of[0].id, 100, 9).await.expect("it is noted"));
     assert_eq!(due(&store, 10, 2).await, ["b", "c", "d"]);
     assert_eq!(due(&store, 10, 3).await, ["b", "c", "d", "a"]);
     // One that was told all has none.
-    store.told(of[1].id, NEWEST, 9).await.expect("it is noted");
+    assert!(store.told(of[1].id, NEWEST, 9).await.expect("it is noted"));
     assert_eq!(due(&store, 10, 3).await, ["c", "d", "a"]);
 }
 
@@ -100,8 +101,20 @@ async fn an_event_is_failing_since_its_first_failure(url: String) {
         store.telling_failed(id, now + 5, now).await.expect("it is noted");
         assert_eq!(stands().await, (attempts, Some(10), now + 5));
     }
-    store.told(id, 100, 30).await.expect("it is noted");
+    assert!(store.told(id, 100, 30).await.expect("it is noted"));
     assert_eq!(stands().await, (0, None, 30));
     store.telling_failed(id, 45, 40).await.expect("it is noted");
     assert_eq!(stands().await, (1, Some(40), 45), "the next one");
+}
+
+async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
+    let (store, of) = registered(&url, &[("physics", "a"), ("physics", "b")], ADDRESS).await;
+    let other = registration("physics", "a", 1);
+    assert!(store.register(other.clone(), 8).await.expect("it is stored"));
+    assert!(store.unregister("physics", "b").await.expect("it is removed"));
+    for gone in of {
+        assert!(!store.told(gone.id, NEWEST, 9).await.expect("an answer"));
+    }
+    let left = store.registrations("physics").await.expect("they can be read");
+    assert_eq!(left, [Registration { told: 0, ..other }], "it was told nothing");
 }
