@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 
 use super::{Api, Error, scope};
-use crate::access::Caller;
+use crate::access::{Caller, Role};
 use crate::negotiation::{Negotiation, Scope};
 
 /// A call of an operation by a known caller.
@@ -40,6 +40,18 @@ impl Call {
                 "the role of operators, who see the lists of other parties",
             )),
         }
+    }
+
+    /// The party that is asked for: the caller's where none is named.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for another party than the caller's, unless the caller is an operator.
+    pub(super) fn party_of(&self, party: Option<String>) -> Result<String, Error> {
+        let party = party.unwrap_or_else(|| self.party().to_owned());
+        if party == self.party() || self.caller.role == Role::Operator {
+            return Ok(party);
+        }
+        Err(Error::Forbidden("the role of operators"))
     }
 
     /// The use cases, or what they would answer.

@@ -351,3 +351,48 @@ fn call_backs_are_bounded_and_go_to_no_address_that_is_not_public() {
         assert!(listed.contains("CURSOR"), "{listed}");
     });
 }
+
+#[test]
+fn operators_see_and_remove_the_call_backs_of_any_party_and_others_only_their_own() {
+    run(async {
+        let server = Server::local();
+        let client = server.client_with(&server.key_for("physics", "consumer"));
+        for name in ["planner", "watcher"] {
+            secret(&client, name, &json!({"address": "http://93.184.216.34/x"})).await;
+        }
+        let operator = server.client();
+        let of_physics = "/call-backs?party=physics";
+        let own = client.get_json("/call-backs").await;
+        assert_eq!(own["callBacks"].as_array().map(Vec::len), Some(2), "{own}");
+        assert_eq!(client.get_json(of_physics).await, own);
+        assert_eq!(operator.get_json(of_physics).await, own);
+        assert_eq!(operator.get_json("/call-backs").await["callBacks"], json!([]));
+        let other = server.client_with(&server.key_for("biology", "consumer"));
+        assert_eq!(other.get(of_physics).await.status, StatusCode::FORBIDDEN);
+        let remove = async |client: &Client, query: &str| {
+            let path = format!("/call-backs/planner{query}");
+            client.send(client.request(Method::DELETE, &path)).await.status
+        };
+        assert_eq!(remove(&other, "?party=physics").await, StatusCode::FORBIDDEN);
+        assert_eq!(remove(&operator, "").await, StatusCode::NOT_FOUND);
+        assert_eq!(remove(&operator, "?of=physics").await, StatusCode::BAD_REQUEST);
+        assert_eq!(client.get_json("/call-backs").await, own);
+        assert_eq!(remove(&operator, "?party=physics").await, StatusCode::NO_CONTENT);
+        // And by hand.
+        let key = server.key();
+        let listed = by_hand(&server, key, &["call-backs", "--party", "physics"]);
+        assert!(
+            listed.contains("watcher") && !listed.contains("planner"),
+            "{listed}"
+        );
+        let add = ["call-backs", "add", "a", "https://example.org/", "--party", "physics"];
+        let refused = server.run(&[&add[..], &["--key", key]].concat());
+        assert!(!refused.status.success(), "{refused:?}");
+        by_hand(
+            &server,
+            key,
+            &["call-backs", "remove", "watcher", "--party", "physics"],
+        );
+        assert_eq!(client.get_json("/call-backs").await["callBacks"], json!([]));
+    });
+}

@@ -374,10 +374,11 @@ statements! {
     REGISTRATIONS = "SELECT id, party, name, address, secret, created_us, told, attempts, failing_us, due_us \
         FROM registrations WHERE party = $1 ORDER BY name";
     REGISTRATIONS_DUE = "SELECT id, party, name, address, secret, created_us, told, attempts, failing_us, due_us FROM \
-        (SELECT r.id, r.party, r.name, r.address, r.secret, r.created_us, r.told, r.attempts, r.failing_us, r.due_us, ROW_NUMBER() OVER \
-        (PARTITION BY r.party ORDER BY r.due_us, r.id) AS place FROM registrations r WHERE r.due_us <= $1 \
+        (SELECT r.id, r.party, r.name, r.address, r.secret, r.created_us, r.told, r.attempts, r.failing_us, r.due_us, \
+        ROW_NUMBER() OVER (PARTITION BY r.party ORDER BY r.due_us, r.id) AS place FROM registrations r WHERE r.due_us <= $1 \
         AND r.address IS NOT NULL AND EXISTS (SELECT 1 FROM party_events e WHERE e.party = r.party \
-        AND e.number > r.told)) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
+        AND e.number > r.told) AND EXISTS (SELECT 1 FROM api_keys k WHERE k.party = r.party AND k.revoked_us IS NULL \
+        AND (k.expires_us > $1 OR k.expires_us IS NULL))) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
     UNREGISTER = "DELETE FROM registrations WHERE party = $1 AND name = $2";
     REGISTRATION_GONE = "DELETE FROM registrations WHERE id = $1";
     TOLD = "UPDATE registrations SET told = $2, attempts = 0, failing_us = NULL, due_us = $3 WHERE id = $1";

@@ -1,6 +1,6 @@
 //! Where the events of parties are told: whose turn it is, and what is noted of it.
 
-use bespeak::store::{Registration, Store};
+use bespeak::store::{KeyRow, Registration, Store};
 use uuid::Uuid;
 
 use super::{open, tamper};
@@ -10,6 +10,7 @@ on_both_engines!(
     the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_places,
     an_event_is_failing_since_its_first_failure,
     what_was_removed_or_replaced_is_told_nothing_more,
+    a_party_is_told_nothing_while_no_key_of_it_works,
 );
 
 const ADDRESS: &str = "https://example.org/";
@@ -31,6 +32,23 @@ fn registration(party: &str, name: &str, due: i64) -> Registration {
     }
 }
 
+/// Gives a party a key.
+async fn add_key(store: &Store, party: &str, expires: Option<i64>) -> Uuid {
+    let id = Uuid::now_v7();
+    let key = KeyRow {
+        id,
+        digest: id.to_string(),
+        party: party.into(),
+        role: "consumer".into(),
+        label: None,
+        created: 1,
+        expires,
+        revoked: None,
+    };
+    store.add_key(&key).await.expect("it is stored");
+    id
+}
+
 /// A store with two events of each of two parties, and registrations of an address that are due one after the other.
 pub(crate) async fn registered(
     url: &str,
@@ -50,6 +68,8 @@ pub(crate) async fn registered(
         );
         tamper(url, &event).await;
     }
+    add_key(&store, "physics", None).await;
+    add_key(&store, "biology", None).await;
     let mut registrations = Vec::new();
     for (due, (party, name)) in (1..).zip(all) {
         let one = Registration {
@@ -77,6 +97,7 @@ async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_place
         ("chemistry", "without an event"),
     ];
     let (store, of) = registered(&url, &all, ADDRESS).await;
+    add_key(&store, "chemistry", None).await;
     assert_eq!(due(&store, 10, 100).await, ["a", "b", "c", "d"]);
     assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
     assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
@@ -116,5 +137,18 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
         assert!(!store.told(gone.id, NEWEST, 9).await.expect("an answer"));
     }
     let left = store.registrations("physics").await.expect("they can be read");
-    assert_eq!(left, [Registration { told: 0, ..other }], "it was told nothing");
+    let told = left[0].told;
+    assert!(told < 100, "it was told nothing");
+    assert_eq!(left, [Registration { told, ..other }]);
+}
+
+async fn a_party_is_told_nothing_while_no_key_of_it_works(url: String) {
+    let (store, _) = registered(&url, &[("physics", "a"), ("biology", "b")], ADDRESS).await;
+    let keys = store.keys().await.expect("they can be read");
+    let of_physics = keys.iter().find(|key| key.party == "physics").expect("it has one");
+    assert!(store.revoke_key(of_physics.id, 5).await.expect("it is revoked"));
+    assert_eq!(due(&store, 10, 9).await, ["b"]);
+    add_key(&store, "physics", Some(10)).await;
+    assert_eq!(due(&store, 9, 9).await, ["a", "b"]);
+    assert_eq!(due(&store, 10, 9).await, ["b"], "it has expired");
 }
