@@ -226,7 +226,9 @@ impl CallBacks {
             let failure = self.send(message).await.err();
             let now = self.clock.micros();
             // Not since the event: the service may have been down meanwhile.
-            let is_given_up = receiver.failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER);
+            let is_given_up = receiver
+                .failing
+                .is_some_and(|since| now - since >= GIVEN_UP_AFTER);
             match failure {
                 None => info!(party, name, event = body.id, "an event was told"),
                 Some(Failure::Failed(why)) if is_given_up => {

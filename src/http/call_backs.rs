@@ -44,11 +44,7 @@ pub(super) async fn put(
 }
 
 /// DELETE /call-backs/{name}.
-pub(super) async fn remove(
-    call: Call,
-    Path(name): Path<String>,
-    Query(of): Query<OfParty>,
-) -> Answer {
+pub(super) async fn remove(call: Call, Path(name): Path<String>, Query(of): Query<OfParty>) -> Answer {
     let party = call.party_of(of.party)?;
     call.negotiation.unregister(&party, &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -244,7 +244,11 @@ async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself
     let told = Told::listen(any(), &[500, 500, 500, 500, 204]).await;
     let (store, of) = registered(&url, &[("physics", "planner")], &told.url()).await;
     // As after two days without the service.
-    tamper(&url, &format!("UPDATE party_events SET at_us = {}", NOW - 2 * DAY)).await;
+    tamper(
+        &url,
+        &format!("UPDATE party_events SET at_us = {}", NOW - 2 * DAY),
+    )
+    .await;
     let (clock, stop) = (Clock::standing_at(NOW), CancellationToken::new());
     let policy = Policy {
         private_addresses: true,
@@ -353,6 +357,43 @@ fn call_backs_are_bounded_and_go_to_no_address_that_is_not_public() {
 }
 
 #[test]
+fn reference_parameters_that_cannot_be_told_again_are_refused() {
+    run(async {
+        let server = Server::configured(None, OPEN);
+        let client = server.client();
+        let told = Told::listen(any(), &[204]).await;
+        let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
+        let declared = |names: std::ops::Range<u32>| -> String {
+            names
+                .map(|name| format!(" xmlns:n{name}=\"urn:x-{name}\""))
+                .collect()
+        };
+        // Of the namespaces of the ticket, eight are declared around the parameters, and the others and that of wsa at them.
+        let ask = |namespaces: u32| {
+            let used: String = (0..namespaces).map(|name| format!(" n{name}:a=\"\"")).collect();
+            let parameters = format!(
+                "</wsa:Address><wsa:ReferenceParameters{}><n0:Ticket{used}/></wsa:ReferenceParameters>",
+                declared(8..namespaces)
+            );
+            pending(&offer, Some(&told.url()))
+                .replacen(
+                    "<wsag:CreatePendingAgreementInput",
+                    &format!("<wsag:CreatePendingAgreementInput{}", declared(0..8)),
+                    1,
+                )
+                .replacen("</wsa:Address>", &parameters, 1)
+        };
+        let refused = client.post("/agreements", ask(16)).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        let path = refused.text("Path");
+        assert!(path.ends_with("/wsa:ReferenceParameters"), "{refused:?}");
+        accepted(&client.post("/agreements", ask(15)).await);
+        let body = told.hears(1).await.remove(0);
+        assert!(body.contains(" n14:a=\"\""), "{body}");
+    });
+}
+
+#[test]
 fn operators_see_and_remove_the_call_backs_of_any_party_and_others_only_their_own() {
     run(async {
         let server = Server::local();
@@ -385,7 +426,14 @@ fn operators_see_and_remove_the_call_backs_of_any_party_and_others_only_their_ow
             listed.contains("watcher") && !listed.contains("planner"),
             "{listed}"
         );
-        let add = ["call-backs", "add", "a", "https://example.org/", "--party", "physics"];
+        let add = [
+            "call-backs",
+            "add",
+            "a",
+            "https://example.org/",
+            "--party",
+            "physics",
+        ];
         let refused = server.run(&[&add[..], &["--key", key]].concat());
         assert!(!refused.status.success(), "{refused:?}");
         by_hand(

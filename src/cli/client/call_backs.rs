@@ -76,7 +76,9 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         }
         Verb::Remove { name } => server.delete(&of_party(&path(&name)).0).await,
         Verb::Events { after, limit } => {
-            let events = of_party("/events").with("after", Some(after)).with("limit", Some(limit));
+            let events = of_party("/events")
+                .with("after", Some(after))
+                .with("limit", Some(limit));
             let answer = server.get(&events.0).await?;
             // What operators see of all parties has `bespeak trail`.
             if answer["events"].is_null() {

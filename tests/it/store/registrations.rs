@@ -50,11 +50,7 @@ async fn add_key(store: &Store, party: &str, expires: Option<i64>) -> Uuid {
 }
 
 /// A store with two events of each of two parties, and registrations of an address that are due one after the other.
-pub(crate) async fn registered(
-    url: &str,
-    all: &[(&str, &str)],
-    address: &str,
-) -> (Store, Vec<Registration>) {
+pub(crate) async fn registered(url: &str, all: &[(&str, &str)], address: &str) -> (Store, Vec<Registration>) {
     let store = open(url).await;
     for (number, party) in [
         (99, "biology"),
@@ -145,7 +141,10 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
 async fn a_party_is_told_nothing_while_no_key_of_it_works(url: String) {
     let (store, _) = registered(&url, &[("physics", "a"), ("biology", "b")], ADDRESS).await;
     let keys = store.keys().await.expect("they can be read");
-    let of_physics = keys.iter().find(|key| key.party == "physics").expect("it has one");
+    let of_physics = keys
+        .iter()
+        .find(|key| key.party == "physics")
+        .expect("it has one");
     assert!(store.revoke_key(of_physics.id, 5).await.expect("it is revoked"));
     assert_eq!(due(&store, 10, 9).await, ["b"]);
     add_key(&store, "physics", Some(10)).await;
