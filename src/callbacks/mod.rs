@@ -170,7 +170,7 @@ impl CallBacks {
     }
 
     /// Makes a call and stores its outcome.
-    async fn tell(&self, DueCallBack { call, secret }: DueCallBack) {
+    async fn tell(&self, DueCallBack { call, secret, .. }: DueCallBack) {
         let message = Message {
             address: &call.address,
             id: &format!("msg_{}", call.id.simple()),
