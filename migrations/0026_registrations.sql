@@ -2,7 +2,7 @@
 ALTER TABLE pending_agreements ADD COLUMN reference_parameters TEXT;
 
 -- Where the events of a party are told, by the names that it has given. What has no address only has the secret that signs the calls of
--- single agreements. The events up to `told` have been told; attempts and due_us are about the next one.
+-- single agreements. The events up to `told` have been told; attempts, failing_us (its first failure) and due_us are about the next one.
 CREATE TABLE registrations (
     party      TEXT   NOT NULL,
     name       TEXT   NOT NULL,
@@ -12,6 +12,7 @@ CREATE TABLE registrations (
     created_us BIGINT NOT NULL,
     told       BIGINT NOT NULL,
     attempts   BIGINT NOT NULL CHECK (attempts >= 0),
+    failing_us BIGINT,
     due_us     BIGINT NOT NULL,
     PRIMARY KEY (party, name)
 );

@@ -8,9 +8,9 @@
 mod events;
 mod signature;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
@@ -33,16 +33,17 @@ const CALL_WAIT: Duration = Duration::from_secs(10);
 /// Calls that are made at the same time.
 const AT_ONCE_MAX: usize = 32;
 /// Those of one party among them.
-const OF_EACH_MAX: u32 = 4;
+const OF_EACH_MAX: usize = 4;
 /// The wait before the second try, and the longest; it doubles in between.
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
 const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
-/// A call that did not succeed for this long is given up: the client can still ask.
+/// A decision that was not told for this long is given up, and so is an event for this long after its first failure: the client can
+/// still ask.
 const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
-/// Events that are told to one receiver before others have their turn.
-const EVENTS_AT_ONCE: u32 = 20;
+/// Events that are told to one receiver before others have their turn, and for how long: the event that is being told then is the last.
+const TURN: (u32, Duration) = (20, CALL_WAIT);
 /// For how long events are kept, to be told again.
 const EVENTS_KEPT: Micros = 30 * 24 * 3_600 * MICROS_PER_SECOND;
 /// How often older ones are removed.
@@ -73,6 +74,33 @@ impl Due {
             Self::Events(receiver) => receiver.id,
         }
     }
+
+    fn party(&self) -> &str {
+        match self {
+            Self::Call(due) => &due.party,
+            Self::Events(receiver) => &receiver.party,
+        }
+    }
+}
+
+/// What is being told now, with the party of each.
+#[derive(Default)]
+struct InFlight(BTreeMap<Uuid, String>);
+
+impl InFlight {
+    fn is_full(&self) -> bool {
+        self.0.len() >= AT_ONCE_MAX
+    }
+
+    /// Takes a place for something; false where there is none, or where it has one.
+    fn take_place(&mut self, due: &Due) -> bool {
+        let of_party = self.0.values().filter(|party| *party == due.party());
+        if self.is_full() || of_party.count() >= OF_EACH_MAX || self.0.contains_key(&due.id()) {
+            return false;
+        }
+        self.0.insert(due.id(), due.party().to_owned());
+        true
+    }
 }
 
 impl CallBacks {
@@ -89,7 +117,7 @@ impl CallBacks {
     /// Makes calls until `stop`. A call that is being made then is made again later.
     pub async fn run(self, stop: CancellationToken) {
         let mut calls: JoinSet<Uuid> = JoinSet::new();
-        let mut in_flight: BTreeSet<Uuid> = BTreeSet::new();
+        let mut in_flight = InFlight::default();
         let mut forget = tokio::time::interval(FORGET_EVERY);
         loop {
             tokio::select! {
@@ -97,7 +125,7 @@ impl CallBacks {
                 Some(ended) = calls.join_next() => {
                     // A call that panicked stays in flight, and is made again after a restart.
                     if let Ok(id) = ended {
-                        in_flight.remove(&id);
+                        in_flight.0.remove(&id);
                     }
                 }
                 _ = forget.tick() => {
@@ -106,9 +134,9 @@ impl CallBacks {
                         warn!(error = %why, "old events of parties were not forgotten");
                     }
                 }
-                () = tokio::time::sleep(LOOK_EVERY), if in_flight.len() < AT_ONCE_MAX => {
+                () = tokio::time::sleep(LOOK_EVERY), if !in_flight.is_full() => {
                     for due in self.due().await {
-                        if in_flight.len() < AT_ONCE_MAX && in_flight.insert(due.id()) {
+                        if in_flight.take_place(&due) {
                             let this = self.clone();
                             calls.spawn(async move {
                                 let id = due.id();
@@ -128,10 +156,10 @@ impl CallBacks {
     /// What is due, decisions and events by turns: neither keeps the other waiting.
     async fn due(&self) -> Vec<Due> {
         // More than are made at once, so that calls in flight hide no others.
-        let limit = u32::try_from(2 * AT_ONCE_MAX).unwrap_or(u32::MAX);
+        let [limit, of_each] = [2 * AT_ONCE_MAX, OF_EACH_MAX].map(|of| u32::try_from(of).unwrap_or(u32::MAX));
         let now = self.clock.micros();
-        let calls = self.store.call_backs_due(now, limit, OF_EACH_MAX).await;
-        let receivers = self.store.registrations_due(now, limit).await;
+        let calls = self.store.call_backs_due(now, limit, of_each).await;
+        let receivers = self.store.registrations_due(now, limit, of_each).await;
         let mut calls = or_none(calls).into_iter().map(Due::Call);
         let mut receivers = or_none(receivers).into_iter().map(Due::Events);
         let pairs = std::iter::from_fn(|| {
@@ -142,7 +170,7 @@ impl CallBacks {
     }
 
     /// Makes a call and stores its outcome.
-    async fn tell(&self, DueCallBack { call, secret }: DueCallBack) {
+    async fn tell(&self, DueCallBack { call, secret, .. }: DueCallBack) {
         let message = Message {
             address: &call.address,
             id: &format!("msg_{}", call.id.simple()),
@@ -174,15 +202,19 @@ impl CallBacks {
         }
     }
 
-    /// Tells a receiver its next events, in order, until one cannot be told.
+    /// Tells a receiver its next events, in order, until one cannot be told or its turn is over.
     async fn tell_events(&self, mut receiver: Registration) {
         let Some(address) = receiver.address.clone() else {
             return;
         };
         let (party, name) = (receiver.party.clone(), receiver.name.clone());
-        let next = self.store.party_events(&party, receiver.told, EVENTS_AT_ONCE);
+        let began = Instant::now();
+        let next = self.store.party_events(&party, receiver.told, TURN.0);
         for event in or_none(next.await) {
-            let (number, at) = (event.number, event.at);
+            if began.elapsed() >= TURN.1 {
+                return;
+            }
+            let number = event.number;
             let body = EventBody::of(event, &self.address);
             let message = Message {
                 address: &address,
@@ -191,11 +223,15 @@ impl CallBacks {
                 body: body.text(),
                 secret: Some(&receiver.secret),
             };
-            let given_up = receiver.attempts > 0 && self.clock.micros() - at >= GIVEN_UP_AFTER;
             let failure = self.send(message).await.err();
+            let now = self.clock.micros();
+            // Not since the event: the service may have been down meanwhile.
+            let is_given_up = receiver
+                .failing
+                .is_some_and(|since| now - since >= GIVEN_UP_AFTER);
             match failure {
                 None => info!(party, name, event = body.id, "an event was told"),
-                Some(Failure::Failed(why)) if given_up => {
+                Some(Failure::Failed(why)) if is_given_up => {
                     warn!(
                         party,
                         name,
@@ -214,8 +250,8 @@ impl CallBacks {
                         why,
                         "an event could not be told; it is tried again later"
                     );
-                    let due = self.clock.micros() + wait_after(receiver.attempts);
-                    self.record(Outcome::Untold(id, due)).await;
+                    let due = now + wait_after(receiver.attempts);
+                    self.record(Outcome::Untold(id, due, now)).await;
                     return;
                 }
                 Some(Failure::Unwanted) => {
@@ -227,24 +263,32 @@ impl CallBacks {
                     return;
                 }
             }
-            self.record(Outcome::Told(receiver.id, number)).await;
-            receiver.attempts = 0;
+            // Just before the next event: an address that was taken back is told nothing more.
+            if !self.record(Outcome::Told(receiver.id, number, now)).await {
+                info!(party, name, "the call-back was removed or replaced meanwhile");
+                return;
+            }
+            (receiver.attempts, receiver.failing) = (0, None);
         }
     }
 
-    /// Stores what becomes of a call. Where that fails, it tries again until it succeeds: otherwise the call would stay due, and be made
-    /// again and again.
-    async fn record(&self, outcome: Outcome) {
+    /// Stores what becomes of a call; false where a receiver that was told something is registered no more. Where that fails, it tries
+    /// again until it succeeds: otherwise the call would stay due, and be made again and again.
+    async fn record(&self, outcome: Outcome) -> bool {
         let mut wait = RECORD_AGAIN.0;
         loop {
+            let mut stands = true;
             let stored = match outcome {
                 Outcome::Done(call) => self.store.call_back_done(call).await,
                 Outcome::Failed(call, due) => self.store.call_back_failed(call, due).await,
-                Outcome::Told(receiver, number) => self.store.told(receiver, number).await,
-                Outcome::Untold(receiver, due) => self.store.telling_failed(receiver, due).await,
+                Outcome::Told(receiver, number, now) => {
+                    let told = self.store.told(receiver, number, now).await;
+                    told.map(|is_there| stands = is_there)
+                }
+                Outcome::Untold(receiver, due, now) => self.store.telling_failed(receiver, due, now).await,
                 Outcome::Gone(receiver) => self.store.registration_gone(receiver).await,
             };
-            let Err(why) = stored else { return };
+            let Err(why) = stored else { return stands };
             warn!(error = %why, "the result of a call is not stored yet");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(RECORD_AGAIN.1);
@@ -285,10 +329,10 @@ enum Outcome {
     Done(Uuid),
     /// The call is to be made again when it is due.
     Failed(Uuid, Micros),
-    /// A receiver was told its events up to this number.
-    Told(Uuid, i64),
-    /// A receiver is to be told its next event again when that is due.
-    Untold(Uuid, Micros),
+    /// A receiver was told its events up to this number, the last one at this time.
+    Told(Uuid, i64, Micros),
+    /// A receiver is to be told its next event again at the first of these times, and could not be told it at the second.
+    Untold(Uuid, Micros, Micros),
     /// A receiver wants nothing more.
     Gone(Uuid),
 }
@@ -340,6 +384,33 @@ impl CallBacks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_party_has_a_bounded_number_of_places_and_something_one() {
+        let of = |party: &str| {
+            Due::Events(Registration {
+                id: Uuid::now_v7(),
+                party: party.into(),
+                name: "planner".into(),
+                address: None,
+                secret: String::new(),
+                created: 0,
+                told: 0,
+                attempts: 0,
+                failing: None,
+                due: 0,
+            })
+        };
+        let mut in_flight = InFlight::default();
+        let one = of("physics");
+        assert!(in_flight.take_place(&one) && !in_flight.take_place(&one));
+        let more = (0..10).filter(|_| in_flight.take_place(&of("physics")));
+        assert_eq!(more.count(), OF_EACH_MAX - 1);
+        let others = (0..2 * AT_ONCE_MAX).filter(|number| in_flight.take_place(&of(&number.to_string())));
+        assert_eq!(others.count(), AT_ONCE_MAX - OF_EACH_MAX);
+        in_flight.0.remove(&one.id());
+        assert!(in_flight.take_place(&of("physics")), "it is free again");
+    }
 
     #[test]
     fn the_wait_doubles_up_to_an_hour() {

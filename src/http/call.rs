@@ -7,8 +7,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 
+use super::path::text_of_filter;
 use super::{Api, Error, scope};
-use crate::access::Caller;
+use crate::access::{Caller, Role};
 use crate::negotiation::{Negotiation, Scope};
 
 /// A call of an operation by a known caller.
@@ -32,7 +33,7 @@ impl Call {
     /// # Errors
     /// [`Error::Forbidden`] for another party than the caller's, unless the caller is an operator.
     pub(super) fn scope_of(&self, party: Option<String>) -> Result<Scope, Error> {
-        match (self.scope(), party) {
+        match (self.scope(), text_of_filter("party", party)?) {
             (scope, None) => Ok(scope),
             (Scope::All, Some(party)) => Ok(Scope::Party(party)),
             (Scope::Party(own), Some(party)) if own == party => Ok(Scope::Party(own)),
@@ -40,6 +41,19 @@ impl Call {
                 "the role of operators, who see the lists of other parties",
             )),
         }
+    }
+
+    /// The party that is asked for: the caller's where none is named.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for another party than the caller's, unless the caller is an operator.
+    pub(super) fn party_of(&self, party: Option<String>) -> Result<String, Error> {
+        let party = text_of_filter("party", party)?;
+        let party = party.unwrap_or_else(|| self.party().to_owned());
+        if party == self.party() || self.caller.role == Role::Operator {
+            return Ok(party);
+        }
+        Err(Error::Forbidden("the role of operators"))
     }
 
     /// The use cases, or what they would answer.

@@ -4,14 +4,24 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use serde::Deserialize;
 
 use super::call::Call;
 use super::path::{NoParameters, Path, Query};
 use super::{Answer, Api, body};
 
+/// Whose call-backs are meant.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OfParty {
+    /// The party; of others than operators only their own.
+    party: Option<String>,
+}
+
 /// GET /call-backs.
-pub(super) async fn list(call: Call) -> Answer {
-    let all = call.negotiation.call_backs(call.party()).await?;
+pub(super) async fn list(call: Call, Query(of): Query<OfParty>) -> Answer {
+    let party = call.party_of(of.party)?;
+    let all = call.negotiation.call_backs(&party).await?;
     Ok(Json(all).into_response())
 }
 
@@ -35,11 +45,8 @@ pub(super) async fn put(
 }
 
 /// DELETE /call-backs/{name}.
-pub(super) async fn remove(
-    call: Call,
-    Path(name): Path<String>,
-    Query(NoParameters {}): Query<NoParameters>,
-) -> Answer {
-    call.negotiation.unregister(call.party(), &name).await?;
+pub(super) async fn remove(call: Call, Path(name): Path<String>, Query(of): Query<OfParty>) -> Answer {
+    let party = call.party_of(of.party)?;
+    call.negotiation.unregister(&party, &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

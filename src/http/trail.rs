@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::call::Call;
 use super::format::Format;
-use super::path::{Id, Query, text_of_filter};
+use super::path::{Id, Query};
 use super::{Answer, Error};
 use crate::access::Role;
 use crate::negotiation::RefusedView;
@@ -24,14 +24,8 @@ pub(super) struct EventsQuery {
 /// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs were told, in
 /// JSON alone.
 pub(super) async fn list(call: Call, format: Format, Query(asked): Query<EventsQuery>) -> Answer {
-    let party = match (call.caller.role, asked.party) {
-        (Role::Operator, party) => party,
-        (_, Some(other)) if other != call.party() => {
-            return Err(Error::Forbidden("the role of operators"));
-        }
-        _ => Some(call.party().to_owned()),
-    };
-    if let Some(party) = text_of_filter("party", party)? {
+    if asked.party.is_some() || call.caller.role != Role::Operator {
+        let party = call.party_of(asked.party)?;
         let events = call
             .negotiation
             .party_events(&party, asked.after, asked.limit)

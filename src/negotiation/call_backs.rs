@@ -96,6 +96,7 @@ impl Negotiation {
             created: now,
             told: 0,
             attempts: 0,
+            failing: None,
             due: now,
         };
         if !self.store.register(registration, REGISTERED_MAX).await? {

@@ -165,12 +165,12 @@ impl Command {
             // No cluster is asked to hold something for it.
             of.plan.reserving.within.clear();
             let decided = (self.decide)(of, &mut Vec::new());
-            Ok((decided, of.plan.refused.clone()))
+            Ok((decided, of.plan.table.probes.clone()))
         });
         match decided {
             // A question tells something about other parties, also where it asks for nothing.
-            Ok((decided, refused)) => {
-                decider.plan.refused = refused;
+            Ok((decided, probes)) => {
+                decider.plan.table.probes = probes;
                 decided
             }
             Err(_) => Box::new(|_| {}),

@@ -3,6 +3,7 @@
 mod choice;
 mod clock;
 mod come_and_go;
+mod dry;
 mod energy;
 mod foreseen;
 mod holding;

@@ -3,18 +3,25 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bespeak::address::Policy;
+use bespeak::callbacks::CallBacks;
+use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 use tokio::net::TcpSocket;
+use tokio_util::sync::CancellationToken;
 
 use crate::pending::{OPEN, accepted, becomes, pending};
 use crate::proposals::{PROPOSING, proposed};
+
+use crate::store::registrations::{NEWEST, registered};
+use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
-use crate::support::told::Told;
+use crate::support::told::{Told, answered};
 use crate::support::{eventually, run, xml};
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -23,6 +30,8 @@ on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,
     a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
     proposals_and_what_could_not_be_kept_are_told_and_listed,
+    an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
+    an_address_that_is_replaced_during_a_call_is_told_nothing_more,
 );
 
 async fn put(client: &Client, name: &str, body: &Value) -> Answer {
@@ -309,6 +318,77 @@ async fn a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_e
     assert_ne!(headers[1]["webhook-id"], headers[2]["webhook-id"]);
 }
 
+async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself(url: String) {
+    const DAY: i64 = 24 * 3_600 * MICROS_PER_SECOND;
+    const NOW: i64 = 2_000_000_000 * MICROS_PER_SECOND;
+    let told = Told::listen(any(), &[500, 500, 500, 500, 204]).await;
+    let (store, of) = registered(&url, &[("physics", "planner")], &told.url()).await;
+    // As after two days without the service.
+    tamper(
+        &url,
+        &format!("UPDATE party_events SET at_us = {}", NOW - 2 * DAY),
+    )
+    .await;
+    let (clock, stop) = (Clock::standing_at(NOW), CancellationToken::new());
+    let policy = Policy {
+        private_addresses: true,
+    };
+    let calls = CallBacks::new(store.clone(), clock.clone(), policy, "http://localhost".into());
+    let calls = tokio::spawn(calls.run(stop.clone()));
+    let mut due = NOW;
+    for attempts in 1..=3 {
+        clock.set(due);
+        due = eventually("a failure is noted", DEADLINE, async || {
+            let all = store.registrations("physics").await.expect("it can be read");
+            (all[0].attempts == attempts).then(|| all[0].due)
+        })
+        .await;
+    }
+    assert_eq!(told.hears(3).await.len(), 3);
+    clock.set(NOW + DAY);
+    let bodies = told.hears(5).await;
+    assert_eq!(bodies[..3], vec![bodies[0].clone(); 3]);
+    assert_eq!(bodies[3], bodies[0], "the last attempt, a day after the first");
+    assert_ne!(bodies[4], bodies[0], "the next event has its turn");
+    eventually("the record of what was told", DEADLINE, async || {
+        let all = store.registrations("physics").await.expect("it can be read");
+        let stands = (all[0].id, all[0].told, all[0].attempts, all[0].failing);
+        (stands == (of[0].id, NEWEST, 0, None)).then_some(())
+    })
+    .await;
+    stop.cancel();
+    calls.await.expect("it ends");
+}
+
+async fn an_address_that_is_replaced_during_a_call_is_told_nothing_more(url: String) {
+    let server = Server::configured(Some(&url), OPEN);
+    let client = server.client_with(&server.key_for("physics", "consumer"));
+    let socket = TcpSocket::new_v4().expect("a socket can be made");
+    socket.bind(any()).expect("a port is free");
+    let old = socket.local_addr().expect("it is bound");
+    let old = json!({"address": format!("http://{old}/decided?a=b")});
+    secret(&client, "planner", &old).await;
+    let offer = Offer::reserve(1, 60).within(hours_ahead(20), hours_ahead(21));
+    for _ in 0..3 {
+        client.post("/agreements", offer.xml()).await.created();
+    }
+    // The first event is on its way, and the others are read.
+    let listener = socket.listen(16).expect("it can listen");
+    let (call, _) = listener.accept().await.expect("a call");
+    let new = Told::listen(any(), &[204]).await;
+    secret(&client, "planner", &json!({"address": new.url()})).await;
+    let (_, first) = answered(call, 204).await.expect("it is a call");
+    let old = Told::answer(listener, &[204]);
+    eventually("the end of the turn", DEADLINE, async || {
+        let is_over = server.log().contains("was removed or replaced meanwhile");
+        is_over.then_some(())
+    })
+    .await;
+    let bodies = new.hears(3).await;
+    assert_eq!(bodies[0], first, "that one was not recorded");
+    assert_eq!(*old.bodies.lock().await, Vec::<String>::new());
+}
+
 #[test]
 fn call_backs_are_bounded_and_go_to_no_address_that_is_not_public() {
     run(async {
@@ -353,5 +433,94 @@ fn call_backs_are_bounded_and_go_to_no_address_that_is_not_public() {
         assert!(shown.starts_with("whsec_"), "{shown}");
         let listed = by_hand(&server, &key, &["call-backs", "events", "--after", "0"]);
         assert!(listed.contains("CURSOR"), "{listed}");
+    });
+}
+
+#[test]
+fn reference_parameters_that_cannot_be_told_again_are_refused() {
+    run(async {
+        let server = Server::configured(None, OPEN);
+        let client = server.client();
+        let told = Told::listen(any(), &[204]).await;
+        let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
+        let declared = |names: std::ops::Range<u32>| -> String {
+            names
+                .map(|name| format!(" xmlns:n{name}=\"urn:x-{name}\""))
+                .collect()
+        };
+        // Of the namespaces of the ticket, eight are declared around the parameters, and the others and that of wsa at them.
+        let ask = |namespaces: u32| {
+            let used: String = (0..namespaces).map(|name| format!(" n{name}:a=\"\"")).collect();
+            let parameters = format!(
+                "</wsa:Address><wsa:ReferenceParameters{}><n0:Ticket{used}/></wsa:ReferenceParameters>",
+                declared(8..namespaces)
+            );
+            pending(&offer, Some(&told.url()))
+                .replacen(
+                    "<wsag:CreatePendingAgreementInput",
+                    &format!("<wsag:CreatePendingAgreementInput{}", declared(0..8)),
+                    1,
+                )
+                .replacen("</wsa:Address>", &parameters, 1)
+        };
+        let refused = client.post("/agreements", ask(16)).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        let path = refused.text("Path");
+        assert!(path.ends_with("/wsa:ReferenceParameters"), "{refused:?}");
+        accepted(&client.post("/agreements", ask(15)).await);
+        let body = told.hears(1).await.remove(0);
+        assert!(body.contains(" n14:a=\"\""), "{body}");
+    });
+}
+
+#[test]
+fn operators_see_and_remove_the_call_backs_of_any_party_and_others_only_their_own() {
+    run(async {
+        let server = Server::local();
+        let client = server.client_with(&server.key_for("physics", "consumer"));
+        for name in ["planner", "watcher"] {
+            secret(&client, name, &json!({"address": "http://93.184.216.34/x"})).await;
+        }
+        let operator = server.client();
+        let of_physics = "/call-backs?party=physics";
+        let own = client.get_json("/call-backs").await;
+        assert_eq!(own["callBacks"].as_array().map(Vec::len), Some(2), "{own}");
+        assert_eq!(client.get_json(of_physics).await, own);
+        assert_eq!(operator.get_json(of_physics).await, own);
+        assert_eq!(operator.get_json("/call-backs").await["callBacks"], json!([]));
+        let other = server.client_with(&server.key_for("biology", "consumer"));
+        assert_eq!(other.get(of_physics).await.status, StatusCode::FORBIDDEN);
+        let remove = async |client: &Client, query: &str| {
+            let path = format!("/call-backs/planner{query}");
+            client.send(client.request(Method::DELETE, &path)).await.status
+        };
+        assert_eq!(remove(&other, "?party=physics").await, StatusCode::FORBIDDEN);
+        assert_eq!(remove(&operator, "").await, StatusCode::NOT_FOUND);
+        assert_eq!(remove(&operator, "?of=physics").await, StatusCode::BAD_REQUEST);
+        assert_eq!(client.get_json("/call-backs").await, own);
+        assert_eq!(remove(&operator, "?party=physics").await, StatusCode::NO_CONTENT);
+        // And by hand.
+        let key = server.key();
+        let listed = by_hand(&server, key, &["call-backs", "--party", "physics"]);
+        assert!(
+            listed.contains("watcher") && !listed.contains("planner"),
+            "{listed}"
+        );
+        let add = [
+            "call-backs",
+            "add",
+            "a",
+            "https://example.org/",
+            "--party",
+            "physics",
+        ];
+        let refused = server.run(&[&add[..], &["--key", key]].concat());
+        assert!(!refused.status.success(), "{refused:?}");
+        by_hand(
+            &server,
+            key,
+            &["call-backs", "remove", "watcher", "--party", "physics"],
+        );
+        assert_eq!(client.get_json("/call-backs").await["callBacks"], json!([]));
     });
 }

@@ -188,5 +188,15 @@ async fn a_party_asks_so_often_a_minute(url: String) {
     }
     let refused = refused.expect("refusals with reasons are bounded");
     assert!(!refused.body.contains("Alternative"), "{refused:?}");
+    // A dry run reveals as much.
+    let wish = json!({"nodes": 1, "durationSeconds": HOUR,
+        "window": {"start": date_time(start), "end": date_time(start + HOUR)}});
+    let mut refused = 0;
+    for _ in 0..7 {
+        let answer = chemistry.post_json("/negotiations?dryRun=true", &wish).await;
+        assert_eq!(answer.status.as_u16(), 200, "{answer:?}");
+        refused += u32::from(answer.json()["refusal"]["reason"] == "QUOTA_EXCEEDED");
+    }
+    assert!(refused > 0, "dry runs are bounded");
     server.assert_verified();
 }

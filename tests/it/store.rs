@@ -5,6 +5,7 @@ mod broken_connections;
 mod decider;
 mod kills;
 mod records;
+pub(crate) mod registrations;
 mod resources;
 pub(crate) mod verify;
 

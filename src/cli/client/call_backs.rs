@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::cli::client::{Server, in_path};
+use crate::cli::client::{Query, Server, in_path};
 use crate::cli::{Failure, headings, print_rows, row};
 use crate::negotiation::{CallBackView, CallBacksView, EventsView};
 
@@ -14,6 +14,8 @@ Examples:
   bespeak call-backs
   bespeak call-backs remove planner
   bespeak call-backs events --after 1200                      the events after one, as they were told
+  bespeak call-backs --party physics                          those of one party (operators)
+  bespeak call-backs remove planner --party physics
 
 A call is a POST with an event in JSON. Its headers webhook-id, webhook-timestamp and webhook-signature are those of Standard Webhooks:
 check the signature with one of its libraries and the secret. An event may come twice, with the same id. It is tried for a day.";
@@ -24,6 +26,9 @@ check the signature with one of its libraries and the secret. An event may come 
 pub(in crate::cli) struct Options {
     #[command(subcommand)]
     verb: Option<Verb>,
+    /// The party, for operators. [default: your own]
+    #[arg(long, global = true, value_name = "NAME")]
+    party: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -51,15 +56,17 @@ enum Verb {
         /// How many at most.
         #[arg(long, value_name = "COUNT", default_value_t = 100)]
         limit: u32,
-        /// The party, for operators. [default: your own]
-        #[arg(long, value_name = "NAME")]
-        party: Option<String>,
     },
 }
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let of_party = |path: &str| Query::new(path).with("party", options.party.as_ref());
     match options.verb.unwrap_or(Verb::List) {
-        Verb::List => server.show(server.get("/call-backs").await?, print),
+        Verb::List => server.show(server.get(&of_party("/call-backs").0).await?, print),
+        Verb::Add { .. } if options.party.is_some() => {
+            let why = "a party registers its call-backs with a key of its own: add takes no --party";
+            Err(Failure::Usage(why.to_owned()))
+        }
         Verb::Add { name, receiver } => {
             let wanted = receiver.map_or(json!({}), |address| json!({ "address": address }));
             let answer = server.put_json(&path(&name), &wanted).await?;
@@ -67,12 +74,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 say!("{}", one.secret.as_deref().unwrap_or_default());
             })
         }
-        Verb::Remove { name } => server.delete(&path(&name)).await,
-        Verb::Events { after, limit, party } => {
-            let party = party.map_or_else(String::new, |name| format!("&party={}", in_path(&name)));
-            let answer = server
-                .get(&format!("/events?after={after}&limit={limit}{party}"))
-                .await?;
+        Verb::Remove { name } => server.delete(&of_party(&path(&name)).0).await,
+        Verb::Events { after, limit } => {
+            let events = of_party("/events")
+                .with("after", Some(after))
+                .with("limit", Some(limit));
+            let answer = server.get(&events.0).await?;
             // What operators see of all parties has `bespeak trail`.
             if answer["events"].is_null() {
                 let why = "this key is an operator's: name a party with --party";

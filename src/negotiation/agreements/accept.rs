@@ -120,7 +120,9 @@ impl Negotiation {
                 }
                 let scope = Scope::Party(party.to_owned());
                 let instance = self.instance(&scope, instance.id).await?;
-                Err(self.lost_offer(lost, (&row, &instance), accepting.holds, form, again).await)
+                Err(self
+                    .lost_offer(lost, (&row, &instance), accepting.holds, form, again)
+                    .await)
             }
             accepted => answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted)),
         }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
-use wsag::{Document, Message, Places, ns};
+use wsag::{Document, Fragment, Message, Places, ns};
 
 use super::accept::{Accepting, accepting};
 use super::repeated::Named;
@@ -209,13 +209,19 @@ impl Negotiation {
         let Some(endpoint) = &input.acceptance else {
             return Ok(None);
         };
-        match self.may_call.check(&endpoint.address) {
-            Ok(()) => Ok(Some(AcceptanceEndpoint {
-                address: endpoint.address.clone(),
-                parameters: endpoint.parameters.as_ref().map(ToString::to_string),
-            })),
-            Err(message) => Err(wrong(document.path_to(ns::WSA, "Address", 0), message).into()),
+        let faulty = |element, message| Error::from(wrong(document.path_to(ns::WSA, element, 0), message));
+        let address = endpoint.address.clone();
+        self.may_call
+            .check(&address)
+            .map_err(|why| faulty("Address", why))?;
+        let parameters = endpoint.parameters.as_ref().map(ToString::to_string);
+        // With the declarations of the elements around it, it may be more than is read again when the decision is told.
+        if let Some(Err(why)) = parameters.as_deref().map(Fragment::parse) {
+            let message =
+                format!("it cannot stand alone in the call, with the namespaces that it uses: {why}");
+            return Err(faulty("ReferenceParameters", message));
         }
+        Ok(Some(AcceptanceEndpoint { address, parameters }))
     }
 
     /// The requests of a flat request: it becomes an offer, which is checked as one that came as a document.

@@ -186,7 +186,7 @@ fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) -> CallBack
 }
 
 fn parameters(of: &CallBackTarget) -> Option<Fragment> {
-    // They were read as an element when they came.
+    // They were read in the same way when they came.
     Fragment::parse(of.endpoint.parameters.as_deref()?).ok()
 }
 

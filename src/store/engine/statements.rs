@@ -367,19 +367,23 @@ statements! {
     STARTS_ANNOUNCED = "SELECT agreement, planned_start_s FROM party_events WHERE at_us > $1 AND kind = 'starting' \
         ORDER BY number";
     FORGET_PARTY_EVENTS = "DELETE FROM party_events WHERE at_us < $1";
-    REGISTER = "INSERT INTO registrations (id, party, name, address, secret, created_us, told, attempts, due_us) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (party, name) DO UPDATE SET id = excluded.id, \
+    REGISTER = "INSERT INTO registrations (id, party, name, address, secret, created_us, told, attempts, failing_us, \
+        due_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (party, name) DO UPDATE SET id = excluded.id, \
         address = excluded.address, secret = excluded.secret, created_us = excluded.created_us, \
-        attempts = excluded.attempts, due_us = excluded.due_us";
-    REGISTRATIONS = "SELECT id, party, name, address, secret, created_us, told, attempts, due_us FROM registrations \
-        WHERE party = $1 ORDER BY name";
-    REGISTRATIONS_DUE = "SELECT id, party, name, address, secret, created_us, told, attempts, due_us FROM registrations r \
-        WHERE r.due_us <= $1 AND r.address IS NOT NULL AND EXISTS (SELECT 1 FROM party_events e WHERE e.party = r.party \
-        AND e.number > r.told) ORDER BY r.due_us, r.id LIMIT $2";
+        attempts = excluded.attempts, failing_us = excluded.failing_us, due_us = excluded.due_us";
+    REGISTRATIONS = "SELECT id, party, name, address, secret, created_us, told, attempts, failing_us, due_us \
+        FROM registrations WHERE party = $1 ORDER BY name";
+    REGISTRATIONS_DUE = "SELECT id, party, name, address, secret, created_us, told, attempts, failing_us, due_us FROM \
+        (SELECT r.id, r.party, r.name, r.address, r.secret, r.created_us, r.told, r.attempts, r.failing_us, r.due_us, \
+        ROW_NUMBER() OVER (PARTITION BY r.party ORDER BY r.due_us, r.id) AS place FROM registrations r WHERE r.due_us <= $1 \
+        AND r.address IS NOT NULL AND EXISTS (SELECT 1 FROM party_events e WHERE e.party = r.party \
+        AND e.number > r.told) AND EXISTS (SELECT 1 FROM api_keys k WHERE k.party = r.party AND k.revoked_us IS NULL \
+        AND (k.expires_us > $1 OR k.expires_us IS NULL))) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
     UNREGISTER = "DELETE FROM registrations WHERE party = $1 AND name = $2";
     REGISTRATION_GONE = "DELETE FROM registrations WHERE id = $1";
-    TOLD = "UPDATE registrations SET told = $2, attempts = 0 WHERE id = $1";
-    TELLING_FAILED = "UPDATE registrations SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
+    TOLD = "UPDATE registrations SET told = $2, attempts = 0, failing_us = NULL, due_us = $3 WHERE id = $1";
+    TELLING_FAILED = "UPDATE registrations SET attempts = attempts + 1, failing_us = COALESCE(failing_us, $3), \
+        due_us = $2 WHERE id = $1";
 
     // Keys and sessions.
     INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us, revoked_us) \

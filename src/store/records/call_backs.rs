@@ -36,6 +36,8 @@ pub struct Undecided {
 pub struct DueCallBack {
     /// The call.
     pub call: CallBack,
+    /// The party of its agreement.
+    pub party: String,
     /// The secret of its party that signs it, if there is one.
     pub secret: Option<String>,
 }
@@ -79,6 +81,7 @@ impl Store {
         let due = |row: &Columns<'_>| {
             Ok(DueCallBack {
                 call: CallBack::of(row)?,
+                party: row.text("party")?,
                 secret: row.maybe_text("secret")?,
             })
         };

@@ -28,6 +28,8 @@ pub struct Registration {
     pub told: i64,
     /// How often the next event was tried.
     pub attempts: u32,
+    /// When that failed for the first time; none where it did not fail.
+    pub failing: Option<Micros>,
     /// When it is tried next.
     pub due: Micros,
 }
@@ -107,32 +109,38 @@ impl Store {
         Ok(self.write(statements::UNREGISTER, &values).await? > 0)
     }
 
-    /// At most `limit` registrations with an event that is to be told by `now`.
+    /// At most `limit` registrations with an event that is to be told by `now`, the longest due first, and at most `of_each` of one
+    /// party: a party whose receivers are slow keeps no other waiting. Those of a party wait while it has no key that works.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn registrations_due(&self, now: Micros, limit: u32) -> Result<Vec<Registration>> {
-        let values = [now.into(), limit.into()];
+    pub async fn registrations_due(
+        &self,
+        now: Micros,
+        limit: u32,
+        of_each: u32,
+    ) -> Result<Vec<Registration>> {
+        let values = [now.into(), limit.into(), of_each.into()];
         self.read(statements::REGISTRATIONS_DUE, &values, Registration::of)
             .await
     }
 
-    /// Notes that the events up to a number were told.
+    /// Notes that the events up to a number were told at `now`: others that are due have their turn before the next one. False where
+    /// the registration was removed or replaced meanwhile, and is to be told nothing more.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn told(&self, id: Uuid, number: i64) -> Result<()> {
-        self.write(statements::TOLD, &[id.into(), number.into()])
-            .await
-            .map(drop)
+    pub async fn told(&self, id: Uuid, number: i64, now: Micros) -> Result<bool> {
+        let values = [id.into(), number.into(), now.into()];
+        Ok(self.write(statements::TOLD, &values).await? > 0)
     }
 
-    /// Notes that the next event could not be told, and when it is to be tried again.
+    /// Notes that the next event could not be told at `now`, and when it is to be tried again.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn telling_failed(&self, id: Uuid, due: Micros) -> Result<()> {
-        let values = [id.into(), due.into()];
+    pub async fn telling_failed(&self, id: Uuid, due: Micros, now: Micros) -> Result<()> {
+        let values = [id.into(), due.into(), now.into()];
         self.write(statements::TELLING_FAILED, &values).await.map(drop)
     }
 
@@ -152,5 +160,6 @@ record! {
     planned "planned_start_s" "planned_end_s", detail
 }
 record! {
-    Registration: id, party, name, address, secret, created "created_us", told, attempts, due "due_us"
+    Registration: id, party, name, address, secret, created "created_us", told, attempts,
+    failing "failing_us", due "due_us"
 }

@@ -75,7 +75,7 @@ impl Told {
 }
 
 /// Reads a request and answers it; its headers and its body.
-async fn answered(mut stream: TcpStream, status: u16) -> Option<(HeaderMap, String)> {
+pub(crate) async fn answered(mut stream: TcpStream, status: u16) -> Option<(HeaderMap, String)> {
     let mut bytes = Vec::new();
     let (headers, body) = loop {
         let mut buffer = [0; 4_096];
