@@ -61,7 +61,7 @@ impl Negotiation {
                 .await
             }
             CreateRequest::Offered(accepting, decision) => {
-                self.take_offer(party, accepting, decision, key.clone()).await
+                Box::pin(self.take_offer(party, accepting, decision, key.clone())).await
             }
         };
         let made = match (made, named) {
