@@ -16,8 +16,11 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::{PastExecution, ResourceHour};
 
 const HOUR: i64 = 3_600;
-const HOURS: i64 = 8 * 24;
-const HOUR_LASTS: Duration = Duration::from_millis(1_200);
+const HOURS: i64 = 16 * 24;
+const HOUR_LASTS: Duration = Duration::from_millis(900);
+
+/// In one of so many hours there is a run: the samples count it as load, too.
+const HOURS_A_RUN: i64 = 3;
 const RESOURCE: &str = "local";
 
 /// Turns of a loop that a run takes: at least, and below. It has to last longer than the time that a process which has just started

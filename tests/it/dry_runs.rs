@@ -152,17 +152,21 @@ async fn a_dry_run_is_answered_like_the_request_and_leaves_nothing(url: String) 
         client.send(client.request(Method::GET, "/files/a")).await.body,
         "a"
     );
-    let had = kept(&server, &client).await;
+    wrong_queries_are_refused(&server, &client, &wish).await;
+    server.assert_verified();
+}
+
+async fn wrong_queries_are_refused(server: &Server, client: &Client, wish: &Value) {
+    let had = kept(server, client).await;
     for (query, expected) in [
         ("dryrun=true", "unknown field `dryrun`, expected `dryRun`"),
         ("dryRun=yes", "dryRun: true or false is expected"),
         ("dryRun=", "dryRun: true or false is expected"),
     ] {
-        let wrong = post(&client, &format!("/agreements?{query}"), &wish).await;
+        let wrong = post(client, &format!("/agreements?{query}"), wish).await;
         assert_eq!(wrong.status, StatusCode::BAD_REQUEST, "{query}: {wrong:?}");
         assert_eq!(wrong.json()["code"], "BAD_QUERY", "{query}: {wrong:?}");
         assert!(wrong.body.contains(expected), "{query}: {wrong:?}");
     }
-    assert_eq!(kept(&server, &client).await, had);
-    server.assert_verified();
+    assert_eq!(kept(server, client).await, had);
 }

@@ -70,7 +70,7 @@ impl Negotiation {
             }
             CreateRequest::Offered(accepting, decision) => {
                 let accepting = Accepting { holds, ..accepting };
-                self.take_offer(party, accepting, decision, key.clone()).await
+                Box::pin(self.take_offer(party, accepting, decision, key.clone())).await
             }
         };
         let made = match (made, named) {

@@ -95,9 +95,10 @@ impl Negotiation {
         let Some(named) = named.await? else {
             return Ok(None);
         };
-        let waiting = match is_pending {
-            true => self.waiting_for(party, &named.id, accepting.offer).await?,
-            false => None,
+        let waiting = if is_pending {
+            self.waiting_for(party, &named.id, accepting.offer).await?
+        } else {
+            None
         };
         // Where it is decided meanwhile, the offer has the agreement by now.
         let first = match waiting {

@@ -60,7 +60,7 @@ impl Energy {
         });
         Some(Self {
             tariff: with_sums.collect(),
-            greatest: watts.values().map(Watts::beyond_idle).max(),
+            greatest: watts.values().map(|of| of.beyond_idle()).max(),
             watts,
             carbon_kg_micros,
         })
@@ -113,7 +113,7 @@ impl Energy {
     /// The power of a node of a resource that is weighed: what it draws beyond an idle one, which is drawn anyway. None where no power is
     /// known.
     pub(in crate::planner) fn weighed_watts(&self, resource: &str) -> Option<u32> {
-        let own = self.watts.get(resource).map(Watts::beyond_idle);
+        let own = self.watts.get(resource).map(|of| of.beyond_idle());
         own.or(self.greatest)
     }
 
@@ -164,7 +164,7 @@ impl Energy {
 
 impl Watts {
     /// The power of work: what a busy node draws beyond an idle one.
-    fn beyond_idle(&self) -> u32 {
+    fn beyond_idle(self) -> u32 {
         self.busy.saturating_sub(self.idle)
     }
 }
