@@ -98,13 +98,13 @@ fn execution(started: Micros, run_time: Micros) -> PastExecution {
     }
 }
 
-/// One hour of runs, one after the other, and the sample of it.
+/// One hour, with a run in some, and the sample of it.
 async fn hour(hour: i64, random: &mut Random) -> (Vec<PastExecution>, ResourceHour) {
     let _others = is_office(hour).then(Others::on_every_processor);
     let begin = hour * HOUR * MICROS_PER_SECOND;
     let (began, before) = (Instant::now(), read_machine_counters().await);
     let mut runs = Vec::new();
-    while began.elapsed() < HOUR_LASTS {
+    if hour % HOURS_A_RUN == 0 {
         let turns =
             TURNS.0 + i64::try_from(random.below(usize::try_from(TURNS.1 - TURNS.0).unwrap())).unwrap();
         let started = began.elapsed();
@@ -113,6 +113,7 @@ async fn hour(hour: i64, random: &mut Random) -> (Vec<PastExecution>, ResourceHo
         let run_time = shortened(began.elapsed().saturating_sub(started));
         runs.push(execution(begin + shortened(started), run_time));
     }
+    tokio::time::sleep(HOUR_LASTS.saturating_sub(began.elapsed())).await;
     let lasted = shortened(began.elapsed());
     let now = (lasted, read_machine_counters().await);
     let sample = ResourceHour {

@@ -444,13 +444,15 @@ fn reference_parameters_that_cannot_be_told_again_are_refused() {
         let told = Told::listen(any(), &[204]).await;
         let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
         let declared = |names: std::ops::Range<u32>| -> String {
-            names
+            let each: Vec<_> = names
                 .map(|name| format!(" xmlns:n{name}=\"urn:x-{name}\""))
-                .collect()
+                .collect();
+            each.concat()
         };
         // Of the namespaces of the ticket, eight are declared around the parameters, and the others and that of wsa at them.
         let ask = |namespaces: u32| {
-            let used: String = (0..namespaces).map(|name| format!(" n{name}:a=\"\"")).collect();
+            let used: Vec<_> = (0..namespaces).map(|name| format!(" n{name}:a=\"\"")).collect();
+            let used = used.concat();
             let parameters = format!(
                 "</wsa:Address><wsa:ReferenceParameters{}><n0:Ticket{used}/></wsa:ReferenceParameters>",
                 declared(8..namespaces)
