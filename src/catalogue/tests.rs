@@ -109,7 +109,9 @@ fn the_first_wrong_argument_is_named_with_what_was_expected() {
     }
     let absent = check(&["1", "1", "x", "fast", "other.dat"]).unwrap_err();
     assert!(
-        absent.to_string().starts_with("argument 5: expected mesh, "),
+        absent
+            .to_string()
+            .starts_with("argument 5 of solve: expected mesh, "),
         "{absent}"
     );
     assert!(absent.expected.ends_with("it has no file of this name"));

@@ -17,7 +17,7 @@ use super::call::Call;
 use super::conditions::{IfMatch, entity_tag};
 use super::format::{Format, document};
 use super::path::{Id, NoParameters, Path, Query, id_of, text_of_filter};
-use super::resources::ChangeParameters;
+use super::resources::{ChangeParameters, true_or_false};
 use super::{Answer, Api, Error};
 use crate::agreement::AgreementState;
 use crate::negotiation::{self, AcceptedView, AgreementFilter, Shown, TerminateRequest};
@@ -53,10 +53,10 @@ pub(super) fn word_of_filter<T>(
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateParameters {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "true_or_false")]
     dry_run: bool,
     /// Whether the fresh offers are held that it gets where it accepts an offer too late.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "true_or_false")]
     hold: bool,
 }
 

@@ -30,7 +30,8 @@ pub(super) struct ChangeParameters {
     pub(super) dry_run: bool,
 }
 
-fn true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, D::Error> {
+/// A word of a query.
+pub(super) fn true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, D::Error> {
     match &*String::deserialize(word)? {
         "true" => Ok(true),
         "false" => Ok(false),

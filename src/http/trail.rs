@@ -24,19 +24,19 @@ pub(super) struct EventsQuery {
 /// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs were told, in
 /// JSON alone.
 pub(super) async fn list(call: Call, format: Format, Query(asked): Query<EventsQuery>) -> Answer {
-    if asked.party.is_some() || call.caller.role != Role::Operator {
+    let (next, answer) = if asked.party.is_some() || call.caller.role != Role::Operator {
         let party = call.party_of(asked.party)?;
         let events = call
             .negotiation
             .party_events(&party, asked.after, asked.limit)
             .await?;
-        let next = events.next;
-        return Ok(call.paged(Json(events).into_response(), next));
-    }
-    let page = call.negotiation.trail(asked.after, asked.limit).await?;
-    let view = page.view();
-    let answer = format.answer(&view, || page.document());
-    Ok(call.paged(answer, view.next))
+        (events.next, Json(events).into_response())
+    } else {
+        let page = call.negotiation.trail(asked.after, asked.limit).await?;
+        let view = page.view();
+        (view.next, format.answer(&view, || page.document()))
+    };
+    Ok(call.paged(answer, next))
 }
 
 /// GET /refusals/{id}. In JSON alone: WS-Agreement knows nothing of offers that were refused.

@@ -347,9 +347,8 @@ async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself
     assert_eq!(told.hears(3).await.len(), 3);
     clock.set(NOW + DAY);
     let bodies = told.hears(5).await;
-    assert_eq!(bodies[..3], vec![bodies[0].clone(); 3]);
-    assert_eq!(bodies[3], bodies[0], "the last attempt, a day after the first");
-    assert_ne!(bodies[4], bodies[0], "the next event has its turn");
+    let same = bodies.iter().take_while(|body| **body == bodies[0]).count();
+    assert_eq!(same, 4, "the last attempt comes a day after the first");
     eventually("the record of what was told", DEADLINE, async || {
         let all = store.registrations("physics").await.expect("it can be read");
         let stands = (all[0].id, all[0].told, all[0].attempts, all[0].failing);
@@ -444,15 +443,13 @@ fn reference_parameters_that_cannot_be_told_again_are_refused() {
         let told = Told::listen(any(), &[204]).await;
         let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
         let declared = |names: std::ops::Range<u32>| -> String {
-            let each: Vec<_> = names
-                .map(|name| format!(" xmlns:n{name}=\"urn:x-{name}\""))
-                .collect();
-            each.concat()
+            let declared = names.map(|name| format!(" xmlns:n{name}=\"urn:x-{name}\""));
+            declared.collect::<Vec<_>>().concat()
         };
         // Of the namespaces of the ticket, eight are declared around the parameters, and the others and that of wsa at them.
         let ask = |namespaces: u32| {
-            let used: Vec<_> = (0..namespaces).map(|name| format!(" n{name}:a=\"\"")).collect();
-            let used = used.concat();
+            let used = (0..namespaces).map(|name| format!(" n{name}:a=\"\""));
+            let used = used.collect::<Vec<_>>().concat();
             let parameters = format!(
                 "</wsa:Address><wsa:ReferenceParameters{}><n0:Ticket{used}/></wsa:ReferenceParameters>",
                 declared(8..namespaces)

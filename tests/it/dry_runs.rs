@@ -34,6 +34,8 @@ fn shape(answer: &Value) -> Value {
                 "negotiation",
                 "requestId",
                 "instance",
+                // They begin with the second in which they are asked for.
+                "constraints",
             ];
             let kept = members.iter().filter(|(name, _)| !own.contains(&name.as_str()));
             kept.map(|(name, value)| (name.clone(), shape(value))).collect()

@@ -10,14 +10,14 @@ async fn a_dry_run_counts_as_a_question_and_its_refusals_are_not_noted() {
     let domain = Domain::start_with(tempfile::tempdir().unwrap(), clock, settings).await;
     let taken = Proposal {
         party: "chemistry".into(),
-        ..proposal(4, 100, 0..100)
+        ..proposal(4, 1_000, 0..1_000)
     };
     domain.place(taken).await.unwrap();
     let dry = domain.planner.dry();
     let refused = async |planner: &Planner, party: &str| {
         let asked = Proposal {
             party: party.into(),
-            ..proposal(1, 100, 0..100)
+            ..proposal(1, 100, 0..1_000)
         };
         let answer = planner.place(asked).await.map(|accepted| accepted.agreement);
         reason(answer).reason
