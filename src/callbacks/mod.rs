@@ -83,7 +83,7 @@ impl Due {
     }
 }
 
-/// What is being told now, with the party of each.
+/// The decisions and receivers that are being told now, each with its party.
 #[derive(Default)]
 struct InFlight(BTreeMap<Uuid, String>);
 
@@ -92,7 +92,7 @@ impl InFlight {
         self.0.len() >= AT_ONCE_MAX
     }
 
-    /// Takes a place for something; false where there is none, or where it has one.
+    /// Takes a place for a decision or a receiver; false where none is free, or where it has one.
     fn take_place(&mut self, due: &Due) -> bool {
         let of_party = self.0.values().filter(|party| *party == due.party());
         if self.is_full() || of_party.count() >= OF_EACH_MAX || self.0.contains_key(&due.id()) {

@@ -30,7 +30,7 @@ pub(super) struct ChangeParameters {
     pub(super) dry_run: bool,
 }
 
-/// A word of a query.
+/// Reads a parameter that is `true` or `false`. The error for another word says so.
 pub(super) fn true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, D::Error> {
     match &*String::deserialize(word)? {
         "true" => Ok(true),

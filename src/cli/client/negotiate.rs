@@ -197,8 +197,8 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
     }
 }
 
-/// The end of the window that has room for a slot of so many seconds from the planned start on, or from the asked one where that is
-/// later; none where the window of the agreement has room.
+/// The end that the window needs for a slot of this many seconds. The slot begins at the planned start, or at the asked start if that is
+/// later. None if the window of the agreement is long enough.
 fn wider_end(of: &AgreementView, asked: Option<&str>, duration: u64) -> Option<Timestamp> {
     let at = |text: &str| text.parse::<Timestamp>().ok();
     let planned = at(of.planned_start.as_deref().unwrap_or(&of.ready))?;

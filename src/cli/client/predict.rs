@@ -184,7 +184,7 @@ fn criterion(objective: Objective) -> &'static str {
     }
 }
 
-/// The job of the offer, whose application takes its arguments; its files are as large as the options say.
+/// The job of the offer. Its arguments are checked against the application, and the options give the size of its files.
 fn job(options: &Options, config: &Config) -> Result<Job, Failure> {
     let catalogue = config.catalogue()?;
     let Some(application) = catalogue.find(&options.app, None) else {

@@ -70,7 +70,8 @@ fn places_of_accepted_offer(words: Option<&str>) -> Places {
 }
 
 impl Negotiation {
-    /// Accepts a counter offer as it stands, by its id. Where it comes too late, the fresh offers are held. The same request under the same key gets the same answer.
+    /// Accepts a counter offer as it stands, by its id. If it comes too late, the fresh offers are held. The same request under the
+    /// same key gets the same answer.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Lost`] where it cannot be accepted any more, [`Error::KeyReused`],

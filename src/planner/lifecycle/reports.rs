@@ -64,7 +64,7 @@ impl Planner {
         self.ask(move |of| of.report_ended(run, &end)).await
     }
 
-    /// Whether an agreement whose job was not started in a slot that has begun could have another slot for it.
+    /// Whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.

@@ -177,7 +177,7 @@ impl Decider<'_> {
         true
     }
 
-    /// Whether an agreement whose job was not started in a slot that has begun could have another slot for it.
+    /// Whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
     pub(in crate::planner) fn could_start_later(&mut self, id: Uuid) -> bool {
         let Some(agreement) = self.plan.get(id).cloned() else {
             return false;

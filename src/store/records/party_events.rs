@@ -110,7 +110,7 @@ impl Store {
     }
 
     /// At most `limit` registrations with an event that is to be told by `now`, the longest due first, and at most `of_each` of one
-    /// party: a party whose receivers are slow keeps no other waiting. Those of a party wait while it has no key that works.
+    /// party. So slow receivers of one party do not delay other parties. The events of a party without a valid key wait.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
