@@ -42,7 +42,7 @@ pub(super) async fn show(call: Call, format: Format, Query(asked): Query<Availab
 
 /// Reads an instant of a query.
 pub(super) fn instant(name: &str, text: Option<&str>) -> Result<Option<DateTime>, Error> {
-    text.map(str::parse::<DateTime>)
+    text.map(DateTime::of_rfc3339)
         .transpose()
         .map_err(|why| Error::Query(format!("{name}: a dateTime is expected: {why}")))
 }

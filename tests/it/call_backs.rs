@@ -24,7 +24,7 @@ use crate::support::stores::on_both_engines;
 use crate::support::told::{Told, answered};
 use crate::support::{eventually, run, xml};
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,

@@ -95,6 +95,13 @@ async fn agreements_are_filtered_and_tell_what_they_replace(url: String) {
         ("limit=0", StatusCode::BAD_REQUEST, "from 1 to 500"),
         ("limit=501", StatusCode::BAD_REQUEST, "from 1 to 500"),
         ("start=noon", StatusCode::BAD_REQUEST, "start: a dateTime"),
+        // An offset that RFC 3339 allows, and one that nothing allows.
+        ("start=2000-01-01T00:00:00%2B23:59", StatusCode::OK, "agreements"),
+        (
+            "start=2000-01-01T00:00:00%2B24:00",
+            StatusCode::BAD_REQUEST,
+            "the offset is out of range",
+        ),
         ("after=x", StatusCode::BAD_REQUEST, "after"),
     ] {
         let request = physics.request(Method::GET, &format!("/agreements?{query}"));

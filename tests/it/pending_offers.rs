@@ -20,7 +20,7 @@ on_both_engines!(
     of_two_that_accept_the_same_later_one_is_observed,
 );
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_mins(3);
 const HOUR: i64 = 3_600;
 
 /// The message that accepts a counter offer later.

@@ -18,7 +18,7 @@ use crate::support::poll_until;
 use crate::support::server::Server;
 
 /// How long a reader waits at most until a command prints the output of the README.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// A command of a session and its output.
 #[derive(Debug, Default)]

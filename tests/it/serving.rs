@@ -38,14 +38,10 @@ async fn a_running_job_is_followed_on_over_a_restart(url: String) {
     let path = format!("/agreements/{id}");
     let state = async |server: &Server, wanted: &str| {
         let client = server.client();
-        eventually(
-            &format!("{wanted} of {id}"),
-            Duration::from_secs(30),
-            async || {
-                let shown = client.get_json(&path).await;
-                (shown["serviceState"] == wanted && shown["started"].is_string()).then_some(shown)
-            },
-        )
+        eventually(&format!("{wanted} of {id}"), Duration::from_mins(3), async || {
+            let shown = client.get_json(&path).await;
+            (shown["serviceState"] == wanted && shown["started"].is_string()).then_some(shown)
+        })
         .await
     };
     let before = state(&server, "Processing").await;
@@ -216,7 +212,7 @@ max = 1000000
         let client = server.client();
         let offer = Offer::sleep(400_000, 60).xml().replace(">sleep<", ">count<");
         let id = client.post("/agreements", offer).await.created();
-        eventually("the end of the job", Duration::from_secs(30), async || {
+        eventually("the end of the job", Duration::from_mins(3), async || {
             let shown = client.get_json(&format!("/agreements/{id}")).await;
             (shown["state"] == "Complete").then_some(())
         })

@@ -21,7 +21,7 @@ use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
 
 /// How long what should come within seconds may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 on_both_engines!(
     files_come_from_addresses_and_uploads_and_results_go_to_addresses,

@@ -73,6 +73,20 @@ fn what_is_no_instant_is_refused() {
 }
 
 #[test]
+fn json_may_have_larger_offsets_and_small_letters() {
+    for (text, floor) in [
+        ("2026-01-11T07:59:00+23:59", 1_768_032_000),
+        ("2026-01-09t08:01:00-23:59", 1_768_032_000),
+        ("2026-01-10t08:00:00z", 1_768_032_000),
+    ] {
+        let parsed = DateTime::of_rfc3339(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(parsed.floor(), floor, "{text}");
+    }
+    let beyond = DateTime::of_rfc3339("2026-01-10T08:00:00+24:00");
+    assert_eq!(beyond, Err(TimeError::Range("the offset")));
+}
+
+#[test]
 fn every_day_of_five_centuries_is_written_as_it_is_read() {
     let mut day: i64 = "1800-01-01T00:00:00Z".parse::<DateTime>().unwrap().floor();
     let mut last = String::new();

@@ -117,6 +117,33 @@ fn a_job_whose_user_forges_its_end_runs_on_until_slurm_says_that_it_has_ended() 
 }
 
 #[test]
+fn a_program_that_slurm_ends_is_cancelled_though_its_end_was_recorded_as_its_own() {
+    let mut site = Site::start();
+    // As a script writes it that sees its program's end before it is told of the cancellation itself.
+    let job = site.job(
+        "trap '' TERM; echo \"143 $(date +%s%6N)\" >../ended; while :; do sleep 1; done",
+        600,
+    );
+    let id = job.agreement;
+    site.executor.start(&job).unwrap();
+    site.until_started(id);
+    let recorded = site.shared_folder(id).join("ended");
+    assert!(poll_until(PATIENCE, || recorded.exists()));
+    site.cluster
+        .run("scancel", &["--name", &name_of("cluster", Run::first(id))]);
+    // Slurm calls it completing until it has killed it, and each executor asks Slurm anew.
+    let end = loop {
+        site.restart();
+        match site.executor.poll(Run::first(id)).unwrap() {
+            JobStatus::Ended(end) => break end,
+            JobStatus::Running { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(end.outcome, RunOutcome::Terminated);
+}
+
+#[test]
 fn a_record_tells_the_end_where_slurm_cannot_be_asked_and_nothing_where_its_disk_is_away() {
     let mut site = Site::start();
     let stop = site.cluster.folder().join("stop");

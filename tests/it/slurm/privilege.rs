@@ -20,7 +20,7 @@ use crate::support::{output_of, poll_until};
 
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_bespeak");
 /// How long an answer of the helper may take.
-const DEADLINE: Duration = Duration::from_mins(1);
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// Says that a test is about users that only root can be.
 pub(super) fn is_root() -> bool {

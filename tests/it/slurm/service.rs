@@ -15,7 +15,7 @@ use crate::support::slurm::{Cluster, NODES};
 use crate::support::{eventually, poll_until, run};
 
 /// How long a test waits for an event that should come within seconds, on a machine that may be busy.
-pub(super) const SOON: Duration = Duration::from_mins(1);
+pub(super) const SOON: Duration = Duration::from_mins(3);
 /// The same with a slot a minute away in between.
 const LATER: Duration = Duration::from_mins(3);
 

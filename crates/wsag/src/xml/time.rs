@@ -13,6 +13,9 @@ use thiserror::Error;
 const DAY: i64 = 86_400;
 /// Most digits of a number in a duration; keeps all arithmetic far from overflow.
 const DIGITS_MAX: usize = 9;
+/// The largest offset of a zone in minutes: of xs:dateTime, and of a date-time of RFC 3339.
+const OFFSET_MAX: i64 = 14 * 60;
+const RFC3339_OFFSET_MAX: i64 = 24 * 60 - 1;
 
 /// Why a text is no dateTime or duration here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -100,6 +103,21 @@ impl FromStr for DateTime {
     type Err = TimeError;
 
     fn from_str(text: &str) -> Result<DateTime, TimeError> {
+        DateTime::read(text, OFFSET_MAX)
+    }
+}
+
+impl DateTime {
+    /// Reads a date-time of RFC 3339, section 5.6, which allows larger offsets than XML Schema, and small letters. The zone may be
+    /// left out.
+    ///
+    /// # Errors
+    /// Where it is none, and for a leap second.
+    pub fn of_rfc3339(text: &str) -> Result<DateTime, TimeError> {
+        DateTime::read(&text.to_ascii_uppercase(), RFC3339_OFFSET_MAX)
+    }
+
+    fn read(text: &str, offset_max: i64) -> Result<DateTime, TimeError> {
         let mut rest = text;
         if let Some(year) = text.strip_prefix('-')
             && year.starts_with(|c: char| c.is_ascii_digit())
@@ -116,7 +134,7 @@ impl FromStr for DateTime {
         let minute = number(&mut rest, 2, ":")?;
         let second = number(&mut rest, 2, "")?;
         let nanos = fraction(&mut rest)?;
-        let offset = offset(rest)?;
+        let offset = offset(rest, offset_max)?;
         if year < 1 {
             return Err(TimeError::Year);
         }
@@ -172,8 +190,8 @@ fn fraction(rest: &mut &str) -> Result<u32, TimeError> {
     format!("{digits:0<9}").parse().map_err(|_| TimeError::Fraction)
 }
 
-/// The zone, in seconds: `Z`, an offset up to fourteen hours, or none, which is UTC.
-fn offset(rest: &str) -> Result<i64, TimeError> {
+/// The zone, in seconds: `Z`, an offset of at most so many minutes, or none, which is UTC.
+fn offset(rest: &str, minutes_max: i64) -> Result<i64, TimeError> {
     let (sign, mut rest) = match rest.as_bytes().first() {
         None => return Ok(0),
         Some(b'Z') if rest.len() == 1 => return Ok(0),
@@ -186,7 +204,7 @@ fn offset(rest: &str) -> Result<i64, TimeError> {
     if !rest.is_empty() {
         return Err(TimeError::DateTime);
     }
-    if minutes > 59 || hours * 60 + minutes > 14 * 60 {
+    if minutes > 59 || hours * 60 + minutes > minutes_max {
         return Err(TimeError::Range("the offset"));
     }
     Ok(sign * (hours * 3600 + minutes * 60))

@@ -51,18 +51,23 @@ impl ClusterRun<'_> {
     pub(crate) fn status(&self) -> Result<JobStatus, ExecutionError> {
         let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
         let now = Clock::system().micros();
+        let overtime = now > job.slot_end + OVERTIME;
         let recorded = work.ended();
         let listed = match (executor.listed_jobs(), recorded) {
             // After its slot nothing is gained by a wrong word, and a controller may be down for days.
-            (Err(_), Some(ended)) if now > job.slot_end + OVERTIME => {
+            (Err(_), Some(ended)) if overtime => {
                 return self.conclude_as_recorded(ended, None).map(JobStatus::Ended);
             }
             (listed, _) => listed?,
         };
         let ours: Vec<&JobRow> = self.among(&listed).collect();
+        // Where Slurm ends a job, its program's end may be recorded as its own before Slurm says that it was cancelled.
+        let awaits_slurm =
+            recorded.is_some_and(|ended| ended.status == TERMINATED) && !overtime && !folder.stop_asked();
         // Its user may write any record of its end; while Slurm says that it runs, it does.
         let runs = |row: &&&JobRow| {
-            !row.state.is_final() && (recorded.is_none() || row.state != JobState::Completing)
+            let is_over = row.state == JobState::Completing && recorded.is_some() && !awaits_slurm;
+            !row.state.is_final() && !is_over
         };
         let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
         if !alive.is_empty() {
@@ -70,7 +75,6 @@ impl ClusterRun<'_> {
             if alive.iter().any(|row| row.is_put_off(&name)) {
                 folder.note_put_off()?;
             }
-            let overtime = now > job.slot_end + OVERTIME;
             if (overtime || folder.stop_asked()) && executor.may_try(job.run(), TRY_EVERY) {
                 executor.cancel(&alive)?;
             }
