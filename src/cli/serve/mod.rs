@@ -109,7 +109,10 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let tls = config.tls.as_ref().map(Tls::load).transpose()?;
     let scheme = address_scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
-    tokio::spawn(clock.clone().notice_steps(stop.clone()));
+    tokio::spawn(
+        stop.clone()
+            .run_until_cancelled_owned(clock.clone().notice_steps()),
+    );
     let (listener, address) = listen(options.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());
@@ -132,7 +135,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
     start_learning(known, &config, &store, &clock, &stop);
-    tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
+    let checks = check::check_behind(store.clone(), planner.clone());
+    tokio::spawn(stop.clone().run_until_cancelled_owned(checks));
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
     let files = files.map_err(|why| Failure::Unavailable(why.to_string()))?;
