@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use crate::planner::Planner;
@@ -14,8 +15,13 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Findings that are logged: `bespeak verify` lists them all.
 const LOGGED_MAX: usize = 10;
 
-/// Checks the stored state again and again. A finding stops all decisions.
-pub(super) async fn check_behind(store: Store, planner: Planner) {
+/// Checks the stored state until it is told to stop. A finding stops all decisions.
+pub(super) async fn check_behind(store: Store, planner: Planner, stop: CancellationToken) {
+    stop.run_until_cancelled(check_until_wrong(&store, &planner))
+        .await;
+}
+
+async fn check_until_wrong(store: &Store, planner: &Planner) {
     let mut is_all_checked = false;
     loop {
         let checked = if is_all_checked {

@@ -135,8 +135,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
     start_learning(known, &config, &store, &clock, &stop);
-    let checks = check::check_behind(store.clone(), planner.clone());
-    tokio::spawn(stop.clone().run_until_cancelled_owned(checks));
+    tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
     let files = files.map_err(|why| Failure::Unavailable(why.to_string()))?;

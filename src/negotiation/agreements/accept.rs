@@ -351,16 +351,17 @@ fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, 
 }
 
 /// The name of the element that says which offer is accepted.
-fn extension_of<T>(replaced: Option<T>) -> &'static str {
-    match replaced {
-        None => "NegotiationExtension",
-        Some(_) => "RenegotiationExtension",
+fn extension_of(is_replacing: bool) -> &'static str {
+    if is_replacing {
+        "RenegotiationExtension"
+    } else {
+        "NegotiationExtension"
     }
 }
 
 /// The names of the negotiation and the agreement are the right ones.
 fn check_accepted_names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<()> {
-    let extension = extension_of(accepting.replaced);
+    let extension = extension_of(accepting.replaced.is_some());
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
         Err(error::wrong(path, message).into())
@@ -418,7 +419,7 @@ pub(in crate::negotiation) fn accepting(
         (Some(of), None) => (&of.context, of.negotiation.as_ref(), None),
         (None, Some(of)) => (&of.context, Some(&of.negotiation), Some(&of.responder_agreement)),
     };
-    let extension = extension_of(replaced);
+    let extension = extension_of(replaced.is_some());
     let at = |below: &str, message: &str| {
         Error::from(error::wrong(
             format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),
