@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::Time;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 /// Microseconds since the Unix epoch: the unit of everything that is recorded as it happened.
@@ -165,16 +164,13 @@ impl Clock {
         (recent || behind.is_some()).then(|| words_of_step(step, behind))
     }
 
-    /// Looks again and again, and logs each step, until `stop`.
-    pub async fn notice_steps(self, stop: CancellationToken) {
+    /// Looks again and again, and logs each step.
+    pub async fn notice_steps(self) {
         loop {
             if let Some(step) = self.look() {
                 warn!("{}", words_of_step(step, self.steps().behind));
             }
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 

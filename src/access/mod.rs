@@ -158,20 +158,17 @@ impl Access {
         let Some(mut changes) = self.store.key_changes() else {
             return;
         };
-        loop {
-            let heard = tokio::select! {
-                () = stop.cancelled() => break,
-                heard = changes.heard() => heard,
-            };
-            self.known.forget(heard.is_ok());
-            if let Err(why) = heard {
-                tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
-                tokio::select! {
-                    () = stop.cancelled() => break,
-                    () = tokio::time::sleep(RETRY) => {}
+        let hear = async {
+            loop {
+                let heard = changes.heard().await;
+                self.known.forget(heard.is_ok());
+                if let Err(why) = heard {
+                    tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
+                    tokio::time::sleep(RETRY).await;
                 }
             }
-        }
+        };
+        stop.run_until_cancelled(hear).await;
         self.known.forget(false);
     }
 

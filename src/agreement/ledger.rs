@@ -3,10 +3,10 @@
 
 use std::fmt;
 
+use scheduler::worded;
 use uuid::Uuid;
 
 use super::Money;
-use super::worded::worded;
 use crate::clock::Micros;
 
 /// The largest amount that documents can write, in millionths.

@@ -16,10 +16,9 @@ mod staging;
 mod state;
 mod stored;
 mod values;
-mod worded;
 mod wording;
 
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -40,7 +39,6 @@ pub use slots::{Slot, Slots};
 pub use staging::{Brought, Moved, Source, StagedFile, StagingEnd, transfer_rate};
 pub use state::{AgreementState, GuaranteeState, ServiceState};
 pub use values::{Compensation, Obligated, Values, Worth, part};
-pub(crate) use worded::worded;
 pub use wording::Wording;
 
 use crate::clock::Micros;
@@ -224,29 +222,17 @@ fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
     *count == N::default()
 }
 
-/// A resource of which a job may have only a limited amount.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Limit {
-    /// Memory of all its processes together.
-    Memory,
-    /// Processes, and threads among them.
-    Processes,
-    /// Room on the disk for the files that it writes.
-    Files,
-}
-
-impl Limit {
-    /// Each of them.
-    pub const ALL: [Self; 3] = [Self::Memory, Self::Processes, Self::Files];
-
-    /// The limit, in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Processes => "processes",
-            Self::Files => "room for files",
-        }
+worded! {
+    /// A resource of which a job may have only a limited amount.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Limit {
+        /// Memory of all its processes together.
+        Memory = "memory",
+        /// Processes, and threads among them.
+        Processes = "processes",
+        /// Room on the disk for the files that it writes.
+        Files = "room for files",
     }
 }
 

@@ -1,10 +1,9 @@
 //! The lines of the audit trail besides the timelines of agreements: the course of negotiations, refusals, changes of keys, and
 //! the states of nodes that operators set.
 
-use scheduler::Interval;
+use scheduler::{Interval, worded};
 use uuid::Uuid;
 
-use super::worded::worded;
 use super::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
 };

@@ -4,12 +4,11 @@
 //! An offer never changes its words. Two things change. Its state only ever goes to Rejected. The nodes held for it are taken
 //! over by an agreement, given back, or lapse with the offer.
 
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::stored::StoredTime;
-use super::worded::worded;
 use super::{EnergyUse, Guarantee, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
 use crate::clock::Micros;
 
@@ -190,7 +189,6 @@ pub struct OfferTerms {
 
 /// The promises of an offer beside its place and price.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Promise {
     /// The template that it was made from.
     pub template: String,

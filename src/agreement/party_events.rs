@@ -1,9 +1,8 @@
 //! What a party is told of by itself: the events that matter to its programs.
 
-use scheduler::Interval;
+use scheduler::{Interval, worded};
 use uuid::Uuid;
 
-use super::worded::worded;
 use super::{Agreement, AgreementState, Event, EventKind, NegotiationInstance};
 use crate::clock::Micros;
 

@@ -429,12 +429,8 @@ impl Lane {
     /// Counts a job that began at an instant, by how late that was in its slot.
     fn note_delay(&self, agreement: &Agreement, began: Micros) {
         let due = agreement.slot().start.seconds().saturating_mul(MICROS_PER_SECOND);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "delays have far fewer digits than a double"
-        )]
-        let seconds = (began - due).max(0) as f64 / MICROS_PER_SECOND as f64;
-        lock(&self.shared.delays).observe(seconds);
+        let delay = Duration::from_micros((began - due).max(0).unsigned_abs());
+        lock(&self.shared.delays).observe(delay.as_secs_f64());
     }
 
     async fn report_unable(&self, agreement: &Agreement, why: Unable) -> Result<(), Failure> {

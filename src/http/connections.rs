@@ -1,8 +1,10 @@
 //! The connections that are open, and how many of them each address has, so that a client without a key cannot take all of them.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use super::shares::{Share, Taken};
 
 /// The origin of a connection, as far as its bounds go: an address, or for IPv6 the network of 64 bits, since the holder of one
 /// address has all of it.
@@ -26,22 +28,9 @@ pub struct Connections {
     most: usize,
     /// As many as one origin may have.
     of_each: usize,
-    open: Arc<Mutex<Open>>,
-}
-
-#[derive(Debug, Default)]
-struct Open {
-    by_origin: HashMap<Origin, usize>,
-    all: usize,
+    open: Taken<Origin>,
     /// Since the process was started.
-    refused: u64,
-}
-
-/// A connection that is open, until this is dropped.
-#[derive(Debug)]
-pub(super) struct Connection {
-    origin: Origin,
-    of: Connections,
+    refused: Arc<AtomicU64>,
 }
 
 /// The numbers of connections.
@@ -59,6 +48,7 @@ impl Connections {
             most,
             of_each,
             open: Arc::default(),
+            refused: Arc::default(),
         }
     }
 
@@ -67,45 +57,21 @@ impl Connections {
         self.most
     }
 
-    /// Counts one more; none where its origin has as many as it may.
-    pub(super) fn take(&self, origin: Origin) -> Option<Connection> {
-        let mut open = self.open();
-        let of_origin = open.by_origin.get(&origin).copied().unwrap_or(0);
-        if of_origin >= self.of_each {
-            open.refused += 1;
-            return None;
+    /// Counts one more, until it is dropped; none where its origin has as many as it may.
+    pub(super) fn take(&self, origin: Origin) -> Option<Share<Origin>> {
+        let taken = Share::take(&self.open, origin, self.of_each);
+        if taken.is_none() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
         }
-        open.by_origin.insert(origin, of_origin + 1);
-        open.all += 1;
-        Some(Connection {
-            origin,
-            of: self.clone(),
-        })
+        taken
     }
 
     pub(super) fn counted(&self) -> Counted {
-        let open = self.open();
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         Counted {
-            open: open.all,
+            open: open.values().sum(),
             most: self.most,
-            refused: open.refused,
-        }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        let mut open = self.of.open();
-        open.all -= 1;
-        if let Some(of_origin) = open.by_origin.get_mut(&self.origin) {
-            *of_origin -= 1;
-            if *of_origin == 0 {
-                open.by_origin.remove(&self.origin);
-            }
+            refused: self.refused.load(Ordering::Relaxed),
         }
     }
 }
@@ -129,7 +95,10 @@ mod tests {
         let (open, most, refused) = (3, 9, 1);
         assert_eq!(connections.counted(), Counted { open, most, refused });
         drop((mine, other));
-        assert!(connections.open().by_origin.is_empty(), "nothing is left behind");
+        assert!(
+            connections.open.lock().unwrap().is_empty(),
+            "nothing is left behind"
+        );
         assert!(connections.take(origin("192.0.2.1")).is_some());
     }
 

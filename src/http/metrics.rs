@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
-use crate::clock::{MICROS_PER_SECOND, Micros, Steps};
+use crate::clock::{Micros, Steps};
 use crate::metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
 
 metrics! {
@@ -95,12 +95,7 @@ fn expose_steps(steps: Steps, text: &mut Exposition) {
 }
 
 fn in_seconds(micros: Micros) -> f64 {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "microseconds since 1970 are below 2⁵³ until the year 2255"
-    )]
-    let seconds = micros as f64 / MICROS_PER_SECOND as f64;
-    seconds
+    jiff::SignedDuration::from_micros(micros).as_secs_f64()
 }
 
 /// A method as it is counted: invented methods make no series.

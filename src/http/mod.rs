@@ -24,6 +24,7 @@ mod openapi;
 mod path;
 mod places;
 mod resources;
+mod shares;
 mod templates;
 mod trail;
 
@@ -48,7 +49,7 @@ pub use error::Error;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
 pub(crate) use openapi::description;
-pub use places::{Place, Places};
+pub use places::Places;
 pub(crate) use resources::operators_only;
 
 use crate::access::{Access, Caller, Role};
@@ -157,8 +158,8 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/prices", get(discovery::prices))
         .route("/resources", get(resources::list))
         .route("/resources/{name}", put(resources::put))
-        .route("/resources/{name}/retire", post(resources::retire))
-        .route("/resources/{name}/restore", post(resources::restore))
+        .route("/resources/{name}/retire", resources::retire(true))
+        .route("/resources/{name}/restore", resources::retire(false))
         .route("/resources/{name}/nodes", get(resources::nodes))
         .route("/resources/{name}/nodes/{nodes}", put(resources::say))
         .fallback(error::no_such_path)

@@ -1,11 +1,11 @@
 //! Requests at work are bounded, all together, those of each party, and those of each address while their party is not known yet.
 //! So a client that sends bodies slowly or guesses keys does not hinder the others.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::shares::{Share, Taken};
 use super::{Error, Origin};
 
 /// One address has at most one part in this number of the places for signing in.
@@ -16,12 +16,12 @@ const SIGN_IN_SHARE: usize = 4;
 pub struct Places {
     all: Arc<Semaphore>,
     of_each: usize,
-    taken: Arc<Mutex<HashMap<Whose, usize>>>,
+    taken: Taken<Whose>,
 }
 
 /// The origin of requests that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Whose {
+pub(crate) enum Whose {
     /// A party's.
     Party(String),
     /// Requests of an address while their key is being looked for.
@@ -32,12 +32,8 @@ enum Whose {
     SignInFrom(Origin),
 }
 
-/// The place of a request, until it is dropped.
-#[derive(Debug)]
-pub struct Place {
-    whose: Whose,
-    taken: Arc<Mutex<HashMap<Whose, usize>>>,
-}
+/// The place of a request.
+type Place = Share<Whose>;
 
 impl Places {
     /// At most `all` requests at work, and `of_each` of each party.
@@ -84,28 +80,7 @@ impl Places {
     }
 
     fn take_one(&self, whose: Whose, most: usize) -> Result<Place, Error> {
-        let mut places = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = places.get(&whose).copied().unwrap_or(0);
-        if taken >= most {
-            return Err(Error::TooManyAtOnce);
-        }
-        places.insert(whose.clone(), taken + 1);
-        Ok(Place {
-            whose,
-            taken: Arc::clone(&self.taken),
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut places = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(taken) = places.get_mut(&self.whose) {
-            *taken -= 1;
-            if *taken == 0 {
-                places.remove(&self.whose);
-            }
-        }
+        Share::take(&self.taken, whose, most).ok_or(Error::TooManyAtOnce)
     }
 }
 

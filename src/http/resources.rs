@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, post};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -55,30 +56,16 @@ pub(super) async fn put(
     Ok(answer(&call, &told))
 }
 
-/// POST /resources/{name}/retire: nothing new is placed on it.
-pub(super) async fn retire(
-    call: Call,
-    Path(name): Path<String>,
-    Query(asked): Query<ChangeParameters>,
-) -> Answer {
-    operators_only(&call.caller)?;
-    let party = call.party();
-    let told = call.negotiation.retire_resource(party, &name, asked.dry_run);
-    let told = told.await?;
-    Ok(answer(&call, &told))
-}
-
-/// POST /resources/{name}/restore: it is in service again.
-pub(super) async fn restore(
-    call: Call,
-    Path(name): Path<String>,
-    Query(asked): Query<ChangeParameters>,
-) -> Answer {
-    operators_only(&call.caller)?;
-    let party = call.party();
-    let told = call.negotiation.restore_resource(party, &name, asked.dry_run);
-    let told = told.await?;
-    Ok(answer(&call, &told))
+/// POST /resources/{name}/retire: nothing new is placed on it; or /resources/{name}/restore: it is in service again.
+pub(super) fn retire(is_retired: bool) -> MethodRouter<Api> {
+    post(
+        async move |call: Call, Path(name): Path<String>, Query(asked): Query<ChangeParameters>| {
+            operators_only(&call.caller)?;
+            let negotiation = &call.negotiation;
+            let told = negotiation.retire_resource(call.party(), &name, is_retired, asked.dry_run);
+            Ok::<_, Error>(answer(&call, &told.await?))
+        },
+    )
 }
 
 /// POST /configuration/reload: the configuration file is read again.

@@ -66,8 +66,8 @@ impl Negotiation {
         self.order(party, name, verb, is_dry).await
     }
 
-    /// Has nothing new be placed on a resource, and what waits there go elsewhere; with `is_dry` it is only answered what would
-    /// follow. For operators.
+    /// Has nothing new be placed on a resource, and what waits there go elsewhere; or takes it into service again, unless
+    /// `is_retired`. With `is_dry` it is only answered what would follow. For operators.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].
@@ -75,22 +75,15 @@ impl Negotiation {
         &self,
         party: &str,
         name: &str,
+        is_retired: bool,
         is_dry: bool,
     ) -> Result<ResourceChangesView, Error> {
-        self.order(party, name, ResourceVerb::Retire, is_dry).await
-    }
-
-    /// Takes a resource into service again that was retired. For operators.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn restore_resource(
-        &self,
-        party: &str,
-        name: &str,
-        is_dry: bool,
-    ) -> Result<ResourceChangesView, Error> {
-        self.order(party, name, ResourceVerb::Restore, is_dry).await
+        let verb = if is_retired {
+            ResourceVerb::Retire
+        } else {
+            ResourceVerb::Restore
+        };
+        self.order(party, name, verb, is_dry).await
     }
 
     async fn order(

@@ -269,9 +269,7 @@ impl Negotiation {
         .await
         .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
     }
-}
 
-impl Negotiation {
     /// The same use cases, which store nothing and hold nothing: what they answer is what they would answer. Each decision is made on a
     /// copy of the plan, in O(n) for all that is planned.
     #[must_use]

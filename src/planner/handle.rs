@@ -183,10 +183,6 @@ impl Planner {
     /// # Errors
     /// [`Error::Refused`] where there is no place, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`] where it could not be stored.
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method of a decider of one lifetime is none of every decider"
-    )]
     pub async fn place(&self, proposal: Proposal) -> Result<Accepted> {
         let (party, id) = (proposal.party.clone(), proposal.id);
         let scope = proposal.idempotency.as_ref().map(Idempotency::scope);
@@ -226,10 +222,6 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where it could not be stored; nothing has begun then.
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method of a decider of one lifetime is none of every decider"
-    )]
     pub async fn begin_due(&self) -> Result<Vec<Agreement>> {
         self.ask(|of| of.begin_due()).await
     }

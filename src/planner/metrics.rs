@@ -43,7 +43,7 @@ pub(super) struct PlannerMetrics {
     /// Seconds that storing a batch took, where it worked.
     commits: Histogram,
     /// Batches that were not stored, or of which that is not known.
-    failed: u64,
+    pub(super) failed: u64,
     /// Batches that were given up because of a fault in the plan.
     pub(super) given_up: u64,
     decisions: BTreeMap<(&'static str, &'static str), u64>,
@@ -84,16 +84,6 @@ impl PlannerMetrics {
         if let Some(seconds) = commit {
             self.commits.observe(seconds);
         }
-    }
-
-    /// Counts a batch that was not stored.
-    pub(super) fn count_failed_batch(&mut self) {
-        self.failed += 1;
-    }
-
-    /// Counts a batch that was given up because of a fault in the plan.
-    pub(super) fn count_given_up_batch(&mut self) {
-        self.given_up += 1;
     }
 
     /// Counts the decisions and, of the stored changes, the ones that matter.

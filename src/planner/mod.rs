@@ -5,6 +5,11 @@
 //! The database is the truth. When a commit fails, or its outcome is unknown, or something is found in the plan that must
 //! never happen, the plan is read anew before anything else is decided.
 
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method of a decider of one lifetime is none of every decider"
+)]
+
 mod admission;
 mod batches;
 mod decide;

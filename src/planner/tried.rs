@@ -69,10 +69,6 @@ pub async fn try_out(
         }
         Err(_) => Vec::new(),
     };
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method of a decider of one lifetime is none of every decider"
-    )]
     let admitted = decider.admitted_or(proposal, |this, need, reason| this.refused(need, reason));
     Ok(Tried {
         placed: admitted.map(|(agreement, _, _)| agreement),

@@ -350,7 +350,7 @@ impl Writer {
     /// service stops meanwhile.
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
-        self.measure(PlannerMetrics::count_given_up_batch);
+        self.measure(|of| of.given_up += 1);
         let read = self.reload(stop).await.is_some();
         self.publish_next_due();
         read
@@ -367,7 +367,7 @@ impl Writer {
     ) -> Option<(bool, Vec<Answer>)> {
         error!(error = %why, "decisions were not stored; reading the plan anew");
         let mut answers = std::mem::take(&mut decided.answers);
-        self.measure(PlannerMetrics::count_failed_batch);
+        self.measure(|of| of.failed += 1);
         // Before any answer: a refused caller must not find the service ready.
         self.signals.ready.send_replace(false);
         // The decisions on top of it are given up with it.

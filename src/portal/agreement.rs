@@ -82,10 +82,7 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, Path(id): P
 /// The agreement that a path names, and its visitor.
 async fn addressed_agreement(api: &Api, headers: &HeaderMap, id: &str) -> Result<(Uuid, Visitor), Failure> {
     let id = id.parse().map_err(|_| Failure::NotFound)?;
-    let visitor = session::visitor(api, headers).await?;
-    visitor
-        .map(|visitor| (id, visitor))
-        .ok_or(Failure::SignedOut(Some(id)))
+    Ok((id, session::signed_in(api, headers, Some(id)).await?))
 }
 
 /// The beginnings of both outputs of a job that has begun.

@@ -56,8 +56,7 @@ struct Offer {
 
 /// GET /portal/negotiations.
 pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
-    let visitor = session::visitor(&api, &headers).await?;
-    let visitor = visitor.ok_or(Failure::SignedOut(None))?;
+    let visitor = session::signed_in(&api, &headers, None).await?;
     list(&api, &visitor, StatusCode::OK, None).await
 }
 

@@ -4,7 +4,6 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::error::Failure;
 use super::{Answer, Frame, page, session};
 use crate::http::{self, Api};
 use crate::negotiation::{NodeView, ResourceView};
@@ -30,8 +29,7 @@ struct Row {
 
 /// GET /portal/resources.
 pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
-    let visitor = session::visitor(&api, &headers).await?;
-    let visitor = visitor.ok_or(Failure::SignedOut(None))?;
+    let visitor = session::signed_in(&api, &headers, None).await?;
     http::operators_only(&visitor.caller)?;
     let mut resources = Vec::new();
     for is in api.negotiation.resources().await?.resources {

@@ -51,14 +51,24 @@ pub(super) async fn visitor(api: &Api, headers: &HeaderMap) -> Result<Option<Vis
     Ok(session.map(|(caller, csrf)| Visitor { caller, csrf }))
 }
 
+/// Who is signed in.
+///
+/// # Errors
+/// [`Failure::SignedOut`] where nobody is, with the agreement to go `back` to; those of [`visitor`].
+pub(super) async fn signed_in(
+    api: &Api,
+    headers: &HeaderMap,
+    back: Option<Uuid>,
+) -> Result<Visitor, Failure> {
+    visitor(api, headers).await?.ok_or(Failure::SignedOut(back))
+}
+
 /// The sender of a form, and its values. Only a form that our own page has sent for this session counts.
 pub(super) async fn form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     if is_from_elsewhere(request.headers(), &base_address(api, request.headers())) {
         return Err(Failure::Forged);
     }
-    let Some(visitor) = visitor(api, request.headers()).await? else {
-        return Err(Failure::SignedOut(None));
-    };
+    let visitor = signed_in(api, request.headers(), None).await?;
     let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(&body_of(api, request).await?);
     if !visitor.csrf.is(values.get("csrf")) {

@@ -88,7 +88,7 @@ impl Answer<'_> {
         let best = &self.scores[advice.best];
         let mut text = format!(
             "\nTo {} most: {}\n  {:.2} {}\n",
-            advice.goal.name(),
+            advice.goal.word(),
             Named(&best.policy),
             best.summary(advice.goal),
             self.unit(advice.goal)
@@ -159,7 +159,7 @@ impl Answer<'_> {
 
     /// The settings for the configuration, if any.
     fn settings_text(&self, advice: &Advice) -> String {
-        let goal = advice.goal.name();
+        let goal = advice.goal.word();
         let best = settings(&self.scores[advice.best].policy);
         let Some(present) = self.present else {
             return format!("\nThe settings to {goal} most:\n\n[scheduling]\n{best}");
@@ -205,7 +205,7 @@ impl Answer<'_> {
                     })
                     .collect();
                 json!({
-                    "goal": advice.goal.name(),
+                    "goal": advice.goal.word(),
                     "unit": self.unit(advice.goal),
                     "best": policy(advice.best),
                     "as_good": advice.as_good().count(),

@@ -84,7 +84,7 @@ impl ValueEnum for Goal {
             Self::Use => "Node-hours used",
             Self::Serve => "Requests accepted",
         };
-        Some(PossibleValue::new(self.name()).help(help))
+        Some(PossibleValue::new(self.word()).help(help))
     }
 }
 

@@ -49,28 +49,16 @@ pub struct Users {
     pub takers_percent: u32,
 }
 
-/// The goals of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// Money.
-    Earn,
-    /// Node-hours used.
-    Use,
-    /// Requests accepted.
-    Serve,
-}
-
-impl Goal {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Earn, Self::Use, Self::Serve];
-
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Earn => "earn",
-            Self::Use => "use",
-            Self::Serve => "serve",
-        }
+scheduler::worded! {
+    /// The goals of a provider.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Goal {
+        /// Money.
+        Earn = "earn",
+        /// Node-hours used.
+        Use = "use",
+        /// Requests accepted.
+        Serve = "serve",
     }
 }
 
@@ -277,7 +265,7 @@ pub fn table(scores: &[Score], advice: &[Advice]) -> Table {
     let mut table = Table::new(&["order", "fixed", "alternatives"]);
     for advice in advice {
         let columns = ["mean", "± 95 %", "behind the best", "behind ± 95 %", "chance"];
-        let named = columns.map(|column| format!("{}: {column}", advice.goal.name()));
+        let named = columns.map(|column| format!("{}: {column}", advice.goal.word()));
         table.columns.extend(named);
     }
     for (at, score) in scores.iter().enumerate() {
@@ -433,7 +421,7 @@ mod tests {
             assert!(
                 worst.is_significant() && worst.difference.mean > 0.0,
                 "{}: {worst:?}",
-                goal.name()
+                goal.word()
             );
             assert_eq!(scores[0].values(goal), scores[4].values(goal));
         }

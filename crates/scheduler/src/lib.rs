@@ -16,6 +16,7 @@ pub mod refusal;
 pub mod request;
 pub mod slot_tree;
 pub mod time;
+mod worded;
 
 pub use admission::{Decision, Fault, Fraction, Move, Schedule};
 pub use alternatives::Alternative;

@@ -25,20 +25,6 @@ pub struct CreateInput {
     pub renegotiation: Option<RenegotiationExtension>,
 }
 
-impl CreateInput {
-    /// The input of a bare offer.
-    pub fn of(offer: AgreementOffer) -> CreateInput {
-        CreateInput {
-            acceptance: None,
-            initiator: None,
-            offer,
-            noncritical: Vec::new(),
-            negotiation: None,
-            renegotiation: None,
-        }
-    }
-}
-
 /// The input of either creating operation.
 impl Readable for CreateInput {
     fn read(check: &mut Check, node: Node<'_>) -> Option<CreateInput> {

@@ -66,9 +66,7 @@ impl Template {
     pub fn to_xml(&self) -> String {
         self.source.to_document()
     }
-}
 
-impl Template {
     /// The same template as `wsag-neg:NegotiableTemplate`, which has the same type under another name.
     pub(crate) fn negotiable(&self) -> Fragment {
         let text = self.source.as_str();

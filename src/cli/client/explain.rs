@@ -308,11 +308,7 @@ fn deviation(offer: &Value) -> Option<f64> {
 
 fn start(offer: &Value) -> Option<f64> {
     let start = offer["start"].as_str()?.parse::<Timestamp>().ok()?;
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "seconds of our time are far below 2^53"
-    )]
-    Some(start.as_second() as f64)
+    Some(start.as_duration().as_secs_f64())
 }
 
 /// The price of an offer, its fee included.

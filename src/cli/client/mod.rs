@@ -287,9 +287,7 @@ impl Server {
             _ => Failure::Unavailable(text),
         })
     }
-}
 
-impl Server {
     /// The words of a failure. Where JSON is wanted there are none: the problem of the service is printed.
     fn told(&self, problem: &Value, words: String) -> String {
         if !self.json || !problem.is_object() {

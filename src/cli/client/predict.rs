@@ -363,7 +363,7 @@ impl Predicted<'_> {
         let interval = |of: Interval| json!({ "start": instant(of.start), "end": instant(of.end) });
         let parts = decides.as_ref().map(|of| {
             let part = |(part, share, value): &(scheduler::prediction::Part, f64, f64)| {
-                json!({ "part": part.name(), "share": share, "value": value })
+                json!({ "part": part.word(), "share": share, "value": value })
             };
             of.parts.iter().map(part).collect::<Vec<_>>()
         });

@@ -13,7 +13,6 @@ pub(super) mod slurm;
 pub(super) mod staging;
 pub(super) mod tls;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -296,8 +295,6 @@ impl Config {
     pub(super) fn planner(&self) -> planner::Settings {
         let days = self.horizon_days.unwrap_or(365);
         planner::Settings {
-            resources: resources::planned(&self.resources),
-            horizon: i64::from(days) * 86_400,
             objective: self.scheduling.objective,
             order: self.scheduling.order,
             decision_work: self.scheduling.decision_work,
@@ -314,15 +311,13 @@ impl Config {
                 percent: self.scheduling.overrun_percent,
                 ..planner::Overruns::default()
             },
-            // Known once the templates have been read.
-            restarting: BTreeSet::new(),
-            // They begin to be learned once the store is open.
-            predictions: None,
             pricing: self.pricing().ok().flatten(),
             announce: i64::from(self.callbacks.start_notice_seconds),
             negotiation: self.negotiation.planner(),
             proposals: self.negotiation.proposals(),
             quotas: self.quotas.planner(),
+            // Restarts are known once the templates have been read, and predictions once the store is open.
+            ..planner::Settings::new(resources::planned(&self.resources), i64::from(days) * 86_400)
         }
     }
 

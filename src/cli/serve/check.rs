@@ -17,18 +17,17 @@ const LOGGED_MAX: usize = 10;
 
 /// Checks the stored state until it is told to stop. A finding stops all decisions.
 pub(super) async fn check_behind(store: Store, planner: Planner, stop: CancellationToken) {
+    stop.run_until_cancelled(check_until_wrong(&store, &planner))
+        .await;
+}
+
+async fn check_until_wrong(store: &Store, planner: &Planner) {
     let mut is_all_checked = false;
     loop {
-        let check = async {
-            if is_all_checked {
-                store.verify_new_lines().await
-            } else {
-                store.verify_and_remember().await
-            }
-        };
-        let checked = tokio::select! {
-            () = stop.cancelled() => return,
-            checked = check => checked,
+        let checked = if is_all_checked {
+            store.verify_new_lines().await
+        } else {
+            store.verify_and_remember().await
         };
         let wait = match checked {
             Ok(findings) => {
@@ -53,9 +52,6 @@ pub(super) async fn check_behind(store: Store, planner: Planner, stop: Cancellat
                 RETRY
             }
         };
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(wait) => {}
-        }
+        tokio::time::sleep(wait).await;
     }
 }

@@ -109,7 +109,10 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let tls = config.tls.as_ref().map(Tls::load).transpose()?;
     let scheme = address_scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
-    tokio::spawn(clock.clone().notice_steps(stop.clone()));
+    tokio::spawn(
+        stop.clone()
+            .run_until_cancelled_owned(clock.clone().notice_steps()),
+    );
     let (listener, address) = listen(options.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());

@@ -31,7 +31,6 @@ pub enum Way {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Direction {
     /// The run that they are moved for; none before the first is.
-    #[serde(default)]
     pub run: Option<Run>,
     /// When the first was asked for in this run.
     #[serde(default)]
@@ -46,7 +45,6 @@ pub struct Direction {
     #[serde(default)]
     pub held_up: bool,
     /// What became of them in this run; none while they are on their way.
-    #[serde(default)]
     pub verdict: Option<Verdict>,
 }
 
@@ -59,10 +57,8 @@ pub struct FileProgress {
     #[serde(default)]
     pub bytes: u64,
     /// Bytes that it has in all, where the other end has said so.
-    #[serde(default)]
     pub of: Option<u64>,
     /// The other end's mark of this version of it, by which it can be gone on with.
-    #[serde(default)]
     pub mark: Option<String>,
     /// Whether the whole of it has arrived.
     #[serde(default)]

@@ -10,7 +10,6 @@ pub(crate) struct StartTime {
     /// In wall time.
     pub(crate) at: Micros,
     /// In microseconds since the machine's start; none in records that were written before there was this.
-    #[serde(default)]
     pub(crate) since_boot: Option<Micros>,
 }
 

@@ -19,7 +19,7 @@ use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::request::{DecisionTime, places_of_any};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content};
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
-use crate::planner::{self, Acceptance, Lost, Proposal, Scaling};
+use crate::planner::{self, Acceptance, Lost, Proposal};
 
 /// The data of an acceptance.
 #[derive(Clone)]
@@ -265,31 +265,21 @@ impl Negotiation {
                 fresh: Vec::new(),
             })));
         }
+        let (nodes, duration) = (terms.nodes(), terms.duration());
         Ok(Proposal {
-            id: Uuid::now_v7(),
-            party: party.to_owned(),
             name: offer.name,
+            initiator_id: offer.agreement_id,
             template: promise.template.clone(),
-            shapes: vec![Shape {
-                nodes: terms.nodes(),
-                duration: terms.duration(),
-            }],
-            scaling: Scaling::Contract,
-            preemption: None,
             filters: promise.leeway.filters.clone(),
             barred: promise.leeway.barred.clone(),
             fix_at_ppm: promise.leeway.fix_at_ppm,
-            deviation_max: None,
             ready: Some(terms.ready),
             deadline: Some(terms.deadline),
             expires: promise.leeway.expires.map(Time),
             job: promise.job.clone(),
             guarantees: promise.guarantees.clone(),
-            budget: None,
-            choices: Vec::new(),
-            initiator_id: offer.agreement_id,
             document: wording,
-            idempotency: None,
+            ..Proposal::new(Uuid::now_v7(), party, vec![Shape { nodes, duration }])
         })
     }
 
@@ -360,12 +350,18 @@ fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, 
     Ok((*offer, verbatim_offer(&document)?.into()))
 }
 
+/// The name of the element that says which offer is accepted.
+fn extension_of(is_replacing: bool) -> &'static str {
+    if is_replacing {
+        "RenegotiationExtension"
+    } else {
+        "NegotiationExtension"
+    }
+}
+
 /// The names of the negotiation and the agreement are the right ones.
 fn check_accepted_names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<()> {
-    let extension = match accepting.replaced {
-        None => "NegotiationExtension",
-        Some(_) => "RenegotiationExtension",
-    };
+    let extension = extension_of(accepting.replaced.is_some());
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
         Err(error::wrong(path, message).into())
@@ -423,10 +419,7 @@ pub(in crate::negotiation) fn accepting(
         (Some(of), None) => (&of.context, of.negotiation.as_ref(), None),
         (None, Some(of)) => (&of.context, Some(&of.negotiation), Some(&of.responder_agreement)),
     };
-    let extension = match replaced {
-        None => "NegotiationExtension",
-        Some(_) => "RenegotiationExtension",
-    };
+    let extension = extension_of(replaced.is_some());
     let at = |below: &str, message: &str| {
         Error::from(error::wrong(
             format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),

@@ -33,7 +33,6 @@ pub struct FilesView {
 
 /// A file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct FileView {
     /// Its name.
     pub name: String,

@@ -34,7 +34,6 @@ const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demand
 
 /// A negotiation, and the answer to a request in it.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 struct NegotiatedView {
     /// The negotiation; its offers are the answers to the request, the best first.
     #[serde(flatten)]
@@ -46,7 +45,6 @@ struct NegotiatedView {
 
 /// The answers to a request in a negotiation.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(in crate::negotiation) struct AnswersView {
     /// The possible offers, the best first.
     pub offers: Vec<OfferView>,

@@ -32,7 +32,6 @@ use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct NegotiationView {
     /// Its id.
     pub id: Uuid,

@@ -18,7 +18,7 @@ use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
 use super::json::TOKEN_MAX;
 use super::{filters, sizes};
-use crate::agreement::{Agreement, CompositorChoice, Currency, Job, Money, Shape, Wording};
+use crate::agreement::{Agreement, CompositorChoice, Currency, Job, Money, Shape};
 use crate::negotiation::error::wrong;
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{Error, Negotiation, Result};
@@ -192,16 +192,12 @@ impl<'a> Check<'a> {
         let fix_at = described.scheduling.and_then(|of| of.fix_at);
         let deviation = described.scheduling.and_then(|of| of.max_deviation);
         let proposal = Proposal {
-            id: Uuid::now_v7(),
-            party: self.party.to_owned(),
             name: self.offer.name.clone(),
             initiator_id: self.offer.agreement_id.clone(),
             template: self.offered.view.id.clone(),
-            shapes: request.shapes,
             scaling: request.scaling,
             preemption,
             filters,
-            barred: Vec::new(),
             fix_at_ppm: fix_at.map(sizes::millionths),
             deviation_max: deviation.map(sizes::fraction),
             ready: request.ready,
@@ -212,8 +208,7 @@ impl<'a> Check<'a> {
             budget,
             choices: alternative.choices.iter().map(choice).collect(),
             // An offer that becomes an agreement is given its words where it is taken.
-            document: Wording::from(""),
-            idempotency: None,
+            ..Proposal::new(Uuid::now_v7(), self.party, request.shapes)
         };
         self.negotiation.planner.foresee(&proposal);
         Ok(Draft { proposal, window })

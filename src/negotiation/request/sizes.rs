@@ -94,26 +94,26 @@ fn whole(node_seconds: f64) -> u64 {
 }
 
 /// A share in millionths, rounded up.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share is between 0 and 1"
-)]
 pub(in crate::negotiation) fn millionths(share: f64) -> u32 {
-    (share * 1e6).ceil() as u32
+    count((share * 1e6).ceil())
 }
 
 /// A ratio of any size in millionths, or the largest there is.
+pub(in crate::negotiation) fn fraction(ratio: f64) -> Fraction {
+    Fraction {
+        numerator: count((ratio * 1e6).floor()),
+        denominator: 1_000_000,
+    }
+}
+
+/// A whole number that is not negative, or the largest there is.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "it is not negative, and beyond the end it is the end"
 )]
-pub(in crate::negotiation) fn fraction(ratio: f64) -> Fraction {
-    Fraction {
-        numerator: (ratio * 1e6).floor() as u32,
-        denominator: 1_000_000,
-    }
+pub(super) fn count(number: f64) -> u32 {
+    number as u32
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ pub struct Accounts {
 
 /// The same as a flat value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct AccountsView {
     /// The accounts, one for each currency that they hold.
     pub accounts: Vec<AccountView>,
@@ -35,7 +34,6 @@ pub struct AccountsView {
 
 /// The balance of an account in a currency.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct AccountView {
     /// `provider`, or `party:` and a name.
     pub account: String,
@@ -45,7 +43,6 @@ pub struct AccountView {
 
 /// One side of a posting.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct EntryView {
     /// The posting.
     pub posting: Uuid,

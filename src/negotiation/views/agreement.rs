@@ -14,7 +14,6 @@ use crate::store::TrailLine;
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct TemplateView {
     /// Its id, to be named in an offer's context.
     pub id: String,
@@ -177,7 +176,6 @@ pub struct PieceView {
 
 /// An offer that was accepted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct AcceptedView {
     /// The agreement that it became.
     #[serde(flatten)]
@@ -203,7 +201,6 @@ pub struct MovedView {
 
 /// A guarantee term and its state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct GuaranteeView {
     /// Name of the term.
     pub name: String,
@@ -235,7 +232,6 @@ pub struct ValueView {
 
 /// A page of a list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct AgreementPage {
     /// Newest first.
     pub agreements: Vec<AgreementView>,
@@ -245,7 +241,6 @@ pub struct AgreementPage {
 
 /// One line of a timeline.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct EventView {
     /// When.
     pub at: String,
@@ -257,7 +252,6 @@ pub struct EventView {
 
 /// The timeline of an agreement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct TimelineView {
     /// The agreement.
     pub agreement: Uuid,
@@ -388,7 +382,6 @@ impl EventView {
 
 /// A proposal of the provider about an agreement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ProposalView {
     /// The negotiation in which it is proposed.
     pub negotiation: Uuid,
@@ -405,7 +398,6 @@ pub struct ProposalView {
 
 /// Something that can be accepted in place of an agreement.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ProposedView {
     /// The offer's id, by which it is accepted.
     pub id: Uuid,

@@ -24,7 +24,6 @@ pub struct AvailabilityQuery {
 
 /// The times when nodes are free; the holders of the others are not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct AvailabilityView {
     /// The least number of nodes, on one resource.
     pub nodes: u32,

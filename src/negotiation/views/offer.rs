@@ -149,7 +149,6 @@ impl EnergyView {
 
 /// An offer, and where it was made.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct FoundOfferView {
     /// The negotiation.
     pub negotiation: Uuid,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use scheduler::prediction::real;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 use serde::de::Error as _;
@@ -68,7 +69,6 @@ pub struct RelaxationView {
 
 /// A slot outside the window that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct AlternativeView {
     /// `earlier` or `later` than the window.
     pub direction: Cow<'static, str>,
@@ -138,14 +138,9 @@ impl AlternativeView {
             start: slot.start,
             end: slot.end,
             nodes: alternative.nodes,
-            deviation: ratio(before.max(after), slot.duration()),
+            deviation: real(before.max(after)) / real(slot.duration()),
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "seconds of a plan are far below 2^53")]
-fn ratio(part: i64, whole: i64) -> f64 {
-    part as f64 / whole as f64
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]

@@ -53,7 +53,7 @@ pub struct WeightsView {
 impl ReliabilityView {
     /// The names of the parts, in the order in which their weights stand.
     pub fn parts() -> [&'static str; Part::ALL.len()] {
-        Part::ALL.map(Part::name)
+        Part::ALL.map(Part::word)
     }
 
     /// The view of the kept statements; none before the first outcome.
@@ -96,8 +96,8 @@ impl ReliabilityView {
         });
         Some(Self {
             outcomes,
-            decides: known.decides().map(|ladder| ladder.name().to_owned()),
-            ladders: ladders.iter().map(|of| of.name().to_owned()).collect(),
+            decides: known.decides().map(|ladder| ladder.word().to_owned()),
+            ladders: ladders.iter().map(|of| of.word().to_owned()).collect(),
             statements: intervals.chain(quantiles).collect(),
             mean_losses: kept.iter().map(|of| format!("{:.1}", of.mean_loss())).collect(),
             weights: weights.collect(),

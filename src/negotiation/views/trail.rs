@@ -21,7 +21,6 @@ pub struct TrailPage {
 
 /// The same as a flat value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct TrailView {
     /// In the order of the chain.
     pub lines: Vec<TrailLineView>,
@@ -31,7 +30,6 @@ pub struct TrailView {
 
 /// A line of the audit trail.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct TrailLineView {
     /// Its place in the chain, from 1.
     pub number: i64,

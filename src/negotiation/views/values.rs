@@ -8,7 +8,6 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A sum of money. The amount is a text, because a number of JSON may lose its last digits on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct MoneyView {
     /// A decimal of at most six places.
     pub amount: String,

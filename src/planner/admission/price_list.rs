@@ -135,9 +135,7 @@ impl Pricing {
         let micros = i64::try_from(price.max(Price::default()).micros()).ok()?;
         Some(Money::new(micros, self.currency))
     }
-}
 
-impl Pricing {
     /// The parts of a price, in words: first the nodes, then the amount that each rule adds or takes off. The price is
     /// their sum. The rest that nothing else explains comes from the load of its window when it was priced.
     pub(in crate::planner) fn parts(

@@ -87,10 +87,6 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] and [`Error::Conflict`] where it is not Pending any more, [`Error::Unavailable`] where the
     /// decision could not be stored.
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method of a decider of one lifetime is none of every decider"
-    )]
     pub async fn settle(&self, settlement: Settlement) -> Result<Agreement> {
         let about = (settlement.id, settlement);
         let count = |_: &mut Decider<'_>, decided: &Result<_>| DecisionRecord::settled(decided);

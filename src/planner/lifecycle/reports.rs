@@ -245,10 +245,10 @@ pub(in crate::planner) fn job_end_in_words(end: &JobEnd) -> String {
         RunOutcome::Terminated => "stopped because the agreement was terminated".to_owned(),
         RunOutcome::Exceeded { limit } if end.started.is_none() => format!(
             "not started because its party's jobs take more {} than they may",
-            limit.words()
+            limit.word()
         ),
         RunOutcome::Exceeded { limit } => {
-            format!("stopped because it took more {} than it may", limit.words())
+            format!("stopped because it took more {} than it may", limit.word())
         }
         RunOutcome::Unstaged => {
             let why = end.staging.as_ref().and_then(|of| of.failure.as_deref());

@@ -94,10 +94,6 @@ impl Planner {
     /// # Errors
     /// [`Error::Lost`] where it cannot be accepted any more, [`Error::NotFound`] where it is none of the party's,
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`].
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method of a decider of one lifetime is none of every decider"
-    )]
     pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted> {
         let scope = acceptance.proposal.idempotency.as_ref().map(Idempotency::scope);
         let about = (acceptance.proposal.id, acceptance);

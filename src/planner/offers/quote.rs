@@ -5,6 +5,7 @@ use crate::agreement::part;
 use crate::planner::error::bare_refusal;
 use std::borrow::Cow;
 
+use scheduler::prediction::real;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Request, Seconds, Time};
 
@@ -15,7 +16,7 @@ use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
-use crate::planner::offers::ranking::{PHI_EPSILON, as_number, rank_candidates};
+use crate::planner::offers::ranking::{PHI_EPSILON, rank_candidates};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
 
@@ -464,7 +465,7 @@ pub(in crate::planner) fn difference_of(price: Option<Money>, before: Option<Mon
 }
 
 pub(in crate::planner) fn ratio(part: Seconds, whole: Seconds) -> f64 {
-    as_number(part) / as_number(whole)
+    real(part) / real(whole)
 }
 
 /// The provider's price for its own proposal: at most the agreed price of the agreement that it would replace, less a

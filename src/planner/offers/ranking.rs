@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use scheduler::prediction::real;
+
 use crate::agreement::{Money, OfferKind};
 use crate::planner::offers::messages::{Candidate, Weights};
 
@@ -38,7 +40,7 @@ fn work_of(candidate: &Candidate) -> f64 {
 
 /// The price of a candidate for all of the work at the same rate.
 fn price_for_equal_work(candidate: &Candidate) -> f64 {
-    as_number(candidate_price(candidate)) / work_of(candidate).max(f64::MIN_POSITIVE)
+    real(candidate_price(candidate)) / work_of(candidate).max(f64::MIN_POSITIVE)
 }
 
 fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
@@ -63,7 +65,7 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
     let scales = [
         (
             weights.start,
-            Scale::of(&candidates, |of| as_number(of.terms.placement().start.seconds())),
+            Scale::of(&candidates, |of| real(of.terms.placement().start.seconds())),
         ),
         (
             weights.size,
@@ -71,7 +73,7 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
         ),
         (
             weights.duration,
-            Scale::of(&candidates, |of| as_number(of.terms.duration())),
+            Scale::of(&candidates, |of| real(of.terms.duration())),
         ),
         (weights.price, Scale::of(&candidates, price_for_equal_work)),
     ];
@@ -121,12 +123,4 @@ impl Scale {
             0.0
         }
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "seconds of a plan and sums of money are far below 2^53, and only ranks are made of them"
-)]
-pub(in crate::planner) fn as_number(value: i64) -> f64 {
-    value as f64
 }

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Time, worded};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Run, worded};
+use crate::agreement::{Agreement, Run};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::resources::failures::Failures;
 

@@ -35,7 +35,7 @@ pub(super) fn advise(setup: &Setup) -> Report {
         let (policy, seen) = (Named(&best.policy), best.summary(advice.goal));
         let (as_good, others) = (advice.as_good().count(), scores.len() - 1);
         let seen = format!("{policy}: {seen}; {as_good} of {others} others cannot be told from it");
-        Finding::new(format!("the policy to {} most", advice.goal.name())).seen(seen)
+        Finding::new(format!("the policy to {} most", advice.goal.word())).seen(seen)
     };
     let findings: Vec<Finding> = advice.iter().map(finding).collect();
     Report::new("Which policy earns, uses or serves most")

@@ -12,36 +12,24 @@ use super::parts::{Part, Parts, Shares};
 use super::weights::{Weight, loss};
 use super::{Calibration, Reliability, whole_seconds};
 
-/// The parts beside the run itself that an estimate counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ladder {
-    /// None: the past run times, scaled by the rates, with the waits for the process.
-    History,
-    /// The load.
-    Load,
-    /// The trust in the resource.
-    Trust,
-    /// The transfers, and the wait for the process.
-    Transfers,
-    /// All of them.
-    All,
+crate::worded! {
+    /// The parts beside the run itself that an estimate counts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Ladder {
+        /// None: the past run times, scaled by the rates, with the waits for the process.
+        History = "history alone",
+        /// The load.
+        Load = "with load",
+        /// The trust in the resource.
+        Trust = "with trust",
+        /// The transfers, and the wait for the process.
+        Transfers = "with transfers",
+        /// All of them.
+        All = "all",
+    }
 }
 
 impl Ladder {
-    /// Each of them, from the simplest.
-    pub const ALL: [Self; 5] = [Self::History, Self::Load, Self::Trust, Self::Transfers, Self::All];
-
-    /// Its name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::History => "history alone",
-            Self::Load => "with load",
-            Self::Trust => "with trust",
-            Self::Transfers => "with transfers",
-            Self::All => "all",
-        }
-    }
-
     /// The share of a part that is not learned: the wait for the process is a part of every execution time (algorithm 1, line 8),
     /// and the other parts are left out. `None` where it is learned for each resource.
     pub fn fixed(self, part: Part) -> Option<f64> {

@@ -41,7 +41,7 @@ pub const SLOT_PROBABILITY: f64 = 0.95;
     clippy::cast_precision_loss,
     reason = "counts and seconds of histories lie far below 2⁵³"
 )]
-pub(crate) fn real(whole: i64) -> f64 {
+pub fn real(whole: i64) -> f64 {
     whole as f64
 }
 

@@ -17,31 +17,18 @@ const HALVINGS: usize = 22;
 /// Times that differ by less than this part are the same: logarithms round.
 const ROUNDING: f64 = 1e-9;
 
-/// A part of an estimate beside the run itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// The load of the processors (algorithm 1, line 10).
-    Load,
-    /// RT, which is added where it is negative (algorithm 2, line 12).
-    Trust,
-    /// The transfers before and after (algorithm 2, lines 8 and 9).
-    Transfers,
-    /// The wait for the process after the slot has begun.
-    Queue,
-}
-
-impl Part {
-    /// Each of them.
-    pub const ALL: [Self; 4] = [Self::Load, Self::Trust, Self::Transfers, Self::Queue];
-
-    /// Its name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Load => "load",
-            Self::Trust => "trust",
-            Self::Transfers => "transfers",
-            Self::Queue => "queue",
-        }
+crate::worded! {
+    /// A part of an estimate beside the run itself.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Part {
+        /// The load of the processors (algorithm 1, line 10).
+        Load = "load",
+        /// RT, which is added where it is negative (algorithm 2, line 12).
+        Trust = "trust",
+        /// The transfers before and after (algorithm 2, lines 8 and 9).
+        Transfers = "transfers",
+        /// The wait for the process after the slot has begun.
+        Queue = "queue",
     }
 }
 

@@ -126,20 +126,21 @@ impl SlurmExecutor {
     fn update_of(&self, change: &Change) -> Vec<String> {
         let named = format!("ReservationName={}", self.name_of(change.id));
         let mut arguments = vec!["update".to_owned(), named];
-        arguments.extend(
-            change
-                .start
-                .map(|start| format!("StartTime={}", instant_for_slurm(start))),
+        let (start, end) = (
+            change.start.map(instant_for_slurm),
+            change.end.map(instant_for_slurm),
         );
-        arguments.extend(
+        let parts = [
+            start.map(|at| format!("StartTime={at}")),
+            end.map(|at| format!("EndTime={at}")),
             change
-                .end
-                .map(|end| format!("EndTime={}", instant_for_slurm(end))),
-        );
-        let nodes = change.nodes.as_ref();
-        arguments.extend(nodes.map(|nodes| format!("Nodes={}", nodes.join(","))));
-        arguments.extend(change.users.as_ref().map(|users| format!("Users={users}")));
-        arguments.extend(change.flag.map(|flag| format!("Flags+={}", flag.word())));
+                .nodes
+                .as_ref()
+                .map(|nodes| format!("Nodes={}", nodes.join(","))),
+            change.users.as_ref().map(|users| format!("Users={users}")),
+            change.flag.map(|flag| format!("Flags+={}", flag.word())),
+        ];
+        arguments.extend(parts.into_iter().flatten());
         arguments
     }
 

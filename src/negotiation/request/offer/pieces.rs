@@ -8,6 +8,7 @@ use wsag::scheduling::Scheduling;
 use super::{Check, Described, Request};
 use crate::agreement::{Job, Shape};
 use crate::catalogue::Catalogue;
+use crate::negotiation::request::sizes::count;
 
 /// Searches of one resource's plan for the pieces of one offer; all commands wait meanwhile.
 const SEARCHES_MAX: u64 = 10_000;
@@ -96,13 +97,8 @@ fn rounding_of_pieces(independent: bool, shapes: &[Shape]) -> Rounding {
 }
 
 /// A share in millionths, rounded up, except for the error of floating point.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share is between 0 and 1"
-)]
 fn millionths(share: f64) -> u32 {
-    (share * 1e6 - 1e-6).ceil().max(1.0) as u32
+    count((share * 1e6 - 1e-6).ceil().max(1.0))
 }
 
 #[cfg(test)]

@@ -46,12 +46,12 @@ struct Run {
 }
 
 /// A run with the outcomes of its batches.
-struct Played {
-    run: Run,
+struct Played<R> {
+    run: R,
     outcomes: Vec<Outcome>,
 }
 
-impl Played {
+impl<R> Played<R> {
     fn summary(&self, measure: &Measure) -> Summary {
         over(self.outcomes.iter().map(measure.of))
     }
@@ -62,44 +62,73 @@ impl Played {
 }
 
 /// All runs of an experiment.
-struct Results(Vec<Played>);
+struct Results<R>(Vec<Played<R>>);
 
-fn play(setup: &Setup, runs: Vec<Run>) -> Results {
+/// Plays all batches of the runs by `play`, and notes the time of a decision under the `name` of each run.
+fn play<R: Copy + Sync>(
+    setup: &Setup,
+    runs: Vec<R>,
+    play: impl Fn(&R, u64) -> Outcome + Sync,
+    name: impl Fn(&Played<R>) -> String,
+) -> Results<R> {
     let batches = setup.servers.runs;
-    let tasks: Vec<(Run, u64)> = (runs.iter())
+    let tasks: Vec<(R, u64)> = (runs.iter())
         .flat_map(|run| (0..batches as u64).map(move |batch| (*run, batch)))
         .collect();
-    let outcomes = setup.workers.map(&tasks, |(run, batch)| {
-        run.algorithm.play(&run.scenario, setup.seed, *batch)
-    });
+    let outcomes = setup.workers.map(&tasks, |(run, batch)| play(run, *batch));
     let played = runs.into_iter().zip(outcomes.chunks(batches));
     let played = played.map(|(run, outcomes)| {
         let outcomes = outcomes.to_vec();
         let played = Played { run, outcomes };
-        let (name, rho) = (run.algorithm.name(), run.scenario.rho());
-        let what = format!("{name},{rho},{:.0}", played.mean(&PERIODS));
-        setup.note_time(what, played.mean(&TIME));
+        setup.note_time(name(&played), played.mean(&TIME));
         played
     });
     Results(played.collect())
 }
 
-impl Results {
-    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = &Played> {
-        let is_of = move |played: &&Played| played.run.algorithm == algorithm;
-        self.0.iter().filter(is_of)
+fn play_searches(setup: &Setup, runs: Vec<Run>) -> Results<Run> {
+    let search = |run: &Run, batch| run.algorithm.play(&run.scenario, setup.seed, batch);
+    play(setup, runs, search, |played| {
+        let Run { algorithm, scenario } = played.run;
+        let (name, rho) = (algorithm.name(), scenario.rho());
+        format!("{name},{rho},{:.0}", played.mean(&PERIODS))
+    })
+}
+
+impl<R: PartialEq> Results<R> {
+    fn of_run(&self, run: &R) -> &Played<R> {
+        let found = self.0.iter().find(|played| played.run == *run);
+        // Each experiment plays all its algorithms, or rules, on the same jobs.
+        found.expect("runs are compared with runs of the same experiment")
     }
 
-    fn of_run(&self, run: Run) -> &Played {
-        let found = self.0.iter().find(|played| played.run == run);
-        // Each experiment plays all its algorithms.
-        found.expect("runs are compared with runs of the same experiment")
+    /// A measure against the load, a line for each label of the runs that have one.
+    fn series(&self, measure: &Measure, place: impl Fn(&R) -> Option<(String, f64)>) -> Vec<Series> {
+        let mut series: Vec<Series> = Vec::new();
+        for played in &self.0 {
+            let Some((label, rho)) = place(&played.run) else {
+                continue;
+            };
+            let point = Point::mean(rho, &played.summary(measure));
+            match series.iter_mut().find(|series| series.label == label) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series::new(label, [point])),
+            }
+        }
+        series
+    }
+}
+
+impl Results<Run> {
+    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = &Played<Run>> {
+        let is_of = move |played: &&Played<Run>| played.run.algorithm == algorithm;
+        self.0.iter().filter(is_of)
     }
 
     /// How many runs of `a` have no more, by mean, than those of `b` that are like them; and how many there are.
     fn no_more(&self, measure: &Measure, a: Algorithm, b: Algorithm) -> (usize, usize) {
-        let like = |run: Run| self.of_run(Run { algorithm: b, ..run });
-        let no_more = |a: &Played| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
+        let like = |run: Run| self.of_run(&Run { algorithm: b, ..run });
+        let no_more = |a: &Played<Run>| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
         holding(self.of(a).map(no_more))
     }
 
@@ -114,7 +143,7 @@ impl Results {
         let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
         let names = "algorithm | rates | servers | ρ | deadlines | idle periods".to_owned();
         let headings = names + &labels.concat();
-        let row = |played: &Played| {
+        let row = |played: &Played<Run>| {
             let Run { algorithm, scenario } = played.run;
             let least = if scenario.control { "l/0.6" } else { "l" };
             let mut row = vec![
@@ -145,15 +174,7 @@ impl Results {
         label: impl Fn(&Run) -> Option<String>,
     ) -> Vec<Figure> {
         let figure = |measure: &Measure| {
-            let mut series: Vec<Series> = Vec::new();
-            for played in &self.0 {
-                let Some(label) = label(&played.run) else { continue };
-                let point = Point::mean(played.run.scenario.rho(), &played.summary(measure));
-                match series.iter_mut().find(|series| series.label == label) {
-                    Some(series) => series.points.push(point),
-                    None => series.push(Series::new(label, [point])),
-                }
-            }
+            let series = self.series(measure, |run| Some((label(run)?, run.scenario.rho())));
             let figure = Figure::new(title).named(format!("{name}-{}", measure.name));
             figure.x("load ρ").y(measure.label).lines(series)
         };
@@ -179,7 +200,7 @@ fn run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bo
 }
 
 /// Plays every algorithm at every load.
-fn play_all(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[bool]) -> Results {
+fn play_all(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[bool]) -> Results<Run> {
     let mut runs = Vec::new();
     for &control in controls {
         for &level in levels {
@@ -188,7 +209,7 @@ fn play_all(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls:
             }
         }
     }
-    play(setup, runs)
+    play_searches(setup, runs)
 }
 
 const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the mean book up to two weeks ahead, with up to \
@@ -219,7 +240,7 @@ pub(super) fn loss_and_cost(setup: &Setup) -> Report {
     let (unaware, plus, ours) = (Algorithm::Unaware, Algorithm::AwarePlus, Algorithm::OneTree);
     let results = play_all(setup, &Algorithm::ALL, &[MOST], &[false, true]);
     let seen = Algorithm::ALL.map(|algorithm| {
-        let played = results.of_run(run(setup, algorithm, MOST, 90, false));
+        let played = results.of_run(&run(setup, algorithm, MOST, 90, false));
         format!("{} {:.1}", algorithm.name(), played.summary(&LOSS))
     });
     let published = [unaware, Algorithm::Aware, plus].map(|other| results.no_more(&LOSS, ours, other));
@@ -278,7 +299,7 @@ pub(super) fn heterogeneity(setup: &Setup) -> Report {
     let no_more = |sign: f64, measure: &Measure, control: bool| {
         let mean = |level, load| {
             results
-                .of_run(run(setup, plus, level, load, control))
+                .of_run(&run(setup, plus, level, load, control))
                 .mean(measure)
         };
         holding(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
@@ -313,7 +334,7 @@ pub(super) fn periods(setup: &Setup) -> Report {
             of_group
         })
     };
-    let results = play(setup, GROUPS.into_iter().flat_map(of_group).collect());
+    let results = play_searches(setup, GROUPS.into_iter().flat_map(of_group).collect());
     let growth = |algorithm| {
         let costs: Vec<f64> = results.of(algorithm).map(|played| played.mean(&COST)).collect();
         (costs[0], costs[costs.len() - 1])
@@ -331,7 +352,7 @@ pub(super) fn periods(setup: &Setup) -> Report {
         .because("judged by less than twice the entries for sixteen times the servers");
     let series = Algorithm::ALL.map(|algorithm| {
         // Powers of ten: the algorithms differ by hundreds of times.
-        let power = |played: &Played, measure| played.mean(measure).max(1.0).log10();
+        let power = |played: &Played<Run>, measure| played.mean(measure).max(1.0).log10();
         let point = |played| Point::new(power(played, &PERIODS), power(played, &COST));
         Series::new(algorithm.name(), results.of(algorithm).map(point))
     });

@@ -7,11 +7,10 @@ use scheduler::heterogeneous::{Job, Operations, SingleTree};
 use scheduler::{Interval, SlotTree, Time};
 
 use super::protocol::{GROUP, Outcome, Planned, Scenario};
-use super::{LOSS, MOST, Measure, UTILISATION, WAITING, measure};
+use super::{LOSS, MOST, Measure, Played, Results, UTILISATION, WAITING, measure, play};
 use crate::experiment::setup::Setup;
-use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, holding, mean, over, table};
-use advisor::statistics::Summary;
+use crate::figure::Figure;
+use crate::report::{Finding, Report, holding, mean, table};
 
 /// Offered loads ρ in percent.
 const LOADS: [u32; 3] = [70, 90, 110];
@@ -22,7 +21,6 @@ const SHARED: u32 = 64;
 const SHARED_SIZES: [u32; 10] = [1, 1, 2, 4, 4, 8, 8, 16, 16, 32];
 
 const STRETCH: Measure = measure("stretch", "ready to complete (sizes)", |o| o.stretch);
-const TIME: Measure = super::TIME;
 
 /// The resources that jobs are placed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,26 +147,16 @@ impl Run {
     }
 }
 
-/// All runs with the outcomes of their batches.
-struct Results(Vec<(Run, Vec<Outcome>)>);
-
-impl Results {
-    fn summary(&self, run: Run, measure: &Measure) -> Summary {
-        let found = self.0.iter().find(|(of, _)| *of == run);
-        // Every rule is played on the same jobs.
-        let (_, outcomes) = found.expect("runs are compared with runs of the same experiment");
-        over(outcomes.iter().map(measure.of))
-    }
-
+impl Results<Run> {
     /// The runs by rule `a` and by rule `b`, where `b` was played, on the same jobs.
     fn pairs(&self, a: Choice, b: Choice) -> impl Iterator<Item = (Run, Run)> {
-        let of_b = self.0.iter().filter(move |(run, _)| run.choice == b);
-        of_b.map(move |(run, _)| (Run { choice: a, ..*run }, *run))
+        let of_b = self.0.iter().map(|of| of.run).filter(move |run| run.choice == b);
+        of_b.map(move |run| (Run { choice: a, ..run }, run))
     }
 
     /// In how many cases `a` has no more by mean than `b`, and of how many.
     fn no_more(&self, measure: &Measure, a: Choice, b: Choice) -> (usize, usize) {
-        let mean = |run| self.summary(run, measure).mean;
+        let mean = |run| self.of_run(&run).mean(measure);
         holding(self.pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
     }
 
@@ -177,7 +165,7 @@ impl Results {
         let at = |(a, b): (Run, Run)| {
             let is_asked = a.scenario.load == 90 && !a.scenario.control;
             is_asked.then(|| {
-                let [a_mean, b_mean] = [a, b].map(|run| self.summary(run, measure));
+                let [a_mean, b_mean] = [a, b].map(|run| self.of_run(&run).summary(measure));
                 format!("{}: {a_mean:.2} for {b_mean:.2}", a.layout.name())
             })
         };
@@ -207,33 +195,25 @@ pub(in crate::experiment) fn resources(setup: &Setup) -> Report {
             }
         }
     }
-    let batches = setup.servers.runs;
-    let tasks: Vec<(Run, u64)> = (runs.iter())
-        .flat_map(|run| (0..batches as u64).map(move |batch| (*run, batch)))
-        .collect();
-    let outcomes = setup
-        .workers
-        .map(&tasks, |(run, batch)| run.play(setup.seed, *batch));
-    let outcomes = outcomes.chunks(batches).map(<[Outcome]>::to_vec);
-    let results = Results(runs.into_iter().zip(outcomes).collect());
-    for (run, outcomes) in &results.0 {
-        let what = format!(
-            "{} on {},{},",
-            run.choice.name(),
-            run.layout.name(),
-            run.scenario.rho()
-        );
-        setup.note_time(what, over(outcomes.iter().map(TIME.of)).mean);
-    }
+    let one = |run: &Run, batch| run.play(setup.seed, batch);
+    let results = play(setup, runs, one, |played| {
+        let Run {
+            layout,
+            choice,
+            scenario,
+        } = played.run;
+        format!("{} on {},{},", choice.name(), layout.name(), scenario.rho())
+    });
     results.report(setup)
 }
 
-impl Results {
+impl Results<Run> {
     fn report(&self, setup: &Setup) -> Report {
         let measures = [&LOSS, &UTILISATION, &WAITING, &STRETCH];
         let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
         let headings = "resources | rule | ρ | deadlines".to_owned() + &labels.concat();
-        let row = |(run, _): &(Run, Vec<Outcome>)| {
+        let row = |played: &Played<Run>| {
+            let run = &played.run;
             let least = if run.scenario.control { "l/0.6" } else { "l" };
             let (layout, rule) = (run.layout.name().to_owned(), run.choice.name().to_owned());
             let names = [
@@ -242,7 +222,7 @@ impl Results {
                 run.scenario.rho().to_string(),
                 format!("r + {least} + U"),
             ];
-            let numbers = measures.map(|measure| mean(&self.summary(*run, measure)));
+            let numbers = measures.map(|measure| mean(&played.summary(measure)));
             names.into_iter().chain(numbers.concat()).collect()
         };
         let loss = |a, b| self.at_ninety(&LOSS, a, b);
@@ -272,7 +252,11 @@ impl Results {
                 .because("what can wait goes to the slow nodes: this is its price"),
         ];
         let figure = Figure::new("Work refused by the objective of the domain").named("003-resources-loss");
-        let series = self.series();
+        // A line for each rule on each kind of resources, with the paper's deadlines.
+        let series = self.series(&LOSS, |run| {
+            let label = format!("{}, {}", run.choice.name(), run.layout.name());
+            (!run.scenario.control).then(|| (label, run.scenario.rho()))
+        });
         let figure = figure.x("load ρ").y(LOSS.label).lines(series);
         let (runs, jobs) = (setup.servers.runs, setup.servers.jobs);
         Report::new("Least work lost on resources of many nodes")
@@ -281,19 +265,5 @@ impl Results {
                  {runs} runs of {jobs} jobs, of which those after two weeks count, or half of a shorter run."
             ))
             .with(findings, table(&headings, self.0.iter().map(row)), [figure])
-    }
-
-    /// A line for each rule on each kind of resources, with the paper's deadlines.
-    fn series(&self) -> Vec<Series> {
-        let mut series: Vec<Series> = Vec::new();
-        for (run, _) in self.0.iter().filter(|(run, _)| !run.scenario.control) {
-            let label = format!("{}, {}", run.choice.name(), run.layout.name());
-            let point = Point::mean(run.scenario.rho(), &self.summary(*run, &LOSS));
-            match series.iter_mut().find(|series| series.label == label) {
-                Some(series) => series.points.push(point),
-                None => series.push(Series::new(label, [point])),
-            }
-        }
-        series
     }
 }

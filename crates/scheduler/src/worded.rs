@@ -2,6 +2,7 @@
 
 /// An enum of which each variant has a word, by which it is stored and shown. A variant may have other words, too, by which it
 /// was stored before.
+#[macro_export]
 macro_rules! worded {
     (
         $(#[$of:meta])*
@@ -41,5 +42,3 @@ macro_rules! worded {
         }
     };
 }
-
-pub(crate) use worded;
