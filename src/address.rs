@@ -1,6 +1,7 @@
-//! The addresses outside that the service may reach. Clients name them, so without care the service would reach addresses behind its
-//! own firewall.
+//! The addresses outside that the service may reach. Clients name most of them, so without care the service would reach addresses
+//! behind its own firewall.
 
+use std::error::Error;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -110,6 +111,25 @@ impl fmt::Display for Allowed {
         }
         Ok(())
     }
+}
+
+/// An address as it is shown: without its query, which may have secrets.
+pub(crate) fn address_without_query(address: &str) -> &str {
+    address.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// An error of a request with its reasons, and without the address, which may have secrets.
+pub(crate) fn transfer_error_in_words(why: &reqwest::Error) -> String {
+    let mut said = Vec::new();
+    let mut reason = why.source();
+    while let Some(of) = reason {
+        said.push(of.to_string());
+        reason = of.source();
+    }
+    if said.is_empty() {
+        said.push("it cannot be reached".to_owned());
+    }
+    said.join(": ")
 }
 
 /// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.

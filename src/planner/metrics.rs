@@ -15,6 +15,8 @@ metrics! {
         "Batches that were not stored, or of which that is not known.";
     GIVEN_UP = Counter "bespeak_planner_impossible_total":
         "Batches that were given up because of a fault in the plan: each is a fault of the service.";
+    UNREAD_TARIFFS = Counter "bespeak_energy_tariffs_unread_total":
+        "How often the tariff of energy could not be read; the last one holds then.";
     DECISIONS = Counter "bespeak_decisions_total": "Decisions, by the kind of request and the result.";
     REFUSALS = Counter "bespeak_refusals_total": "Refusals, by the kind of request and the reason.";
     CUT_SHORT = Counter "bespeak_refusals_cut_short_total":
@@ -46,6 +48,8 @@ pub(super) struct PlannerMetrics {
     pub(super) failed: u64,
     /// Batches that were given up because of a fault in the plan.
     pub(super) given_up: u64,
+    /// Tariffs of energy that could not be read.
+    pub(super) unread_tariffs: u64,
     decisions: BTreeMap<(&'static str, &'static str), u64>,
     refusals: BTreeMap<(&'static str, &'static str), u64>,
     /// The refusals where the search for a place was cut short, by the kind of request.
@@ -62,6 +66,7 @@ impl Default for PlannerMetrics {
             commits: Histogram::new(SECONDS),
             failed: 0,
             given_up: 0,
+            unread_tariffs: 0,
             decisions: BTreeMap::new(),
             refusals: BTreeMap::new(),
             cut_short: BTreeMap::new(),
@@ -123,6 +128,7 @@ impl PlannerMetrics {
         text.family(COMMITS).histogram(&[], &self.commits);
         text.number(FAILED, self.failed);
         text.number(GIVEN_UP, self.given_up);
+        text.number(UNREAD_TARIFFS, self.unread_tariffs);
         let mut family = text.family(DECISIONS);
         for ((request, outcome), count) in &self.decisions {
             family.sample(&[("request", request), ("outcome", outcome)], *count);

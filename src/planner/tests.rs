@@ -5,6 +5,7 @@ mod clock;
 mod come_and_go;
 mod dry;
 mod energy;
+mod energy_decisions;
 mod foreseen;
 mod holding;
 mod impossible;

@@ -85,7 +85,7 @@ impl Decider<'_> {
             let best = self
                 .plan
                 .resources
-                .best_on(at, need, shape, self.settings.objective);
+                .best_on(at, need, (shape, need.window), self.settings.objective);
             best.map(|candidate| (candidate.rank, shape, candidate.slot))
         };
         let best = need
@@ -94,7 +94,7 @@ impl Decider<'_> {
             .filter_map(|shape| only(*shape))
             .min_by_key(|of| of.0);
         let completes = best.map(|(_, shape, slot)| {
-            let forecasts = self.plan.resources.forecasts(need, shape);
+            let forecasts = self.plan.resources.forecasts(need, shape, Some(at));
             let foreseen = forecasts.and_then(|of| Some(of.of(id(at))?.at(slot.start)));
             foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
         });

@@ -270,7 +270,9 @@ impl Candidate<'_> {
             Foreseen {
                 hold: held,
                 completion: whole_seconds(completion(once, held, self.kept)),
-                loss: self.loss(penalty, hold, Interval::of(start, held)),
+                loss: i128::try_from(self.loss(penalty, hold, Interval::of(start, held)))
+                    .unwrap_or(i128::MAX),
+                rise: 0,
             }
         };
         if !self.varies() {

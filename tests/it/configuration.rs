@@ -147,6 +147,18 @@ const WRONG: &[(&str, &[&str])] = &[
         "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nkwh = \"1\"\n[[pricing.energy.resource]]\nname = \"local\"\nbusy_watts = 0\n",
         &["pricing.energy.resource[0].busy_watts", "1 to 1000000"],
     ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nkwh = \"-4000.1\"\nresource = []\n",
+        &["pricing.energy.kwh", "-4000", "4000"],
+    ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nseries = \"http://127.0.0.1:9/\"\nseries_seconds = 0\nresource = []\n",
+        &["pricing.energy.series_seconds", "1 to 604800"],
+    ),
+    (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nresource = []\n",
+        &["pricing.energy", "kwh or series"],
+    ),
     ("not toml", &["bespeak.toml"]),
 ];
 

@@ -18,6 +18,7 @@ mod deciding;
 mod discovery;
 mod dispatcher;
 mod dry_runs;
+mod energy;
 mod examples;
 mod execution;
 mod explain;

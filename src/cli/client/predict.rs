@@ -106,7 +106,10 @@ struct Predicted<'a> {
 }
 
 pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
-    let config = Config::load(options.store.config.as_deref())?;
+    let mut config = Config::load(options.store.config.as_deref())?;
+    if let Some(why) = config.read_series(None).await? {
+        eprintln!("{why}; the service may know the prices of energy, and choose otherwise");
+    }
     let mut settings = config.planner();
     let clock = Clock::system();
     let after = options.after.map_or(clock.now(), |after| Time(after.ceil()));

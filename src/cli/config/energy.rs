@@ -2,38 +2,70 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use reqwest::StatusCode;
 use scheduler::Time;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
-use super::ranges::{price, within};
+use super::ranges::{price, signed_price, within};
+use crate::address::{Policy, address_without_query, transfer_error_in_words};
 use crate::planner::{Energy, Kwh, Watts};
 
 /// More power than that of a rack is a slip of the pen.
 const WATTS_MAX: u32 = 1_000_000;
 /// Coal has some 1,000 grams for a kilowatt-hour.
 const GRAMS_MAX: u32 = 100_000;
+/// Seconds of a week.
+const WEEK: u32 = 604_800;
 /// Lines of a series at most: ten years of hours.
 const SERIES_MAX: usize = 100_000;
+/// Bytes of a series that is fetched: so many lines are some 4 MB.
+const BYTES_MAX: usize = 8 << 20;
+/// How long an address may take to give a series.
+const FETCH_WAIT: Duration = Duration::from_secs(10);
+/// How often a series is read where nothing is said, in seconds.
+const SERIES_SECONDS: u32 = 3_600;
+/// A series that could not be read is tried again after this time at the latest.
+const RETRY: Duration = Duration::from_mins(1);
 
 /// The table as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EnergyPrices {
-    /// The price of a kilowatt-hour, where it is always the same.
+    /// The price of a kilowatt-hour, where it is always the same; beside a series, until that has been read.
     kwh: Option<String>,
     /// Grams of carbon dioxide for a kilowatt-hour, beside `kwh`.
     kwh_grams: Option<u32>,
-    /// A file of prices over time.
-    series: Option<PathBuf>,
+    /// A file of prices over time, or its address.
+    series: Option<String>,
+    /// How often it is read, in seconds.
+    series_seconds: Option<u32>,
     /// What a kilogram of carbon dioxide counts where places are compared.
     carbon_kg: Option<String>,
     #[serde(rename = "resource")]
     resources: Vec<Power>,
-    /// The lines of the series.
+    /// The lines of the series; none while it has not been read.
     #[serde(skip)]
     lines: Vec<Kwh>,
+}
+
+/// Prices of energy over time that stand elsewhere, and change there.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Series {
+    place: Place,
+    every: Duration,
+    /// As they were read last; none while they have not been.
+    pub(in crate::cli) lines: Vec<Kwh>,
+}
+
+/// Where a series stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    File(PathBuf),
+    /// The operator says it, so it may be any address.
+    Address(String),
 }
 
 /// The power of a node of a resource.
@@ -47,24 +79,24 @@ struct Power {
 }
 
 impl EnergyPrices {
-    /// Reads the series, whose path may be meant from a folder.
-    ///
-    /// # Errors
-    /// The key, the line and the expected value.
-    pub(super) fn read_series(&mut self, folder: &Path) -> Result<(), String> {
-        let Some(file) = &self.series else { return Ok(()) };
-        let wrong = |why: String| format!("pricing.energy.series: {}: {why}", file.display());
-        let text = std::fs::read_to_string(folder.join(file)).map_err(|why| wrong(why.to_string()))?;
-        let lines = text.lines().zip(1..);
-        let lines = lines.filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
-        let read = lines
-            .map(|(line, number)| tariff_step(line).map_err(|why| wrong(format!("line {number}: {why}"))));
-        self.lines = read.collect::<Result<_, _>>()?;
-        if self.lines.is_empty() || self.lines.len() > SERIES_MAX {
-            let found = self.lines.len();
-            return Err(wrong(format!("expected 1 to {SERIES_MAX} lines, found {found}")));
-        }
-        Ok(())
+    /// The series, whose path may be meant from a folder, if there is one.
+    pub(super) fn series(&self, folder: &Path) -> Option<Series> {
+        let place = self.series.as_ref()?;
+        let is_address = place.starts_with("http://") || place.starts_with("https://");
+        Some(Series {
+            place: if is_address {
+                Place::Address(place.clone())
+            } else {
+                Place::File(folder.join(place))
+            },
+            every: Duration::from_secs(self.series_seconds.unwrap_or(SERIES_SECONDS).into()),
+            lines: self.lines.clone(),
+        })
+    }
+
+    /// Takes over the lines of the series.
+    pub(super) fn set_lines(&mut self, lines: Vec<Kwh>) {
+        self.lines = lines;
     }
 
     /// The energy of resources of these names.
@@ -92,28 +124,121 @@ impl EnergyPrices {
                 return Err(format!("{key}.name: {:?} has its power already", power.name));
             }
         }
-        let tariff = match (&self.kwh, &self.series) {
-            (Some(kwh), None) => {
-                within("pricing.energy.kwh_grams", self.kwh_grams, 0..=GRAMS_MAX)?;
-                vec![Kwh {
-                    from: Time(0),
-                    micros: price("pricing.energy.kwh", kwh)?,
-                    grams: self.kwh_grams.unwrap_or(0),
-                }]
+        within("pricing.energy.kwh_grams", self.kwh_grams, 0..=GRAMS_MAX)?;
+        within("pricing.energy.series_seconds", self.series_seconds, 1..=WEEK)?;
+        let constant = match &self.kwh {
+            Some(kwh) => Some(Kwh {
+                from: Time(0),
+                micros: signed_price("pricing.energy.kwh", kwh)?,
+                grams: self.kwh_grams.unwrap_or(0),
+            }),
+            None if self.series.is_none() => {
+                return Err("pricing.energy: expected kwh or series".to_owned());
             }
-            (None, Some(_)) if self.kwh_grams.is_some() => {
+            None if self.kwh_grams.is_some() => {
                 return Err(
                     "pricing.energy.kwh_grams: expected beside kwh only; a series has the grams in its lines"
                         .to_owned(),
                 );
             }
-            (None, Some(_)) => self.lines.clone(),
-            _ => return Err("pricing.energy: expected one of kwh and series".to_owned()),
+            None => None,
+        };
+        let tariff = if self.lines.is_empty() {
+            constant.into_iter().collect()
+        } else {
+            self.lines.clone()
         };
         let carbon = self.carbon_kg.as_deref();
         let carbon = carbon.map_or(Ok(0), |text| price("pricing.energy.carbon_kg", text))?;
-        Energy::new(watts, tariff, carbon).ok_or_else(|| "pricing.energy.series: expected a line".to_owned())
+        Ok(Energy::new(watts, tariff, carbon))
     }
+}
+
+impl Series {
+    /// Reads it anew. Where that fails, the lines stay as they are.
+    ///
+    /// # Errors
+    /// Why it cannot be read; or the line and the expected value.
+    pub(in crate::cli) async fn read(&mut self) -> Result<(), String> {
+        let text = match &self.place {
+            Place::File(file) => tokio::fs::read_to_string(file)
+                .await
+                .map_err(|why| why.to_string()),
+            Place::Address(address) => match tokio::time::timeout(FETCH_WAIT, fetch(address)).await {
+                Ok(fetched) => fetched,
+                Err(_) => Err(format!("it takes longer than {} seconds", FETCH_WAIT.as_secs())),
+            },
+        };
+        let lines = text.and_then(|text| tariff_steps(&text));
+        self.lines = lines.map_err(|why| format!("pricing.energy.series: {}: {why}", self.shown()))?;
+        Ok(())
+    }
+
+    /// Whether it is one of the operator's own files, where a fault is a fault of the configuration. An address may be silent for
+    /// reasons of its own.
+    pub(in crate::cli) fn is_file(&self) -> bool {
+        matches!(self.place, Place::File(_))
+    }
+
+    /// Whether both stand in the same place.
+    pub(in crate::cli) fn is_same(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+
+    /// After what time it is to be read again.
+    pub(in crate::cli) fn wait(&self, was_read: bool) -> Duration {
+        if was_read {
+            self.every
+        } else {
+            self.every.min(RETRY)
+        }
+    }
+
+    fn shown(&self) -> String {
+        match &self.place {
+            Place::File(file) => file.display().to_string(),
+            Place::Address(address) => address_without_query(address).to_owned(),
+        }
+    }
+}
+
+/// Fetches the text of an address, which leads on to no other one.
+async fn fetch(address: &str) -> Result<String, String> {
+    let anywhere = Policy {
+        private_addresses: true,
+    };
+    let target = anywhere.resolved(address).await?;
+    let client = target.client(|client| client)?;
+    let sent = client.get(target.url).send().await;
+    let mut answer = sent.map_err(|why| transfer_error_in_words(&why))?;
+    if answer.status() != StatusCode::OK {
+        return Err(format!("it answers {}", answer.status()));
+    }
+    let mut text = Vec::new();
+    while let Some(part) = answer
+        .chunk()
+        .await
+        .map_err(|why| transfer_error_in_words(&why))?
+    {
+        if text.len() + part.len() > BYTES_MAX {
+            return Err(format!("expected at most {BYTES_MAX} bytes"));
+        }
+        text.extend_from_slice(&part);
+    }
+    String::from_utf8(text).map_err(|_| "expected text in UTF-8".to_owned())
+}
+
+/// The lines of a series.
+fn tariff_steps(text: &str) -> Result<Vec<Kwh>, String> {
+    let lines = text.lines().zip(1..);
+    let lines = lines.filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
+    let read = lines.map(|(line, number)| tariff_step(line).map_err(|why| format!("line {number}: {why}")));
+    let steps: Vec<Kwh> = read.collect::<Result<_, _>>()?;
+    if steps.is_empty() || steps.len() > SERIES_MAX {
+        let found = steps.len();
+        return Err(format!("expected 1 to {SERIES_MAX} lines, found {found}"));
+    }
+    Ok(steps)
 }
 
 /// A line of a series: from when on, the price of a kilowatt-hour, and the grams of carbon dioxide if it has them.
@@ -122,7 +247,7 @@ fn tariff_step(line: &str) -> Result<Kwh, String> {
     let from = fields.next().unwrap_or_default();
     let at: Result<DateTime, _> = from.parse();
     let at = at.map_err(|_| format!("expected an instant such as 2027-01-31T08:00:00Z, found {from:?}"))?;
-    let micros = price("price", fields.next().unwrap_or_default())?;
+    let micros = signed_price("price", fields.next().unwrap_or_default())?;
     let grams = fields.next().map_or(Ok(0), str::parse);
     let grams = grams.ok().filter(|grams| *grams <= GRAMS_MAX);
     let grams = grams.ok_or_else(|| format!("expected 0 to {GRAMS_MAX} grams"))?;
@@ -147,11 +272,13 @@ mod tests {
         let of = tariff_step("2027-01-31T08:00:00Z, 0.21, 320").unwrap();
         assert_eq!((of.micros, of.grams), (210_000, 320));
         assert_eq!(tariff_step("2027-01-31T08:00:00+01:00,0").unwrap().grams, 0);
+        assert_eq!(tariff_step("2027-01-31T08:00:00Z,-0.5").unwrap().micros, -500_000);
         for wrong in [
             "",
             "8 o'clock,1",
             "2027-01-31T08:00:00Z",
-            "2027-01-31T08:00:00Z,-1",
+            "2027-01-31T08:00:00Z,-4001",
+            "2027-01-31T08:00:00Z,1,-1",
             "2027-01-31T08:00:00Z,1,x",
             "2027-01-31T08:00:00Z,1,2,3",
         ] {

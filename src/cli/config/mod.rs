@@ -1,7 +1,7 @@
 //! The configuration file: resources, applications, templates, limits. A fault in it is refused at start, with the key
 //! and the expected value.
 
-mod energy;
+pub(super) mod energy;
 pub(super) mod execution;
 pub(super) mod history;
 mod prediction;
@@ -23,6 +23,7 @@ use serde::Deserialize;
 use super::Failure;
 use crate::address::Policy;
 use crate::catalogue::{Application, Catalogue};
+use crate::cli::config::energy::Series;
 use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
 use crate::cli::config::prediction::Prediction;
@@ -213,11 +214,35 @@ impl Config {
         file.parent()
             .unwrap_or(Path::new(""))
             .clone_into(&mut config.folder);
-        if let Some(prices) = &mut config.pricing {
-            prices.read_files(&config.folder).map_err(wrong)?;
-        }
         config.check().map_err(wrong)?;
         Ok(config)
+    }
+
+    /// The prices of energy over time, if they stand elsewhere.
+    pub(super) fn series(&self) -> Option<Series> {
+        self.pricing.as_ref()?.series(&self.folder)
+    }
+
+    /// Reads the prices of energy over time, if they stand elsewhere. Where their address does not give them, they stay as `last`, if that
+    /// is of the same address, or else unknown. Returns why then.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the file, the line and the expected value.
+    pub(super) async fn read_series(&mut self, last: Option<&Series>) -> Result<Option<String>, Failure> {
+        let Some(mut series) = self.series() else {
+            return Ok(None);
+        };
+        if let Some(last) = last.filter(|last| last.is_same(&series)) {
+            series.lines.clone_from(&last.lines);
+        }
+        let unread = match series.read().await {
+            Err(why) if series.is_file() => return Err(Failure::Usage(format!("configuration: {why}"))),
+            read => read.err(),
+        };
+        if let Some(prices) = &mut self.pricing {
+            prices.set_lines(series.lines);
+        }
+        Ok(unread)
     }
 
     fn check(&self) -> Result<(), String> {

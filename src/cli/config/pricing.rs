@@ -7,10 +7,11 @@ use scheduler::Fraction;
 use scheduler::pricing::Discount;
 use serde::Deserialize;
 
-use super::energy::EnergyPrices;
+use super::energy::{EnergyPrices, Series};
 use super::ranges::{price, within};
 use crate::agreement::Currency;
-use crate::planner::Pricing;
+use crate::planner::{Kwh, Pricing};
+
 /// Factors beyond this are a slip of the pen.
 const PERCENT_MAX: u32 = 10_000;
 /// Slack is priced on a scale of years at most.
@@ -70,13 +71,16 @@ fn day() -> u64 {
 }
 
 impl PriceList {
-    /// Reads the file of prices of energy, if there is one.
-    ///
-    /// # Errors
-    /// The key, the line and the expected value.
-    pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), String> {
-        let energy = self.energy.as_mut();
-        energy.map_or(Ok(()), |energy| energy.read_series(folder))
+    /// The prices of energy over time, if they stand elsewhere.
+    pub(super) fn series(&self, folder: &Path) -> Option<Series> {
+        self.energy.as_ref()?.series(folder)
+    }
+
+    /// Takes over their lines.
+    pub(super) fn set_lines(&mut self, lines: Vec<Kwh>) {
+        if let Some(energy) = &mut self.energy {
+            energy.set_lines(lines);
+        }
     }
 
     /// The price list that it says, for resources of these names.

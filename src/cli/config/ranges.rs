@@ -53,18 +53,32 @@ pub(super) fn within<N: Copy + PartialOrd + Display>(
 }
 
 /// The most that a unit may cost: a node for an hour, a kilowatt-hour, a kilogram of carbon dioxide.
-const PRICE_MAX: u32 = 4_000;
+const PRICE_MAX: i64 = 4_000;
 
 /// A price of a unit, in millionths of the currency.
 ///
 /// # Errors
 /// With the key and the expected value.
 pub(super) fn price(key: &str, text: &str) -> Result<u32, String> {
-    wsag::scheduling::amount(text)
-        .ok()
-        .and_then(|micros| u32::try_from(micros).ok())
-        .filter(|micros| *micros <= PRICE_MAX * 1_000_000)
-        .ok_or_else(|| {
-            format!("{key}: expected an amount from \"0\" to \"{PRICE_MAX}\" of at most six decimals, found {text:?}")
-        })
+    let micros = amount_within(key, text, 0..=PRICE_MAX)?;
+    u32::try_from(micros).map_err(|why| format!("{key}: {why}"))
+}
+
+/// The same where it may be below zero: energy sometimes is.
+///
+/// # Errors
+/// With the key and the expected value.
+pub(super) fn signed_price(key: &str, text: &str) -> Result<i64, String> {
+    amount_within(key, text, -PRICE_MAX..=PRICE_MAX)
+}
+
+fn amount_within(key: &str, text: &str, range: RangeInclusive<i64>) -> Result<i64, String> {
+    let (least, most) = range.into_inner();
+    let micros = wsag::scheduling::amount(text).ok();
+    let micros = micros.filter(|micros| (least * 1_000_000..=most * 1_000_000).contains(micros));
+    micros.ok_or_else(|| {
+        format!(
+            "{key}: expected an amount from \"{least}\" to \"{most}\" of at most six decimals, found {text:?}"
+        )
+    })
 }

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use self::reload::{Read, Reloader};
+use self::reload::{Read, Reloader, note_unread};
 use super::config::Config;
 use super::config::tls::Tls;
 use super::{Failure, StoreOptions};
@@ -100,7 +100,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         mut settings,
         catalogue,
         templates,
-    } = Read::from(options.store.config.as_deref())?;
+        unread,
+    } = Read::from(options.store.config.clone(), None).await?;
     // Before anything is opened.
     let connections = descriptors::connections(&config.limits, config.clusters().len())?;
     let clock = Clock::system();
@@ -134,6 +135,9 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (known, predictions) = Predictions::of(learn_first(&config, &settings, &store, &clock).await);
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
+    if let Some(why) = &unread {
+        note_unread(&planner, why);
+    }
     start_learning(known, &config, &store, &clock, &stop);
     tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
     let suggestions = planner.subscribe_suggestions();
@@ -150,6 +154,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let own_address = own_address(&config, scheme, address);
     start_call_backs(&config, &store, &clock, &own_address, &stop);
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
+    let decides = planner.clone();
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
@@ -162,6 +167,9 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let public_address = config.public_address.as_deref().map(Arc::from);
     let reloader = Reloader {
         file: options.store.config.clone(),
+        series: config.series(),
+        is_series_read: unread.is_none(),
+        planner: decides,
         started: config,
         negotiation: negotiation.clone(),
         catalogue: catalogue_sender,

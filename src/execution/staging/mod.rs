@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-use crate::address::Allowed;
+use crate::address::{Allowed, address_without_query};
 use crate::agreement::{Moved, Run};
 use crate::clock::{Clock, Micros};
 use crate::execution::ExecutionError;
@@ -28,7 +28,7 @@ use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, StagingRecord, Verdict, Way};
 use crate::execution::lock::lock;
 use books::{Books, Trouble};
-use transfer::{Line, address_without_query};
+use transfer::Line;
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
 const AT_ONCE_MAX: usize = 64;

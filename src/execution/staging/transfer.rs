@@ -3,7 +3,6 @@
 //! The other end is not trusted. Only addresses that are allowed are asked, those that it leads on to included, and of an answer
 //! nothing is read but its status, a few fields of its head, and as many bytes as a job may have.
 
-use std::error::Error;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use super::books::{Books, Trouble};
-use crate::address::Allowed;
+use crate::address::{Allowed, address_without_query, transfer_error_in_words};
 
 /// How long the other end may let a connection, an answer or the next bytes wait.
 const IDLE: Duration = Duration::from_secs(30);
@@ -375,25 +374,6 @@ fn trouble_of_status(status: StatusCode) -> Trouble {
 
 fn trouble_of_silence() -> Trouble {
     Trouble::Passing(format!("it has been silent for {} seconds", IDLE.as_secs()))
-}
-
-/// An error of a request with its reasons, and without the address, which may have secrets.
-fn transfer_error_in_words(why: &reqwest::Error) -> String {
-    let mut said = Vec::new();
-    let mut reason = why.source();
-    while let Some(of) = reason {
-        said.push(of.to_string());
-        reason = of.source();
-    }
-    if said.is_empty() {
-        said.push("it cannot be reached".to_owned());
-    }
-    said.join(": ")
-}
-
-/// An address as it is shown: without its query, which may have secrets.
-pub(super) fn address_without_query(address: &str) -> &str {
-    address.split(['?', '#']).next().unwrap_or_default()
 }
 
 fn header_field(head: &HeaderMap, name: &HeaderName) -> Option<String> {

@@ -1,14 +1,15 @@
 //! The energy that placements take, its cost and what it emits: the outlook of paper 004.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use scheduler::domain::{Forecast, Foreseen};
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Seconds, Time};
 
 use crate::agreement::{Currency, EnergyUse, Money, Slots};
 
 /// Steps of a tariff beyond those of this number in a window are left out evenly: a search looks at each of them. An hour each, they
-/// are ten days.
+/// are ten days. What is weighed of a start at one of the others is right.
 const STEPS_MAX: usize = 250;
 
 /// The power of a node in watts.
@@ -25,61 +26,76 @@ pub struct Watts {
 pub struct Kwh {
     /// The first step holds before it, too.
     pub from: Time,
-    /// Millionths of the currency for a kilowatt-hour.
-    pub micros: u32,
+    /// Millionths of the currency for a kilowatt-hour; below zero where who takes it is paid.
+    pub micros: i64,
     /// Grams of carbon dioxide for a kilowatt-hour.
     pub grams: u32,
+}
+
+/// The power of the work of a node, in watts: what it draws beyond an idle one, which is drawn anyway. Two where it is not known, of which the
+/// dearer counts: where energy costs something the greater, and where it earns something the less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::planner) struct Power {
+    least: u32,
+    most: u32,
 }
 
 /// The power of nodes, and a tariff over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Energy {
     watts: BTreeMap<String, Watts>,
-    /// The greatest power beyond that of an idle node: that of a resource whose power is not known.
-    greatest: Option<u32>,
-    /// By time, at least one; beside each the sums of price and grams over the seconds from the first one to it.
-    tariff: Vec<(Kwh, [i128; 2])>,
+    /// The least and the greatest power of work: of a resource whose power is not known, the dearer one counts.
+    extremes: Option<Power>,
+    /// By time; beside each step the sums of price and grams over the seconds from the first one to it. None while it is not known.
+    tariff: Arc<[(Kwh, [i128; 2])]>,
     /// What a kilogram of carbon dioxide counts where places are compared, in millionths of the currency.
     carbon_kg_micros: u32,
 }
 
 impl Energy {
     /// The power of resources by name, a tariff in any order, and the cost of a kilogram of carbon dioxide where places are
-    /// compared. After the last step, which lasts as long as the one before it, the mean of the tariff holds. None without a step.
-    pub fn new(watts: BTreeMap<String, Watts>, mut tariff: Vec<Kwh>, carbon_kg_micros: u32) -> Option<Self> {
+    /// compared. After the last step, which lasts as long as the one before it, the mean of the tariff holds. Without a step no energy is
+    /// known.
+    pub fn new(watts: BTreeMap<String, Watts>, tariff: Vec<Kwh>, carbon_kg_micros: u32) -> Self {
+        let each = || watts.values().map(|of| of.beyond_idle());
+        let extremes = each().min().zip(each().max());
+        let energy = Self {
+            tariff: [].into(),
+            extremes: extremes.map(|(least, most)| Power { least, most }),
+            watts,
+            carbon_kg_micros,
+        };
+        energy.with_tariff(tariff)
+    }
+
+    /// The same with another tariff.
+    pub(in crate::planner) fn with_tariff(&self, mut tariff: Vec<Kwh>) -> Self {
         tariff.sort_by_key(|of| of.from);
         tariff.extend(mean_after(&tariff));
         let mut sums = [0; 2];
-        let mut before = *tariff.first()?;
+        let mut before = None::<Kwh>;
         let with_sums = tariff.into_iter().map(|of| {
+            let before = before.replace(of).unwrap_or(of);
             let seconds = i128::from(of.from - before.from);
             sums[0] += seconds * i128::from(before.micros);
             sums[1] += seconds * i128::from(before.grams);
-            before = of;
             (of, sums)
         });
-        Some(Self {
+        Self {
             tariff: with_sums.collect(),
-            greatest: watts.values().map(|of| of.beyond_idle()).max(),
-            watts,
-            carbon_kg_micros,
-        })
+            ..self.clone()
+        }
     }
 
-    /// The sums of price and grams from the first step to an instant. O(log n).
-    fn sums(&self, until: Time) -> [i128; 2] {
-        let after = self.tariff.partition_point(|(of, _)| of.from <= until);
-        let (of, [micros, grams]) = self.tariff[after.saturating_sub(1)];
-        let seconds = i128::from(until - of.from);
-        [
-            micros + seconds * i128::from(of.micros),
-            grams + seconds * i128::from(of.grams),
-        ]
+    /// Whether its tariff is known.
+    pub(in crate::planner) fn has_tariff(&self) -> bool {
+        !self.tariff.is_empty()
     }
 
-    /// The sums of price and grams over an interval.
+    /// The sums of price and grams over an interval. O(log n).
     fn over(&self, of: Interval) -> [i128; 2] {
-        let ([from, grams_from], [until, grams_until]) = (self.sums(of.start), self.sums(of.end));
+        let sums = |until| Along::at(&self.tariff, until).sums(until);
+        let ([from, grams_from], [until, grams_until]) = (sums(of.start), sums(of.end));
         [until - from, grams_until - grams_from]
     }
 
@@ -93,7 +109,7 @@ impl Energy {
     ) -> Option<EnergyUse> {
         /// Watt-seconds of a kilowatt-hour.
         const KWH: i128 = 3_600_000;
-        let busy = i128::from(self.watts.get(resource)?.busy);
+        let busy = i128::from(self.watts.get(resource).filter(|_| self.has_tariff())?.busy);
         let rounded = |of: i128, unit: i128| i64::try_from((of * busy + unit / 2).div_euclid(unit)).ok();
         let mut sums = [0; 3];
         for slot in slots.iter() {
@@ -110,56 +126,134 @@ impl Energy {
         })
     }
 
-    /// The power of a node of a resource that is weighed: what it draws beyond an idle one, which is drawn anyway. None where no power is
-    /// known.
-    pub(in crate::planner) fn weighed_watts(&self, resource: &str) -> Option<u32> {
+    /// The power of a node of a resource that is weighed. None where no power is known.
+    pub(in crate::planner) fn weighed_power(&self, resource: &str) -> Option<Power> {
         let own = self.watts.get(resource).map(|of| of.beyond_idle());
-        own.or(self.greatest)
+        let exact = |watts| Power {
+            least: watts,
+            most: watts,
+        };
+        own.map(exact).or(self.extremes)
     }
 
-    /// What the energy of a slot counts where places are compared, in the unit of [`scheduler::domain::Candidate::cost`] in which
-    /// a node and an hour cost millionths.
-    fn weight(&self, watts: u32, nodes: u32, slot: Interval) -> u128 {
+    /// What energy counts where places are compared, by the sums of price and grams over its slot, in the unit of
+    /// [`scheduler::domain::Candidate::cost`] in which a node and an hour cost millionths.
+    fn weight(&self, power: Power, nodes: u32, [micros, grams]: [i128; 2]) -> i128 {
         // A sum of watts × seconds × millionths ÷ 3,600,000 is millionths; times 3,600 it is in the unit.
-        const UNIT: u128 = 1_000;
-        let [micros, grams] = self.over(slot).map(|of| u128::try_from(of).unwrap_or(0));
-        let carbon = grams * u128::from(self.carbon_kg_micros) / 1_000;
-        u128::from(watts) * u128::from(nodes) * (micros + carbon) / UNIT
+        const UNIT: i128 = 1_000;
+        let carbon = grams * i128::from(self.carbon_kg_micros) / 1_000;
+        let watts = if micros + carbon < 0 {
+            power.least
+        } else {
+            power.most
+        };
+        (i128::from(watts) * i128::from(nodes) * (micros + carbon)).div_euclid(UNIT)
     }
 
     /// A forecast of work on nodes of this power with the weight of its energy as a part of its loss, for starts in a window. Between the
-    /// starts at which a slot meets another step of the tariff or ceases to meet one, the weight is linear: all of them count as the dearer end.
-    /// O(k log n) for k steps of forecast and tariff in the window.
+    /// starts at which a slot meets another step of the tariff or ceases to meet one, the weight is linear, and so is the loss.
+    /// O(k) for k steps of forecast and tariff in the window, and O(log n) for each step of the forecast.
     pub(in crate::planner) fn weighed(
         &self,
-        watts: u32,
+        power: Power,
         nodes: u32,
         foreseen: &Forecast,
         window: Interval,
     ) -> Option<Forecast> {
-        let first = self.tariff.partition_point(|(of, _)| of.from <= window.start);
-        let met = &self.tariff[first..];
-        let met = &met[..met.partition_point(|(of, _)| of.from < window.end)];
+        let met = between(&self.tariff, |(of, _)| of.from, window);
         let every = met.len().div_ceil(STEPS_MAX).max(1);
-        let of_tariff = met.iter().step_by(every).flat_map(|(of, _)| {
-            let hold = foreseen.at(of.from).hold;
-            [of.from - hold, of.from]
-        });
-        let of_forecast = foreseen.steps().map(|(starts, _)| starts.start);
-        let inside = |at: &Time| window.start < *at && *at < window.end;
-        let mut starts: Vec<Time> = of_forecast.chain(of_tariff).filter(inside).collect();
-        starts.push(window.start);
-        starts.sort_unstable();
-        starts.dedup();
-        let ends = starts.iter().skip(1).copied().chain([window.end]);
-        let steps = starts.iter().zip(ends).map(|(start, end)| {
-            let of = foreseen.at(*start);
-            let weight = |at: Time| self.weight(watts, nodes, Interval::of(at, of.hold));
-            let loss = of.loss.saturating_add(weight(*start).max(weight(end)));
-            (*start, Foreseen { loss, ..of })
-        });
-        Forecast::new(steps.collect())
+        let met: Vec<Time> = met.iter().step_by(every).map(|(of, _)| of.from).collect();
+        let mut steps = Vec::with_capacity(2 * met.len() + 4);
+        for (within, of) in foreseen.steps().filter(|(within, _)| within.meets(window)) {
+            // To the last start of a slot that ends in the window.
+            let (from, last) = (within.start.max(window.start), window.end - of.hold);
+            let starts = Interval::new(from, within.end.min(last + 1).max(from + 1));
+            let (mut begun, mut ended) = (
+                Along::at(&self.tariff, from),
+                Along::at(&self.tariff, from + of.hold),
+            );
+            let mut loss = |at: Time| {
+                let ([from, grams_from], [until, grams_until]) = (begun.sums(at), ended.sums(at + of.hold));
+                of.loss
+                    .saturating_add(self.weight(power, nodes, [until - from, grams_until - grams_from]))
+            };
+            let (mut start, mut here) = (from, loss(from));
+            if steps.is_empty() {
+                // The loss of a first step is constant.
+                steps.push((window.start - 1, Foreseen { loss: here, ..of }));
+            }
+            for bound in bounds(&met, starts, (of.hold, last)) {
+                let there = loss(bound);
+                let rise = there.saturating_sub(here);
+                steps.push((
+                    start,
+                    Foreseen {
+                        loss: here,
+                        rise,
+                        ..of
+                    },
+                ));
+                (start, here) = (bound, there);
+            }
+            steps.push((start, Foreseen { loss: here, ..of }));
+        }
+        Forecast::new(steps)
     }
+}
+
+/// The sums of price and grams along a tariff, for instants in order.
+struct Along<'a> {
+    /// From the step of the last instant on.
+    tariff: &'a [(Kwh, [i128; 2])],
+}
+
+impl<'a> Along<'a> {
+    /// From an instant on. O(log n).
+    fn at(tariff: &'a [(Kwh, [i128; 2])], from: Time) -> Self {
+        let after = tariff.partition_point(|(of, _)| of.from <= from);
+        Self {
+            tariff: &tariff[after.saturating_sub(1)..],
+        }
+    }
+
+    /// The sums from the first step of the tariff to an instant.
+    fn sums(&mut self, until: Time) -> [i128; 2] {
+        while let [_, rest @ ..] = self.tariff
+            && rest.first().is_some_and(|(next, _)| next.from <= until)
+        {
+            self.tariff = rest;
+        }
+        let Some((of, [micros, grams])) = self.tariff.first() else {
+            return [0; 2];
+        };
+        let seconds = i128::from(until - of.from);
+        [
+            micros + seconds * i128::from(of.micros),
+            grams + seconds * i128::from(of.grams),
+        ]
+    }
+}
+
+/// The instants after the first of these starts at which the weight of a slot takes another course, and the end of the starts: where
+/// it begins with a step of the tariff, where it ends with one, and the last start that counts.
+fn bounds(met: &[Time], starts: Interval, (hold, last): (Seconds, Time)) -> Vec<Time> {
+    let ends = Interval::new(starts.start + hold, starts.end + hold);
+    let ended = between(met, |at| *at, ends).iter().map(|at| *at - hold);
+    let begun = between(met, |at| *at, starts).iter().copied();
+    let mut bounds: Vec<Time> = ended.chain(begun).collect();
+    bounds.extend((starts.start < last && last < starts.end).then_some(last));
+    bounds.push(starts.end);
+    // They are three rows in order already.
+    bounds.sort();
+    bounds.dedup();
+    bounds
+}
+
+/// The part of a list in order of time that lies inside an interval, after its first instant.
+fn between<T>(list: &[T], time: impl Fn(&T) -> Time, of: Interval) -> &[T] {
+    let first = list.partition_point(|item| time(item) <= of.start);
+    let rest = &list[first..];
+    &rest[..rest.partition_point(|item| time(item) < of.end)]
 }
 
 impl Watts {
@@ -178,14 +272,17 @@ fn mean_after(tariff: &[Kwh]) -> Option<Kwh> {
     let ends = tariff.iter().skip(1).map(|of| of.from).chain([end]);
     let (mut micros, mut grams) = (0, 0);
     for (of, until) in tariff.iter().zip(ends) {
-        let seconds = u128::try_from(until - of.from).unwrap_or(0);
-        micros += seconds * u128::from(of.micros);
-        grams += seconds * u128::from(of.grams);
+        let seconds = i128::from(until - of.from);
+        micros += seconds * i128::from(of.micros);
+        grams += seconds * i128::from(of.grams);
     }
-    let all = u128::try_from(end - first.from).ok().filter(|all| *all > 0)?;
+    let all = i128::from(end - first.from);
+    if all <= 0 {
+        return None;
+    }
     Some(Kwh {
         from: end,
-        micros: u32::try_from(micros / all).ok()?,
+        micros: i64::try_from(micros.div_euclid(all)).ok()?,
         grams: u32::try_from(grams / all).ok()?,
     })
 }
@@ -206,7 +303,7 @@ mod tests {
         let watts = [("fast".to_owned(), Watts { busy: 500, idle: 100 })];
         let end = step(30 * HOUR, 100_000, 100);
         let tariff = vec![step(10 * HOUR, 100_000, 100), end, step(0, 300_000, 300)];
-        Energy::new(watts.into(), tariff, carbon_kg_micros).unwrap()
+        Energy::new(watts.into(), tariff, carbon_kg_micros)
     }
 
     /// Two nodes of 500 W for two hours are 2 kWh, half of it at each price: 0.30 + 0.10, and 300 + 100 g.
@@ -235,19 +332,21 @@ mod tests {
         for (carbon_kg_micros, factor) in [(0, 1), (1_000_000, 2)] {
             let energy = energy(carbon_kg_micros);
             let window = Interval::new(Time(0), Time(24 * HOUR));
-            let watts = energy.weighed_watts("fast").unwrap();
+            let power = energy.weighed_power("fast").unwrap();
             let hour = Forecast::constant(Foreseen::exact(HOUR));
-            let of = energy.weighed(watts, 1, &hour, window).unwrap();
+            let of = energy.weighed(power, 1, &hour, window).unwrap();
             for (start, micros) in [
                 (0, 120_000),
                 (HOUR, 120_000),
                 (9 * HOUR, 120_000),
+                // A half of it in the dear hours, and a half in the cheap ones; then a quarter.
+                (9 * HOUR + 1_800, 80_000),
+                (9 * HOUR + 2_700, 60_000),
                 (10 * HOUR, 40_000),
+                (23 * HOUR, 40_000),
             ] {
                 assert_eq!(of.at(Time(start)).loss, factor * micros * 3_600, "{start}");
             }
-            // It begins in the cheap hours and ends after the dear ones.
-            assert_eq!(of.at(Time(9 * HOUR + 1_800)).loss, factor * 120_000 * 3_600);
             assert_eq!(of.at(Time(0)).hold, HOUR);
         }
     }
@@ -262,6 +361,46 @@ mod tests {
             energy.over(Interval::of(Time(49 * HOUR), HOUR)),
             [100_000 * 3_600, 100 * 3_600]
         );
-        assert_eq!(energy.weighed_watts("other"), Some(400));
+        let other = energy.weighed_power("other").unwrap();
+        assert_eq!((other.least, other.most), (400, 400));
+    }
+
+    /// For two hours a kilowatt-hour earns 0.05. 400 W more than idle earn 0.02 in one of them; a resource of unknown power counts as the one
+    /// of 100 W there, and as the one of 400 W where it costs 0.10. After the series its mean holds.
+    #[test]
+    fn energy_that_earns_something_is_weighed_by_hand() {
+        let step = |from, micros| Kwh {
+            from: Time(from * HOUR),
+            micros,
+            grams: 0,
+        };
+        let watts = |busy| Watts { busy, idle: 100 };
+        let known = [("fast".to_owned(), watts(500)), ("slow".to_owned(), watts(200))];
+        let tariff = vec![step(0, 100_000), step(1, -50_000), step(3, 100_000), step(4, -1)];
+        let energy = Energy::new(known.into(), tariff, 0);
+        let hour = Forecast::constant(Foreseen::exact(HOUR));
+        let window = Interval::new(Time(0), Time(4 * HOUR));
+        for (resource, micros) in [
+            ("fast", [40_000, -20_000, -20_000, 40_000]),
+            ("slow", [10_000, -5_000, -5_000, 10_000]),
+            ("other", [40_000, -5_000, -5_000, 40_000]),
+        ] {
+            let power = energy.weighed_power(resource).unwrap();
+            let of = energy.weighed(power, 1, &hour, window).unwrap();
+            for (start, micros) in (0..).zip(micros) {
+                assert_eq!(
+                    of.at(Time(start * HOUR)).loss,
+                    micros * 3_600,
+                    "{resource} {start}"
+                );
+            }
+        }
+        let eur = Currency::parse("EUR").unwrap();
+        let slots = Slots::one((Interval::of(Time(HOUR), 2 * HOUR), 1));
+        let of = energy.of_slots("fast", &slots, eur).unwrap();
+        assert_eq!(of.cost, Money::new(-50_000, eur), "500 W for two hours are 1 kWh");
+        let after = energy.over(Interval::of(Time(9 * HOUR), HOUR));
+        // (100,000 − 2 × 50,000 + 100,000 − 1) ÷ 5, rounded down.
+        assert_eq!(after[0], 19_999 * 3_600);
     }
 }

@@ -35,7 +35,7 @@ pub struct Pricing {
     /// The fee for a change of an agreement, beside the difference of the prices, as a part of its price, at most the
     /// whole.
     pub change: Fraction,
-    /// The energy of placements, where it is known: shown with offers, and weighed where costs decide.
+    /// The energy of placements, where it is stated: shown with offers, and weighed where costs decide.
     pub energy: Option<Energy>,
 }
 

@@ -30,14 +30,15 @@ impl Decider<'_> {
         match self.best_admission_to_pay(need) {
             Ok((at, shape, slot)) => {
                 let load = self.load(at, need.window);
-                // It lies elsewhere than at its first fit; or at another time it would be shorter or longer, or its energy would cost more.
+                // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
                 let exactly = need.is_sized()
-                    || self.plan.resources.weighs_energy()
                     || matches!(
                         self.settings.objective,
                         Objective::LatestStart | Objective::LeastWorkLost
                     );
-                let found = if exactly && !self.is_budgeted(need) {
+                // At another time its energy would cost more.
+                let is_weighed = self.plan.resources.weighs_energy();
+                let found = if is_weighed || exactly && !self.is_budgeted(need) {
                     self.put((at, load), need, Slots::one((slot, shape.nodes)))
                 } else {
                     self.admit_on_resource((at, load), need, shape)
@@ -151,17 +152,24 @@ impl Decider<'_> {
         Some(need.request(self.plan.resources.longest(at, need, shape)?))
     }
 
-    /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources.
+    /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources: where energy decides, the
+    /// cheapest one for the provider, else the earliest.
     fn best_payable(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+        let objective = self.settings.objective;
         let payable = |(at, shape): (usize, Shape)| {
             let request = self.payable_request(at, need, &self.request_on(at, need, shape)?)?;
+            if self.plan.resources.weighs_energy() {
+                let part = (shape, request.window());
+                let best = self.plan.resources.best_on(at, need, part, objective)?;
+                return Some((best.rank.objective, at, shape, best.slot));
+            }
             let tree = self.plan.resources.get(at)?.schedule.tree();
             let start = tree.earliest_fit(request.nodes, request.duration, request.window())?;
-            Some((at, shape, request.slot(start)))
+            Some((0, at, shape, request.slot(start)))
         };
         let found = self.crowded(need).into_iter().filter_map(payable);
-        found
-            .min_by_key(|(at, _, slot)| (slot.end, *at))
+        let best = found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at));
+        best.map(|(_, at, shape, slot)| (at, shape, slot))
             .ok_or(Reason::NoCapacityInWindow)
     }
 

@@ -5,12 +5,14 @@
 //! in the same way, on a copy of the plan that is dropped.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 use scheduler::Time;
 use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
 use crate::clock::{MICROS_PER_SECOND, second_after};
+use crate::planner::admission::energy::Kwh;
 use crate::planner::batches::Remembered;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
@@ -47,6 +49,27 @@ impl Planner {
     /// [`Error::Unfit`] where a resource cannot be so, [`Error::Unavailable`] where it could not be stored.
     pub async fn configure(&self, of: Reconfiguration) -> Result<ResourceChanges, Error> {
         self.ask(move |decider| decider.configure(of)).await
+    }
+
+    /// Takes over a tariff of energy. What is planned stays where it is.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn set_tariff(&self, tariff: Vec<Kwh>) -> Result<(), Error> {
+        self.ask(move |decider| {
+            decider.set_tariff(tariff);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Counts a tariff of energy that could not be read.
+    pub fn count_unread_tariff(&self) {
+        let measured = &self.measured;
+        measured
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .unread_tariffs += 1;
     }
 }
 
@@ -204,6 +227,18 @@ impl Decider<'_> {
         }
         *self.reconfigured = Some(settings);
         Ok(self.set_resources(next, (of.id, of.party)))
+    }
+
+    /// Takes over a tariff of energy, where the power of nodes is known.
+    pub(in crate::planner) fn set_tariff(&mut self, tariff: Vec<Kwh>) {
+        let mut settings = self.reconfigured.as_ref().unwrap_or(self.settings).clone();
+        let pricing = settings.pricing.as_mut();
+        let Some(energy) = pricing.and_then(|pricing| pricing.energy.as_mut()) else {
+            return;
+        };
+        *energy = energy.with_tariff(tariff);
+        self.plan.resources.reprice(&settings);
+        *self.reconfigured = Some(settings);
     }
 
     /// Whether a resource may become as a file has it while the service runs.

@@ -11,7 +11,7 @@ use scheduler::domain::{Candidate, Forecast, Forecasts, Foreseen, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
 use crate::agreement::{Guarantee, Money, Obligated, Shape};
-use crate::planner::admission::energy::Energy;
+use crate::planner::admission::energy::{Energy, Power};
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::{Foreseeable, Need};
@@ -65,7 +65,8 @@ impl Foresight {
 
     /// The energy of resources, where costs decide.
     fn energy(&self) -> Option<&Energy> {
-        self.pricing.as_ref()?.energy.as_ref()
+        let energy = self.pricing.as_ref()?.energy.as_ref();
+        energy.filter(|energy| energy.has_tariff())
     }
 
     /// The cost of a violation of guarantees that the provider owes, in the unit in which places are compared: millionths of the
@@ -89,46 +90,58 @@ impl Foresight {
 }
 
 impl Resources {
-    /// The best placement of one size of a need on one resource as its plan stands; none where there is none.
+    /// The best placement of one size of a need on one resource in a part of its window as its plan stands; none where there is none.
     pub(in crate::planner) fn best_on(
         &self,
         at: usize,
         need: &Need<'_>,
-        shape: Shape,
+        (shape, window): (Shape, Interval),
         objective: Objective,
     ) -> Option<Candidate> {
-        let mut task = self.task(need, shape, need.window);
+        let mut task = self.task_by_rate(need, shape, window);
+        task.forecasts = self.forecasts(need, shape, Some(at));
         let others = self.places.values().filter(|other| **other != at);
         task.except.extend(others.map(|other| id(*other)));
         self.decided(need, &task, objective).ok()
     }
 
-    /// The forecasts of one size of a need, by the ids of the domain. An agreement keeps its length on its own resource. Where costs
+    /// The forecasts of one size of a need on all resources, or on one, by the ids of the domain. An agreement keeps its length on its own resource. Where costs
     /// decide, the energy of a slot is a part of its loss, so that cheaper hours are found; and where nothing else is foreseen of a
     /// resource, this is.
-    pub(in crate::planner) fn forecasts(&self, need: &Need<'_>, shape: Shape) -> Option<Forecasts> {
+    pub(in crate::planner) fn forecasts(
+        &self,
+        need: &Need<'_>,
+        shape: Shape,
+        only: Option<usize>,
+    ) -> Option<Forecasts> {
         let foreseen = self.lengths(need, shape);
         let energy = self.foresight.energy().filter(|_| need.shapes.len() <= SIZES_MAX);
         let Some(energy) = energy else {
             return foreseen;
         };
-        // Resources of the same power on which the slot is as long have the same forecast.
-        let mut alike: BTreeMap<(u32, Seconds), Arc<Forecast>> = BTreeMap::new();
-        let each = self.plans().enumerate().filter_map(|(at, of)| {
+        // Resources of the same power on which the same is foreseen have the same forecast: by what is known, or by the length alone.
+        let mut alike: BTreeMap<(Power, Option<*const Forecast>, Seconds), Arc<Forecast>> = BTreeMap::new();
+        let plans = self.plans().enumerate();
+        let wanted = plans.filter(|(at, _)| only.is_none_or(|only| only == *at));
+        let each = wanted.filter_map(|(at, of)| {
             let known = foreseen.as_ref().and_then(|foreseen| foreseen.of(id(at)));
-            let Some(watts) = energy.weighed_watts(&of.resource.name) else {
+            let Some(power) = energy.weighed_power(&of.resource.name) else {
                 return Some((id(at), Arc::new(known?.clone())));
             };
-            let weighed = |of: &Forecast| energy.weighed(watts, shape.nodes, of, need.window);
-            if let Some(known) = known {
-                return Some((id(at), Arc::new(weighed(known)?)));
-            }
-            let hold = need.work.scaling.shape(shape, of.resource.rate).duration.max(1);
-            let forecast = match alike.entry((watts, hold)) {
+            let weighed = |of: &Forecast| energy.weighed(power, shape.nodes, of, need.window);
+            let hold = if known.is_some() {
+                0
+            } else {
+                need.work.scaling.shape(shape, of.resource.rate).duration.max(1)
+            };
+            let forecast = match alike.entry((power, known.map(std::ptr::from_ref), hold)) {
                 Entry::Occupied(same) => Arc::clone(same.get()),
                 Entry::Vacant(first) => {
-                    let constant = Forecast::constant(Foreseen::exact(hold));
-                    Arc::clone(first.insert(Arc::new(weighed(&constant)?)))
+                    let weighed = match known {
+                        Some(known) => weighed(known),
+                        None => weighed(&Forecast::constant(Foreseen::exact(hold))),
+                    };
+                    Arc::clone(first.insert(Arc::new(weighed?)))
                 }
             };
             Some((id(at), forecast))

@@ -134,6 +134,14 @@ impl Resources {
 
     /// One size of a need as a request to the domain.
     fn task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
+        Task {
+            forecasts: self.forecasts(need, shape, None),
+            ..self.task_by_rate(need, shape, window)
+        }
+    }
+
+    /// The same without anything foreseen.
+    fn task_by_rate(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         let requires = need.filters.iter().map(|filter| filter.requirement(shape.nodes));
         let mut task = Task {
             nodes: shape.nodes,
@@ -141,7 +149,7 @@ impl Resources {
             window,
             requires: requires.collect(),
             except: need.except.into_iter().map(id).collect(),
-            forecasts: self.forecasts(need, shape),
+            forecasts: None,
         };
         let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
         task.except
@@ -205,7 +213,7 @@ impl Resources {
             let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
             Some(whole.saturating_sub(tree.busy_area(window).into()))
         };
-        let mut able: Vec<_> = self.domain.able(&self.task(need, shape, window));
+        let mut able: Vec<_> = self.domain.able(&self.task_by_rate(need, shape, window));
         if able.len() > 1 {
             able.sort_by_cached_key(|id| (Reverse(free(*id)), *id));
         }

@@ -1,39 +1,43 @@
 //! Where energy has a price over time, work goes to hours and resources with cheaper energy, and stays there.
 
-use scheduler::Time;
+use advisor::random::Random;
 use scheduler::domain::Objective;
+use scheduler::{Fraction, Interval, Rate, Time};
 
 use super::domain::{Domain, proposal};
-use crate::agreement::{Agreement, Currency};
+use crate::agreement::{Agreement, Currency, Money};
 use crate::planner::{Energy, Kwh, Pricing, Resource, Settings, Watts};
 
 const HOUR: i64 = 3_600;
+/// The price of a node and an hour, in millionths.
+const NODE_HOUR: u32 = 1_000_000;
 
 /// Two resources at the same price. A kilowatt-hour costs 0.30 from 8 to 20 and else 0.10.
 fn domain(objective: Objective, watts: &[(&str, u32)]) -> Domain {
+    let tariff = [(0, 100_000), (8, 300_000), (20, 100_000), (32, 300_000)];
+    domain_with(objective, watts, &tariff)
+}
+
+/// The same with the prices of a kilowatt-hour from these hours on, in millionths.
+fn domain_with(objective: Objective, watts: &[(&str, u32)], tariff: &[(i64, i64)]) -> Domain {
     let resources = vec![
         Resource::new("one", "local", 2),
         Resource::new("other", "local", 2),
     ];
     let mut settings = Settings::new(resources, 48 * HOUR);
     settings.objective = objective;
-    let step = |from, micros| Kwh {
+    let step = |(from, micros): &(i64, i64)| Kwh {
         from: Time(from * HOUR),
-        micros,
+        micros: *micros,
         grams: 0,
     };
-    let tariff = vec![
-        step(0, 100_000),
-        step(8, 300_000),
-        step(20, 100_000),
-        step(32, 300_000),
-    ];
+    let tariff = tariff.iter().map(step).collect();
     let watts = watts.iter().map(|(name, busy)| {
         let idle = busy / 4;
         ((*name).to_owned(), Watts { busy: *busy, idle })
     });
-    let mut pricing = Pricing::flat(1_000_000, Currency::parse("EUR").unwrap());
-    pricing.energy = Energy::new(watts.collect(), tariff, 0);
+    let mut pricing = Pricing::flat(NODE_HOUR, Currency::parse("EUR").unwrap());
+    pricing.energy = Some(Energy::new(watts.collect(), tariff, 0));
     settings.pricing = Some(pricing);
     Domain::with(settings)
 }
@@ -101,4 +105,142 @@ fn a_resource_whose_power_is_not_known_attracts_no_work() {
         (&*placed.resource, placed.placement().start),
         ("one", Time(20 * HOUR))
     );
+}
+
+#[test]
+fn a_single_cheap_hour_between_dear_ones_is_found() {
+    let tariff = [
+        (0, 300_000),
+        (10, 200_000),
+        (11, 100_000),
+        (12, 200_000),
+        (13, 300_000),
+    ];
+    let mut domain = domain_with(Objective::Cheapest, &[("one", 400), ("other", 400)], &tariff);
+    assert_eq!(placed(&mut domain, 1, (0, 24)).placement().start, Time(11 * HOUR));
+    // Three hours cost least around it.
+    assert_eq!(placed(&mut domain, 3, (0, 24)).placement().start, Time(10 * HOUR));
+}
+
+#[test]
+fn where_energy_earns_something_work_goes_to_where_it_takes_the_most() {
+    let tariff = [(0, 100_000), (12, -100_000), (14, 100_000)];
+    let mut known = domain_with(Objective::Cheapest, &[("one", 200), ("other", 800)], &tariff);
+    let first = placed(&mut known, 2, (0, 24));
+    assert_eq!(
+        (&*first.resource, first.placement().start),
+        ("other", Time(12 * HOUR))
+    );
+    // A resource whose power is not known counts as the one that earns the least.
+    let mut unknown = domain_with(Objective::Cheapest, &[("other", 800)], &tariff);
+    let first = placed(&mut unknown, 2, (0, 24));
+    assert_eq!(first.placement().start, Time(12 * HOUR));
+}
+
+#[test]
+fn an_offer_with_a_budget_gets_the_cheapest_hours_that_it_can_pay() {
+    let mut domain = domain(Objective::Cheapest, &[("one", 400), ("other", 400)]);
+    let of = |micros: i64, window: (i64, i64)| {
+        let budget = Some(Money::new(micros, Currency::parse("EUR").unwrap()));
+        let of = proposal(2, 2 * HOUR, (window.0 * HOUR, window.1 * HOUR));
+        crate::planner::Proposal { budget, ..of }
+    };
+    // Four node-hours.
+    let night = domain.place(of(4_000_000, (9, 30))).unwrap().agreement;
+    assert_eq!(night.placement().start, Time(20 * HOUR), "{night:?}");
+    assert_eq!(night.price.map(|price| price.micros), Some(4_000_000));
+    assert!(domain.place(of(3_999_999, (9, 30))).is_err());
+    // Half off for a completion at the deadline: 3 can be paid from a start at 15 on.
+    let pricing = domain.settings.pricing.as_mut().unwrap();
+    pricing.late = Fraction::percent(50);
+    let late = domain.place(of(3_000_000, (0, 32))).unwrap().agreement;
+    assert!(late.placement().start >= Time(20 * HOUR), "{late:?}");
+    assert!(
+        late.price.is_some_and(|price| price.micros <= 3_000_000),
+        "{late:?}"
+    );
+    domain.check();
+}
+
+/// What a slot on a resource costs where places are compared, second by second: the nodes, and the energy beyond that of idle ones.
+fn plain_cost(watts: u32, rate_micros: &[i64], nodes: u32, slot: Interval) -> i128 {
+    let seconds = usize::try_from(slot.start.0).unwrap()..usize::try_from(slot.end.0).unwrap();
+    let micros: i64 = rate_micros[seconds].iter().sum();
+    let energy = (i128::from(watts) * i128::from(nodes) * i128::from(micros)).div_euclid(1_000);
+    i128::from(NODE_HOUR) * i128::from(nodes) * i128::from(slot.duration()) + energy
+}
+
+/// Three resources with powers and rates of their own, prices of each hour from −0.20 to 0.30, and a plan that fills: each place costs
+/// no more than any other that is free, looked at second by second.
+#[test]
+fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() {
+    const DAY: i64 = 24 * HOUR;
+    let powers = [
+        ("one", 400_u32, 1_000_000),
+        ("other", 900, 2_000_000),
+        ("third", 150, 700_000),
+    ];
+    let mut below_zero = 0;
+    for seed in 0..12 {
+        let mut random = Random::new(seed, &[16]);
+        let hourly: Vec<i64> = (0..25).map(|_| 10_000 * (random.below(51) as i64 - 20)).collect();
+        let rated = |(name, _, millionths): &(&str, u32, u32)| Resource {
+            rate: Rate::from_millionths(*millionths).unwrap(),
+            ..Resource::new(name, "local", 4)
+        };
+        let mut settings = Settings::new(powers.iter().map(rated).collect(), 2 * DAY);
+        (settings.objective, settings.improving.idle) = (Objective::Cheapest, false);
+        let steps = (0..).zip(&hourly).map(|(hour, micros)| Kwh {
+            from: Time(hour * HOUR),
+            micros: *micros,
+            grams: 0,
+        });
+        let watts = powers.map(|(name, watts, _)| {
+            (
+                name.to_owned(),
+                Watts {
+                    busy: watts + 50,
+                    idle: 50,
+                },
+            )
+        });
+        let mut pricing = Pricing::flat(NODE_HOUR, Currency::parse("EUR").unwrap());
+        pricing.energy = Some(Energy::new(watts.into(), steps.collect(), 0));
+        settings.pricing = Some(pricing);
+        let by_second: Vec<i64> = hourly.iter().flat_map(|micros| [*micros; 3_600]).collect();
+        let mut domain = Domain::with(settings);
+        for _ in 0..15 {
+            let (nodes, work) = (1 + random.below(4) as u32, 600 + random.below(5 * 3_600) as i64);
+            let ready = random.below(12 * 3_600) as i64;
+            let until = (ready + 3 * work + random.below(8 * 3_600) as i64).min(DAY);
+            let mut best: Option<i128> = None;
+            let of = crate::planner::Proposal {
+                scaling: crate::planner::Scaling::ReferenceRate,
+                ..proposal(nodes, work, (ready, until))
+            };
+            for (at, (_, watts, _)) in powers.iter().enumerate() {
+                let on = domain.plan.resources.get(at).unwrap();
+                let (tree, hold) = (on.schedule.tree(), on.resource.rate.duration(work));
+                for start in ready..=until - hold {
+                    let slot = Interval::of(Time(start), hold);
+                    if tree.min_free(slot) >= nodes {
+                        let cost = plain_cost(*watts, &by_second, nodes, slot);
+                        best = Some(best.map_or(cost, |best| best.min(cost)));
+                    }
+                }
+            }
+            let Some(best) = best else { continue };
+            let placed = domain.place(of).unwrap().agreement;
+            let of_resource = powers.iter().find(|(name, ..)| *name == placed.resource);
+            let cost = plain_cost(of_resource.unwrap().1, &by_second, nodes, placed.placement());
+            // Between two hours the cost is rounded to a unit, of which a cent has 36 millions.
+            assert!(
+                (0..=2).contains(&(cost - best)),
+                "{seed}: {cost} {best} {placed:?}"
+            );
+            let mean = by_second[usize::try_from(placed.placement().start.0).unwrap()];
+            below_zero += usize::from(mean < 0);
+        }
+    }
+    assert!(below_zero > 20, "{below_zero} begin where energy earns something");
 }

@@ -27,7 +27,8 @@ fn foreseen(domain: &Domain<SlotTree>, work: Seconds, mix: &mut Mix) -> Forecast
             let foreseen = Foreseen {
                 hold: completion + completion / 10,
                 completion,
-                loss: u128::from(mix.next() % 10_000),
+                loss: i128::from(mix.next() % 10_000),
+                rise: 0,
             };
             (Time(hour * HOUR), foreseen)
         };

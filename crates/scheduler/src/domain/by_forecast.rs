@@ -5,7 +5,7 @@
 //! resource with the best bound is next. Its bound is first made as good as its steps allow, and then its plan is searched; the
 //! decision ends when no bound beats the best placement found.
 
-use super::forecast::{Forecast, Forecasts, Foreseen, OfResource};
+use super::forecast::{Forecast, Forecasts, Foreseen, OfResource, Step};
 use super::index::{DURATIONS, duration_class};
 use super::search::{Decision, cost, rank};
 use super::{Domain, Objective, Planned, Rank, bits};
@@ -182,8 +182,8 @@ impl<P: Planned> Domain<P> {
                 let within = Interval::new(start, step.starts.end.min(starts.end));
                 self.fit(decision, number, step.foreseen, within)
             };
-            if let Some(start) = fit {
-                self.take(decision, number, step.foreseen, start);
+            if let Some(start) = fit.filter(|start| self.beats(decision, number, step, *start)) {
+                self.take(decision, number, step.at(start), start);
             }
             from = step.starts.end;
         }
@@ -206,9 +206,16 @@ impl<P: Planned> Domain<P> {
             let step = forecast.step(start);
             let within = Interval::new(step.starts.start.max(starts.start), start + 1);
             if let Some(start) = self.fit(decision, number, step.foreseen, within) {
-                return self.take(decision, number, step.foreseen, start);
+                return self.take(decision, number, step.at(start), start);
             }
             until = step.starts.start;
         }
+    }
+
+    /// Whether a start in a step beats the best so far, where its loss decides: it was only known that one in the step may.
+    fn beats(&self, decision: &Decision<'_>, number: usize, step: &Step, start: Time) -> bool {
+        let decides = decision.objective == Objective::Cheapest && step.foreseen.rise != 0;
+        let best = decision.best.filter(|_| decides);
+        best.is_none_or(|best| self.rank(decision, number, start, step.at(start)) < best.rank)
     }
 }

@@ -12,8 +12,12 @@ pub struct Foreseen {
     /// Seconds from the start to the expected completion. More than `hold` where lost work is run again, less where the
     /// slot has a reserve.
     pub completion: Seconds,
-    /// The expected cost of a violation, in the unit of [`Candidate::cost`](super::Candidate::cost).
-    pub loss: u128,
+    /// What it costs beside the price of its nodes, such as the expected cost of a violation, in the unit of
+    /// [`Candidate::cost`](super::Candidate::cost). Below zero where it earns something.
+    pub loss: i128,
+    /// By how much the loss is greater at the end of a step than at its beginning; in between it is linear, rounded down. The first
+    /// and the last step of a forecast have no ends, and their loss is constant.
+    pub rise: i128,
 }
 
 impl Foreseen {
@@ -23,6 +27,7 @@ impl Foreseen {
             hold,
             completion: hold,
             loss: 0,
+            rise: 0,
         }
     }
 
@@ -32,6 +37,16 @@ impl Foreseen {
             hold: self.hold.min(other.hold),
             completion: self.completion.min(other.completion),
             loss: self.loss.min(other.loss),
+            rise: 0,
+        }
+    }
+
+    /// The same with the least loss of its step.
+    pub(super) fn at_least(self) -> Self {
+        Self {
+            loss: self.loss.saturating_add(self.rise.min(0)),
+            rise: 0,
+            ..self
         }
     }
 }
@@ -49,13 +64,28 @@ pub(super) struct Step {
 }
 
 impl Step {
+    /// What is foreseen of a start in this step.
+    pub(super) fn at(&self, start: Time) -> Foreseen {
+        let Foreseen { loss, rise, .. } = self.foreseen;
+        if rise == 0 {
+            return self.foreseen;
+        }
+        let (passed, all) = (start - self.starts.start, self.starts.duration());
+        let risen = rise.saturating_mul(passed.into()).div_euclid(all.into());
+        Foreseen {
+            loss: loss.saturating_add(risen),
+            rise: 0,
+            ..self.foreseen
+        }
+    }
+
     /// The earliest expected completion of a start at or after `t`, which is in this step, where everything is free.
     pub(super) fn earliest_completion(&self, t: Time) -> Time {
         (t + self.foreseen.completion).min(self.later)
     }
 }
 
-/// What is foreseen of a task on one resource, by the instant at which it starts: constant in steps.
+/// What is foreseen of a task on one resource, by the instant at which it starts: constant in steps, the loss linear in them.
 ///
 /// ```
 /// use scheduler::Time;
@@ -99,7 +129,7 @@ impl Forecast {
             }
             same
         });
-        steps.dedup_by_key(|(_, foreseen)| *foreseen);
+        steps.dedup_by(|next, kept| next.1 == kept.1 && kept.1.rise == 0);
         Some(Self::of(steps))
     }
 
@@ -113,7 +143,11 @@ impl Forecast {
             .rev()
             .map(|(number, (from, foreseen))| {
                 let start = if number == 0 { Time(i64::MIN) } else { from };
-                let of_rest = least.map_or(foreseen, |least| least.least(foreseen));
+                let has_ends = number > 0 && end < Time(i64::MAX);
+                let rise = if has_ends { foreseen.rise } else { 0 };
+                let foreseen = Foreseen { rise, ..foreseen };
+                let of_rest = foreseen.at_least();
+                let of_rest = least.map_or(of_rest, |least| least.least(of_rest));
                 let step = Step {
                     starts: Interval::new(start, end),
                     foreseen,
@@ -133,7 +167,7 @@ impl Forecast {
 
     /// What is foreseen of a start. O(log k).
     pub fn at(&self, start: Time) -> Foreseen {
-        self.step(start).foreseen
+        self.step(start).at(start)
     }
 
     /// The longest hold of the starts in an interval; of its first second where it is empty. O(k).
@@ -257,11 +291,13 @@ mod tests {
         hold: 40,
         completion: 50,
         loss: 7,
+        rise: 0,
     };
     const FAST: Foreseen = Foreseen {
         hold: 10,
         completion: 12,
         loss: 9,
+        rise: 0,
     };
 
     #[test]
@@ -288,6 +324,18 @@ mod tests {
             ],
             [10, 40, 40, 10]
         );
+    }
+
+    /// From 100 to 110 the loss falls from 9 to −21, by 3 a second. The first and the last step have no ends.
+    #[test]
+    fn a_loss_is_linear_in_its_step() {
+        let falls = Foreseen { rise: -30, ..FAST };
+        let steps = vec![(Time(0), falls), (Time(100), falls), (Time(110), falls)];
+        let forecast = Forecast::new(steps).unwrap();
+        let at = [-5, 99, 100, 101, 109, 110, 9_999].map(|t| forecast.at(Time(t)).loss);
+        assert_eq!(at, [9, 9, 9, 6, -18, 9, 9]);
+        assert_eq!(forecast.step(Time(0)).least.loss, -21);
+        assert_eq!(forecast.step(Time(110)).least.loss, 9);
     }
 
     #[test]

@@ -251,6 +251,10 @@ impl<P: Planned> Domain<P> {
         let within = Interval::new(start, end + (foreseen.hold - 1));
         match decision.objective {
             Objective::LatestStart => plan.latest_fit(decision.task.nodes, foreseen.hold, within),
+            // The later it starts, the less it costs.
+            Objective::Cheapest if foreseen.rise < 0 => {
+                plan.latest_fit(decision.task.nodes, foreseen.hold, within)
+            }
             _ => plan.earliest_fit(decision.task.nodes, foreseen.hold, within),
         }
     }
@@ -308,7 +312,7 @@ pub(super) fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
 
 /// A cost with the loss that is foreseen.
 fn with_loss(cost: i128, foreseen: Foreseen) -> i128 {
-    cost.saturating_add(i128::try_from(foreseen.loss).unwrap_or(i128::MAX))
+    cost.saturating_add(foreseen.loss)
 }
 
 impl Decision<'_> {
@@ -383,7 +387,7 @@ impl Decision<'_> {
         }
     }
 
-    /// Those of `starts` on `resource` that beat the best so far if they are free.
+    /// Those of `starts` on `resource` that beat the best so far if they are free; where the loss rises or falls, those that may.
     fn better(&self, resource: &Resource, foreseen: Foreseen, starts: Interval) -> Interval {
         let Foreseen { hold, completion, .. } = foreseen;
         let start = starts.start.max(self.window.start);
@@ -405,7 +409,7 @@ impl Decision<'_> {
                 Interval::new(start.max(equal + i64::from(!wins)), end)
             }
             Objective::Cheapest => {
-                let cost = with_loss(cost(resource.price, self.task.nodes, hold), foreseen);
+                let cost = with_loss(cost(resource.price, self.task.nodes, hold), foreseen.at_least());
                 match cost.cmp(&best.rank.objective) {
                     Ordering::Less => Interval::new(start, end),
                     Ordering::Equal => Interval::new(start, end.min(ends_by - (hold - 1))),

@@ -48,11 +48,15 @@ impl<P: Planned> Domain<P> {
                 let end = window.end.min(starts.end + (foreseen.hold - 1));
                 let within = Interval::new(start, end);
                 let (nodes, hold) = (task.nodes, foreseen.hold);
-                let start = match objective {
-                    Objective::LatestStart => plan.plan().latest_fit(nodes, hold, within),
-                    _ => plan.plan().earliest_fit(nodes, hold, within),
+                let is_last = objective == Objective::LatestStart
+                    || objective == Objective::Cheapest && foreseen.rise < 0;
+                let start = if is_last {
+                    plan.plan().latest_fit(nodes, hold, within)
+                } else {
+                    plan.plan().earliest_fit(nodes, hold, within)
                 };
-                let found = start.map(|start| candidate(objective, task, resource, start, foreseen));
+                let found =
+                    start.map(|start| candidate(objective, task, resource, start, forecast.at(start)));
                 best = best.into_iter().chain(found).min_by_key(order);
             }
         }
@@ -116,7 +120,7 @@ impl<P: Planned> Domain<P> {
                     .collect();
                 let same = move |start: Time| {
                     let forecast = task.forecasts.as_ref().and_then(|of| of.of(first.resource));
-                    forecast.is_none_or(|of| of.at(start) == first.foreseen)
+                    forecast.is_none_or(|of| of.step(start) == of.step(first.slot.start))
                 };
                 let starts = (first.slot.start.0..=window.end.0 - hold).map(Time);
                 let starts = starts.take_while(move |start| same(*start));
@@ -201,12 +205,15 @@ fn interval(horizon: i64, longest: i64) -> impl Strategy<Value = Interval> {
 /// What is foreseen of a start; seldom more than fits.
 fn foreseen(horizon: i64) -> impl Strategy<Value = Foreseen> {
     let seconds = || prop_oneof![4 => 1..horizon / 20, 1 => 1..horizon / 4];
-    let loss = prop_oneof![3 => Just(0), 3 => 0..200_u128, 1 => Just(u128::MAX)];
+    let loss = prop_oneof![3 => Just(0), 3 => -200..200_i128, 1 => Just(i128::MAX)];
+    // By more than one in a second, if at all: where it falls by less, the first start of the least loss is not looked for.
+    let rise = prop_oneof![2 => Just(0), 1 => 1..5_i128, 1 => -5..-1_i128];
     let late = prop_oneof![3 => Just(0), 1 => -horizon / 20..horizon / 10, 1 => Just(i64::MAX)];
-    (seconds(), late, loss).prop_map(|(hold, late, loss)| Foreseen {
+    (seconds(), late, loss, rise).prop_map(move |(hold, late, loss, rise)| Foreseen {
         hold,
         completion: hold.saturating_add(late).max(1),
-        loss,
+        loss: if rise == 0 { loss } else { loss.min(200) },
+        rise: rise * i128::from(horizon),
     })
 }
 

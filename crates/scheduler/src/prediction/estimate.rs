@@ -28,6 +28,12 @@ pub fn rt(outcomes: &[Outcome]) -> Option<f64> {
     (!last.is_empty()).then(|| sum / count(last.len()))
 }
 
+/// Algorithm 1, line 8: `ExecutionTime`, the mean of past executions of the application on the resource, in seconds, their waits in the queue
+/// included. The ones that were stopped before they were over count as those that took longer. `None` without any.
+pub fn execution_time(over: Vec<f64>, stopped: Vec<f64>) -> Option<f64> {
+    stopped::mean(over, stopped)
+}
+
 /// Algorithm 1, line 9: `CPU_free`, the share of the processors that the exponential smoothing `ES_cpu` foresees free from the start
 /// to the deadline, from 0 to 1. `None` without samples.
 pub fn cpu_free(es_cpu: &Smoothing, gap: Interval) -> Option<f64> {
@@ -215,7 +221,7 @@ impl Evidence<'_> {
     fn base(&self) -> (Step, f64) {
         let mean = |elsewhere, over: Vec<f64>, stopped: Vec<f64>| {
             let (runs, of_them) = (over.len() + stopped.len(), stopped.len());
-            let seconds = stopped::mean(over, stopped)?;
+            let seconds = execution_time(over, stopped)?;
             let mean = Step::Mean {
                 elsewhere,
                 runs,

@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 use scheduler::Interval;
 use scheduler::Time;
-use scheduler::prediction::estimate::{cpu_free, exec_t_estimation, jt, load_factor, trans_t_estimation};
-use scheduler::prediction::smoothing::Method;
+use scheduler::prediction::estimate::{
+    Outcome, cpu_free, exec_t_estimation, execution_time, jt, load_factor, rt, trans_t_estimation,
+};
+use scheduler::prediction::smoothing::{Method, Parameters};
 use scheduler::prediction::weights::{completion, loss};
 use scheduler::prediction::{
     Base, Came, Distribution, Ladder, Learner, Losses, Part, Parts, Runs, Series, Shares, Smoothing, Weight,
@@ -41,7 +43,24 @@ fn whole(seconds: f64) -> Came {
 
 #[test]
 fn the_equations_of_the_paper_by_hand() {
-    // Algorithm 1: runs of 100, 140 and 120 s have the mean 120; a quarter of the processors is foreseen to be busy.
+    // Algorithm 1, line 8: (100 + 140 + 120) ÷ 3 s.
+    let mean = execution_time(vec![100.0, 140.0, 120.0], Vec::new()).unwrap();
+    assert!((mean - 120.0).abs() < 1e-12);
+    assert_eq!(execution_time(Vec::new(), Vec::new()), None);
+    // Line 9, with a smoothing that halves the weight of a sample with each hour: (1 × 0.9 + ½ × 0.6 + ¼ × 0.2) ÷ 1.75 = 1.25 ÷ 1.75 is free.
+    let halved = Parameters {
+        method: Method::Simple,
+        level: 0.5,
+        trend: 0.0,
+        season: 0.0,
+        damping: 0.0,
+    };
+    let samples = [0.2, 0.6, 0.9].into_iter().zip(0..);
+    let series = Series::of(samples.map(|(free, hour)| (Time(hour * 3_600), free)), 3_600);
+    let es_cpu = Smoothing::with_parameters(&series, halved);
+    let gap = Interval::new(Time(3 * 3_600), Time(5 * 3_600));
+    assert!((cpu_free(&es_cpu, gap).unwrap() - 1.25 / 1.75).abs() < 1e-12);
+    // Lines 9 and 10 where a quarter of the processors is foreseen to be busy: 120 × (2 − 0.75) s.
     let hours = (0..10).map(|hour| (Time(hour * 3_600), 0.75));
     let es_cpu = Smoothing::fit_with(&Series::of(hours, 3_600), Method::Simple);
     let gap = Interval::new(Time(36_000), Time(43_200));
@@ -49,6 +68,12 @@ fn the_equations_of_the_paper_by_hand() {
     assert!((free - 0.75).abs() < 1e-12);
     assert!((load_factor(free) - 1.25).abs() < 1e-12);
     assert!((exec_t_estimation(120.0, free) - 150.0).abs() < 1e-9);
+    // Equation 1: of eleven executions the last ten count. Nine were short by 20 s, and one was long by 30: (−9 × 20 + 30) ÷ 10 s.
+    let outcome = |estimated, real| Outcome { estimated, real };
+    let mut outcomes = vec![outcome(100, 5_000), outcome(130, 100)];
+    outcomes.extend([outcome(100, 120); 9]);
+    assert_eq!(rt(&outcomes), Some(-15.0));
+    assert_eq!(rt(&[]), None);
     // Algorithm 2: 30,000 bytes at 1,000 bytes/s before, 1,250 bytes at 500 bytes/s after, and estimates that were short by 15 s.
     let (prolog, epilog) = (
         trans_t_estimation(30_000, 1_000.0),
