@@ -91,7 +91,7 @@ impl Read {
         let config = Config::load(file)?;
         let mut settings = config.planner();
         let catalogue = config.catalogue()?;
-        let templates = Templates::load(&config.templates()?, &settings)
+        let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
         take_note(&mut settings, &templates, &catalogue);
         Ok(Self {
