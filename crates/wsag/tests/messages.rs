@@ -306,7 +306,7 @@ fn what_jsdl_can_ask_and_nobody_honours_is_refused() {
 
 #[test]
 fn each_element_of_jsdl_that_is_not_supported_is_refused_at_its_path() {
-    let resources = ("<jsdl:Resources>", "/jsdl:Resources/");
+    let resources = ("<jsdl:TotalResourceCount>", "/jsdl:Resources/");
     let program = ("<jsdl-posix:Argument>", "/jsdl-posix:POSIXApplication/");
     let described = ("<jsdl:Application>", "/jsdl:JobDescription/");
     let application = ("<jsdl:ApplicationName>", "/jsdl:Application/");
