@@ -334,8 +334,7 @@ impl Builtin {
         };
         let valid = match self.order {
             Order::Text => match self.name {
-                "NCName" => is_ncname(&value),
-                "ID" | "IDREF" | "ENTITY" => is_ncname(&value),
+                "NCName" | "ID" | "IDREF" | "ENTITY" => is_ncname(&value),
                 "NMTOKEN" => !value.is_empty() && value.chars().all(|c| c == ':' || is_name_char(c)),
                 "Name" => {
                     value.starts_with(|c| c == ':' || is_name_start(c))
