@@ -176,7 +176,9 @@ mod tests {
                     assert_eq!(window.end.unwrap().floor(), 1_795_305_600);
                     assert_eq!(window.duration, Some(30));
                 }
-                ServiceDescription::Scheduling(_) => panic!("the template has none"),
+                ServiceDescription::Scheduling(_) | ServiceDescription::Other(_) => {
+                    panic!("the template has none")
+                }
             }
         }
     }

@@ -159,6 +159,22 @@ const WRONG: &[(&str, &[&str])] = &[
         "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nresource = []\n",
         &["pricing.energy", "kwh or series"],
     ),
+    (
+        "[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"t:When\"\n",
+        &["time_constraint[0].element", "without a prefix"],
+    ),
+    (
+        "[[time_constraint]]\nnamespace = \"urn:bespeak:terms:1\"\nelement = \"When\"\n",
+        &["time_constraint[0].namespace", "does not use"],
+    ),
+    (
+        "[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"W\"\n[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"V\"\n",
+        &["time_constraint[1].namespace", "urn:t"],
+    ),
+    (
+        "[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"When\"\nduration = \"EndTime\"\n",
+        &["time_constraint[0].end", "no other part"],
+    ),
     ("not toml", &["bespeak.toml"]),
 ];
 
@@ -188,6 +204,12 @@ fn a_template_that_no_offer_can_keep_to_is_refused() {
             "<wsag:GuaranteeTerm",
             unbound,
             "the variable \"cnt\" cannot be bound",
+        ),
+        (
+            "name=\"StartTime\" type=\"xs:dateTime\"",
+            "name=\"StartTime\" type=\"jsdl:Instant_Type\"",
+            "/wsag:Template/wsag:CreationConstraints/wsag:Item[8]/wsag:ItemConstraint/xs:sequence/xs:element[1]: the type \
+             jsdl:Instant_Type is not known",
         ),
     ] {
         let wrong = template.replacen(part, replacement, 1);

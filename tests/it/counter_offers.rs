@@ -1,10 +1,12 @@
 //! Offers and their answers: one that fits is held, one that does not is countered with the nearest, and each offer of a message
 //! stands on its own.
 
+use std::fs;
+
 use reqwest::StatusCode;
 
 use crate::support::negotiation::{Said, message, negotiate, open};
-use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::offers::{Offer, date_time, file, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -12,6 +14,8 @@ on_both_engines!(
     what_fits_is_offered_as_it_was_asked_and_held,
     what_does_not_fit_is_countered_with_the_nearest,
     what_scales_is_countered_with_other_sizes_which_can_be_accepted,
+    no_counter_offer_breaks_a_creation_constraint,
+    no_counter_offer_breaks_a_rule_of_offers,
     a_hold_outlives_a_crash_and_ends_with_its_negotiation,
 );
 
@@ -183,6 +187,80 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
     let answers = negotiate(&client, id, &[optional]).await;
     let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
     assert_eq!(kinds, ["Later", "Earlier", "Shorter"], "{answers:?}");
+    server.assert_verified();
+}
+
+/// A service whose template is the built-in one with other creation constraints.
+fn constrained(url: &str, constraints: &str) -> Server {
+    let template = file("templates/agreements/advance-reservation.xml");
+    let (terms, _) = template
+        .split_once("<wsag:CreationConstraints>")
+        .expect("it has some");
+    let template =
+        format!("{terms}<wsag:CreationConstraints>{constraints}</wsag:CreationConstraints></wsag:Template>");
+    let configuration = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n[[template]]\nfile = \"template.xml\"\n";
+    Server::prepared(Some(url), |folder| {
+        fs::write(folder.join("template.xml"), template).expect("a file can be written");
+        fs::write(folder.join("bespeak.toml"), configuration).expect("a file can be written");
+    })
+}
+
+async fn no_counter_offer_breaks_a_creation_constraint(url: String) {
+    let start = hours_ahead(5);
+    let from = start - HOUR / 3;
+    let earliest = format!(
+        "<wsag:Item wsag:Name=\"earliest\"><wsag:Location>//arp:StartTime</wsag:Location><wsag:ItemConstraint>\
+         <xs:minInclusive value=\"{}\"/></wsag:ItemConstraint></wsag:Item>",
+        date_time(from)
+    );
+    let server = constrained(&url, &earliest);
+    let client = server.client();
+    let block = Offer::reserve(3, HOUR / 2).within(start, start + HOUR / 2);
+    client.post("/agreements", block.xml()).await.created();
+    // Without the constraint the nearest would be an earlier one (`what_does_not_fit_is_countered_with_the_nearest`).
+    let id = open(&client).await;
+    let rigid = Offer::reserve(4, HOUR).within(from, from + HOUR);
+    let answers = negotiate(&client, id, &[Said::solicited("c-1", rigid)]).await;
+    let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
+    assert_eq!(kinds, ["Shorter", "Later"], "{answers:?}");
+    server.assert_verified();
+}
+
+/// An offer that does not say when is offered a shorter slot, whose duration stands in a term that is named as the template's. Where
+/// the offer has given that name to another term, the counter offer would have two terms of one name.
+async fn no_counter_offer_breaks_a_rule_of_offers(url: String) {
+    let server = constrained(&url, "");
+    let client = server.client();
+    let begin = now() + HOUR / 2;
+    let block = Offer::reserve(4, 3 * HOUR).within(begin, begin + 3 * HOUR);
+    client.post("/agreements", block.xml()).await.created();
+    let id = open(&client).await;
+    let asked = Offer::reserve(4, HOUR);
+    let document = asked.xml();
+    let term = "<wsag:ServiceDescriptionTerm wsag:Name=\"TIME\"";
+    let (_, time) = document.split_once(term).expect("it says when");
+    let (time, _) = time
+        .split_once("</wsag:ServiceDescriptionTerm>")
+        .expect("its end");
+    let time = format!("{term}{time}</wsag:ServiceDescriptionTerm>");
+    let named = |name: &str| {
+        let expires = date_time(now() + 2 * HOUR);
+        let scheduling = format!(
+            "<wsag:ServiceDescriptionTerm wsag:Name=\"{name}\" wsag:ServiceName=\"COMPUTE\"><bsp:Scheduling \
+             xmlns:bsp=\"urn:bespeak:terms:1\"><bsp:MaxDeviation>1</bsp:MaxDeviation></bsp:Scheduling></wsag:ServiceDescriptionTerm>"
+        );
+        Said::solicited(name, asked.clone())
+            .replacing(&time, &scheduling)
+            .replacing(
+                "<wsag:TemplateId>",
+                &format!("<wsag:ExpirationTime>{expires}</wsag:ExpirationTime><wsag:TemplateId>"),
+            )
+    };
+    let answers = negotiate(&client, id, &[named("HOW"), named("TIME")]).await;
+    let states: Vec<_> = answers.iter().map(|answer| answer.state.as_str()).collect();
+    assert_eq!(states, ["Acceptable", "Rejected"], "{answers:?}");
+    assert_eq!(answers[0].text("Kind"), "Shorter", "{answers:?}");
+    assert!(answers[1].xml.contains("names must be unique"), "{answers:?}");
     server.assert_verified();
 }
 

@@ -44,6 +44,7 @@ mod negotiations;
 mod nodes;
 mod openapi;
 mod operator_commands;
+mod other_systems;
 mod overlapping;
 mod pending;
 mod pending_offers;

@@ -95,11 +95,6 @@ const POSTED: &[(&str, u16, &str)] = &[
         "/wsag:ServiceDescriptionTerm[2]/arp:AllocationTimeConstraint[2]",
     ),
     (
-        "negative/bad-sdt-unknown-content",
-        422,
-        "/wsag:ServiceDescriptionTerm[2]/z:foo",
-    ),
-    (
         "negative/bad-state-then-extension",
         422,
         "<bsp:Path>/wsag:AgreementProperties</bsp:Path>",

@@ -11,6 +11,10 @@ mod elements;
 use std::cmp::Ordering;
 
 use crate::job::elements::honoured;
+pub(crate) use crate::job::elements::{
+    ARCHITECTURES, read_architecture_element, read_description, read_identification, read_operating_system,
+    read_place,
+};
 use crate::xml::datatypes::non_negative;
 use crate::xml::{element, named_values};
 

@@ -17,6 +17,7 @@ pub mod endpoint;
 pub mod expression;
 pub mod guarantees;
 pub mod job;
+pub mod languages;
 pub mod listings;
 mod message;
 pub mod negotiations;

@@ -7,7 +7,7 @@ use crate::allocation::AllocationTimeConstraint;
 use crate::constraints::bindings::Bindings;
 use crate::expression::{Expression, Parsed, Variables};
 use crate::job::RangeValue;
-use crate::terms::{TERMS, Terms};
+use crate::terms::{TERMS, Terms, other_contents};
 use crate::xml::ns::{ARP, JSDL, WSAG};
 use crate::xml::{Check, Document, LeftOut, Node, Readable, Violation, ViolationKind};
 
@@ -33,7 +33,8 @@ fn check_terms(check: &mut Check, terms: Node<'_>) {
     if let Some(read) = Terms::read(&mut Check::default(), terms) {
         Bindings::read(terms, &read).0.add_to(&mut variables, false);
     }
-    for node in terms.descendants() {
+    let others = other_contents(terms);
+    for node in terms.descendants().filter(|node| !others.has(*node)) {
         if node.is(ARP, "AllocationTimeConstraint") {
             check_window(check, node);
         } else if node.is(JSDL, "TotalResourceCount") {

@@ -2,17 +2,20 @@
 
 mod alternatives;
 
+use std::sync::Arc;
+
 pub(crate) use alternatives::term_nodes;
-pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_term};
+pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
+use crate::languages::TimeLanguage;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::token;
-use crate::xml::ns::{ARP, BSP, JSDL, WSA, WSAG};
-use crate::xml::{Check, Fragment, Node, Readable, ViolationKind, Written, Xml, element};
+use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
+use crate::xml::{Check, Fragment, LeftOut, Node, Readable, ViolationKind, Written, Xml, element};
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -68,6 +71,8 @@ pub struct ServiceDescriptionTerm {
     pub service_name: String,
     /// The one element in it.
     pub content: ServiceDescription,
+    /// The language in which it says when. None where that is our own, or it says something else.
+    pub language: Option<Arc<TimeLanguage>>,
 }
 
 /// The term languages that the service knows.
@@ -79,6 +84,19 @@ pub enum ServiceDescription {
     AllocationTime(AllocationTimeConstraint),
     /// How: `bsp:Scheduling`.
     Scheduling(Box<Scheduling>),
+    /// Something in a language that is not known here. It is shown again word for word, and decides nothing.
+    Other(Box<OtherContent>),
+}
+
+/// An element of a language that is not known here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherContent {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub local: String,
+    /// The element, verbatim.
+    pub source: Fragment,
 }
 
 /// `wsag:ServiceReference`.
@@ -259,25 +277,48 @@ fn read_names(check: &mut Check, node: Node<'_>) -> Option<(String, String)> {
     name.zip(service_name)
 }
 
+/// The contents of service descriptions that are known here.
+pub const KNOWN_CONTENTS: &str = "jsdl:JobDefinition, arp:AllocationTimeConstraint or bsp:Scheduling";
+
 fn read_description(check: &mut Check, node: Node<'_>) -> Option<ServiceDescriptionTerm> {
-    const KNOWN: &str = "jsdl:JobDefinition, arp:AllocationTimeConstraint or bsp:Scheduling";
     let names = read_names(check, node);
-    let child = check.children_only(node, |children| children.only(KNOWN))?;
+    let child = check.children_only(node, |children| children.only(KNOWN_CONTENTS))?;
     let content = if child.is(JSDL, "JobDefinition") {
         Readable::read(check, child).map(|job| ServiceDescription::JobDefinition(Box::new(job)))
     } else if child.is(ARP, "AllocationTimeConstraint") {
         Readable::read(check, child).map(ServiceDescription::AllocationTime)
     } else if child.is(BSP, "Scheduling") {
         Readable::read(check, child).map(|term| ServiceDescription::Scheduling(Box::new(term)))
+    } else if is_of_another_language(child) {
+        Some(ServiceDescription::Other(Box::new(OtherContent {
+            namespace: child.namespace().to_owned(),
+            local: child.local().to_owned(),
+            source: child.fragment(),
+        })))
     } else {
-        unknown_term(check, child, KNOWN)
+        unknown_term(check, child, KNOWN_CONTENTS)
     };
     let (name, service_name) = names?;
     Some(ServiceDescriptionTerm {
         name,
         service_name,
         content: content?,
+        language: child.language().cloned(),
     })
+}
+
+/// Whether an element is of a namespace that the protocol does not use.
+fn is_of_another_language(node: Node<'_>) -> bool {
+    !node.namespace().is_empty() && ns::prefix_of(node.namespace()).is_none()
+}
+
+/// The contents of service descriptions in other languages. Rules of the protocol do not look into them.
+pub(crate) fn other_contents(above: Node<'_>) -> LeftOut {
+    let descriptions = above
+        .descendants()
+        .filter(|node| node.is(WSAG, "ServiceDescriptionTerm"));
+    let contents = descriptions.filter_map(Node::first_child);
+    LeftOut::of(contents.filter(|node| is_of_another_language(*node)), 1)
 }
 
 fn read_reference(check: &mut Check, node: Node<'_>) -> Option<ServiceReference> {
@@ -344,7 +385,11 @@ fn write_term(xml: &mut Xml, term: &Term) {
             start(xml, "wsag:ServiceDescriptionTerm", &term.name, &term.service_name);
             match &term.content {
                 ServiceDescription::JobDefinition(job) => job.put(xml, "jsdl:JobDefinition"),
-                ServiceDescription::AllocationTime(window) => window.put(xml, "arp:AllocationTimeConstraint"),
+                ServiceDescription::AllocationTime(window) => match &term.language {
+                    Some(language) => language.write(xml, window),
+                    None => window.put(xml, "arp:AllocationTimeConstraint"),
+                },
+                ServiceDescription::Other(other) => xml.insert(&other.source),
                 ServiceDescription::Scheduling(scheduling) => scheduling.put(xml, "bsp:Scheduling"),
             }
             xml.end();

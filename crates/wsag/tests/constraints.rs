@@ -4,44 +4,13 @@
 
 mod support;
 
-use support::{template, text};
+use support::constrained::{check, name_meets, with};
+use support::items::item;
+use support::text;
 use wsag::constraints::{CompiledConstraints, CompiledTemplate};
+use wsag::languages::TimeLanguages;
 use wsag::negotiations::Requirement;
-use wsag::templates::ADVANCE_RESERVATION;
 use wsag::{Document, Message, Violation, ViolationKind};
-
-/// A template with these creation constraints and no others.
-fn with(constraints: &str) -> CompiledTemplate {
-    let start = ADVANCE_RESERVATION.find("<wsag:CreationConstraints>").unwrap();
-    let head = &ADVANCE_RESERVATION[..start];
-    let text =
-        format!("{head}<wsag:CreationConstraints>{constraints}</wsag:CreationConstraints></wsag:Template>");
-    CompiledTemplate::compile(&template(&text))
-}
-
-fn item(location: &str, constraint: &str) -> CompiledTemplate {
-    let location = location.replace('&', "&amp;").replace('<', "&lt;");
-    with(&format!(
-        "<wsag:Item wsag:Name=\"i\"><wsag:Location>{location}</wsag:Location>\
-         <wsag:ItemConstraint>{constraint}</wsag:ItemConstraint></wsag:Item>"
-    ))
-}
-
-fn check(template: &CompiledTemplate, offer: &str) -> Vec<Violation> {
-    template.check(&Document::parse(offer.as_bytes()).unwrap())
-}
-
-/// Whether an offer with an application of this name meets a constraint on the name.
-fn name_meets(constraint: &str, name: &str) -> bool {
-    let template = item("//jsdl:ApplicationName", constraint);
-    assert!(
-        template.problems().is_empty(),
-        "{constraint}: {:?}",
-        template.problems()
-    );
-    let offer = text("o01-offer-sleep.xml").replace(">sleep<", &format!(">{name}<"));
-    check(&template, &offer).is_empty()
-}
 
 #[test]
 fn every_facet_tells_what_meets_it() {
@@ -485,7 +454,9 @@ fn negotiated(items: &str) -> CompiledConstraints {
     let start = input.find("<wsag-neg:Item").unwrap();
     let end = input.find("</wsag-neg:NegotiationConstraints>").unwrap();
     match support::message(&format!("{}{items}{}", &input[..start], &input[end..])) {
-        Message::NegotiateInput(offers) => CompiledConstraints::compile(&offers[0].constraints),
+        Message::NegotiateInput(offers) => {
+            CompiledConstraints::compile(&offers[0].constraints, &TimeLanguages::default())
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -495,7 +466,7 @@ fn negotiation_constraints_tell_how_an_answer_does() {
     let Message::NegotiateInput(offers) = support::message(&text("m14-negotiate-input.xml")) else {
         panic!()
     };
-    let constraints = CompiledConstraints::compile(&offers[0].constraints);
+    let constraints = CompiledConstraints::compile(&offers[0].constraints, &TimeLanguages::default());
     assert_eq!(constraints.problems(), []);
     let answer = text("m15-negotiate-output.xml");
     let document = Document::parse(answer.as_bytes()).unwrap();

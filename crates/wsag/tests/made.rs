@@ -49,6 +49,7 @@ fn term(name: &str, content: ServiceDescription) -> TermTree {
         name: name.into(),
         service_name: "service".into(),
         content,
+        language: None,
     })))
 }
 

@@ -81,11 +81,6 @@ fn invalid_messages_are_refused_at_the_right_element() {
             "only one element",
         ),
         (
-            "bad-sdt-unknown-content",
-            format!("{offer}/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/z:foo"),
-            "arp:AllocationTimeConstraint",
-        ),
-        (
             "bad-state-then-extension",
             "/wsag:AgreementProperties".to_owned(),
             "no message has this root",
@@ -307,6 +302,76 @@ fn what_jsdl_can_ask_and_nobody_honours_is_refused() {
         found[0].path.ends_with("/jsdl:Resources/jsdl:Colour"),
         "{found:?}"
     );
+}
+
+#[test]
+fn each_element_of_jsdl_that_is_not_supported_is_refused_at_its_path() {
+    let resources = ("<jsdl:TotalResourceCount>", "/jsdl:Resources/");
+    let program = ("<jsdl-posix:Argument>", "/jsdl-posix:POSIXApplication/");
+    let described = ("<jsdl:Application>", "/jsdl:JobDescription/");
+    let application = ("<jsdl:ApplicationName>", "/jsdl:Application/");
+    let system = |part: &str| format!("<jsdl:OperatingSystem>{part}</jsdl:OperatingSystem>");
+    let named = "<jsdl:OperatingSystemType><jsdl:OperatingSystemName>Solaris</jsdl:OperatingSystemName>\
+                 </jsdl:OperatingSystemType>";
+    let version = "<jsdl:OperatingSystemVersion>6</jsdl:OperatingSystemVersion>";
+    let staging = "<jsdl:DataStaging><jsdl:FileName>f</jsdl:FileName><jsdl:FilesystemName>HOME</jsdl:FilesystemName>\
+                   <jsdl:CreationFlag>overwrite</jsdl:CreationFlag></jsdl:DataStaging></jsdl:JobDescription>";
+    let simple = |name: &str| (name.to_owned(), format!("<{name}>1</{name}>"));
+    let of = |(place, above): (&'static str, &'static str), (path, element): (String, String)| {
+        (place, above.to_owned() + &path, element + place)
+    };
+    let end = "</jsdl:JobDescription>";
+    let mut asked = vec![
+        of(resources, simple("jsdl:CandidateHosts")),
+        of(resources, simple("jsdl:FileSystem")),
+        of(resources, simple("jsdl:IndividualCPUTime")),
+        of(resources, simple("jsdl:TotalCPUTime")),
+        of(
+            resources,
+            (
+                "jsdl:OperatingSystem/jsdl:OperatingSystemVersion".to_owned(),
+                system(version),
+            ),
+        ),
+        of(
+            resources,
+            (
+                "jsdl:OperatingSystem/jsdl:OperatingSystemType/jsdl:OperatingSystemName".to_owned(),
+                system(named),
+            ),
+        ),
+        (
+            end,
+            "/jsdl:DataStaging/jsdl:FilesystemName".to_owned(),
+            staging.to_owned(),
+        ),
+    ];
+    // Elements of other namespaces, and elements of the program that the provider decides.
+    let foreign = || ("q:x".to_owned(), "<q:x xmlns:q=\"urn:q\"/>".to_owned());
+    asked.extend([resources, program, described, application].map(|place| of(place, foreign())));
+    asked.extend(
+        [
+            "Executable",
+            "WorkingDirectory",
+            "Environment",
+            "UserName",
+            "GroupName",
+            "MemoryLimit",
+            "CPUTimeLimit",
+            "ProcessCountLimit",
+            "ThreadCountLimit",
+        ]
+        .map(|name| of(program, simple(&format!("jsdl-posix:{name}")))),
+    );
+    for (place, path, with_it) in asked {
+        let offer = text("o01-offer-sleep.xml");
+        let at = offer.find(place).expect(place);
+        let changed = format!("{}{with_it}{}", &offer[..at], &offer[at + place.len()..]);
+        let document = Document::parse(changed.as_bytes()).expect("the guard lets it through");
+        let found = read(&document).expect_err("it is not supported").0;
+        let refused = |of: &Violation| of.kind == ViolationKind::NotSupported && of.path.ends_with(&path);
+        assert!(found.iter().any(refused), "{path}: {found:?}");
+    }
 }
 
 #[test]

@@ -124,7 +124,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let stored = store.resources().await?.into_iter().map(Resource::of_row);
     settings.resources = stored.collect::<Result<_, _>>()?;
     settings.resources.retain(|of| !of.is_retired());
-    let templates = Templates::load(&config.templates()?, &settings)
+    let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     let barred = others_than(options.resource.as_deref(), &settings)?;
     let knowledge = learn(&store, config.predictions(), clock.now()).await?;

@@ -11,6 +11,7 @@ pub(super) mod resources;
 pub(super) mod scheduling;
 pub(super) mod slurm;
 pub(super) mod staging;
+mod time_constraints;
 pub(super) mod tls;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use std::time::Duration;
 use scheduler::Fraction;
 use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
+use wsag::languages::TimeLanguages;
 
 use super::Failure;
 use crate::address::Policy;
@@ -31,6 +33,7 @@ use crate::cli::config::pricing::PriceList;
 use crate::cli::config::ranges::{table, within};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
+use crate::cli::config::time_constraints::TimeConstraint;
 use crate::cli::config::tls::Tls;
 use crate::execution::local::find_program;
 use resources::Resource;
@@ -70,6 +73,8 @@ pub(super) struct Config {
     applications: Vec<Application>,
     #[serde(rename = "template")]
     templates: Vec<Template>,
+    #[serde(rename = "time_constraint")]
+    time_constraints: Vec<TimeConstraint>,
     /// The folder that relative paths are meant from.
     #[serde(skip)]
     folder: PathBuf,
@@ -273,6 +278,7 @@ impl Config {
             let key = format!("template[{index}].overrun_percent");
             within(&key, template.overrun_percent, 0..=OVERRUN_PERCENT_MAX)?;
         }
+        time_constraints::check(&self.time_constraints)?;
         self.failures.check_ranges()?;
         self.prediction.check_ranges()?;
         self.pricing()?;
@@ -384,6 +390,11 @@ impl Config {
         }
         Catalogue::new(self.applications.clone())
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))
+    }
+
+    /// The languages in which offers and templates may say when, besides our own.
+    pub(super) fn time_languages(&self) -> TimeLanguages {
+        time_constraints::languages(&self.time_constraints)
     }
 
     /// The texts of the templates of the file, or none where it has none and the built-in one is meant.

@@ -146,7 +146,7 @@ impl Read {
     fn of(config: Config, unread: Option<String>) -> Result<Self, Failure> {
         let mut settings = config.planner();
         let catalogue = config.catalogue()?;
-        let templates = Templates::load(&config.templates()?, &settings)
+        let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
         take_note(&mut settings, &templates, &catalogue);
         Ok(Self {

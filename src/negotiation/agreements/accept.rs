@@ -5,6 +5,7 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::difference;
 use wsag::endpoint::EndpointReference;
+use wsag::languages::TimeLanguages;
 use wsag::operations::CreateInput;
 use wsag::{Document, Places, Violations};
 
@@ -240,7 +241,7 @@ impl Negotiation {
                 let text = offered.to_xml();
                 (offered, Wording::from(text))
             }
-            Some(words) => same_words(words, &offered)?,
+            Some(words) => same_words(words, &offered, &self.templates.languages())?,
         };
         let promised = said.row.terms.as_ref();
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
@@ -332,9 +333,14 @@ impl Negotiation {
     }
 }
 
-/// The content of the words that accept a counter offer: the same as the offer, except for the name.
-fn same_words(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording)> {
-    let document = Document::parse(words.as_bytes()).map_err(Error::Malformed)?;
+/// The content of the words that accept a counter offer: the same as the offer, except for the name. They may say when in these
+/// languages.
+fn same_words(
+    words: &str,
+    offered: &AgreementOffer,
+    languages: &TimeLanguages,
+) -> Result<(AgreementOffer, Wording)> {
+    let document = Document::parse_in(words.as_bytes(), languages).map_err(Error::Malformed)?;
     let (offered, places) = (offered.make(), Places::document(""));
     let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
     if let Some(difference) = difference(&document, &offered) {

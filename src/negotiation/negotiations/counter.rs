@@ -192,7 +192,7 @@ fn counter_offer_in_words(
                 !time && (numbers.window.is_some() || numbers.duration.is_some())
             }
             ServiceDescription::JobDefinition(_) => !size,
-            ServiceDescription::Scheduling(_) => false,
+            ServiceDescription::Scheduling(_) | ServiceDescription::Other(_) => false,
         };
         if missing {
             let mut tree = term(description);
@@ -244,7 +244,7 @@ fn reword_terms(tree: &mut TermTree, numbers: &Numbers) -> (bool, bool) {
                     }
                     (false, true)
                 }
-                ServiceDescription::Scheduling(_) => (false, false),
+                ServiceDescription::Scheduling(_) | ServiceDescription::Other(_) => (false, false),
             }
         }
     }

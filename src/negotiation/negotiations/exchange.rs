@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use uuid::Uuid;
+use wsag::languages::TimeLanguages;
 use wsag::negotiations::{NegotiationOfferState, advertise_output, negotiate_output};
 use wsag::{Document, Message, Places};
 
@@ -68,7 +69,9 @@ impl Negotiation {
         if let Some(told) = self.answered(key.as_ref()).await? {
             return Ok(told);
         }
-        let (form, offers) = self.reading(move |_| read_message(&input, message)).await??;
+        let (form, offers) = self
+            .reading(move |this| read_message(&input, message, &this.templates.languages()))
+            .await??;
         let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
         let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
         let told = match message {
@@ -142,7 +145,10 @@ impl Negotiation {
                     if self.planner.is_dry() {
                         // It will be in no store.
                         for of in bargain.incoming.iter().cloned() {
-                            views.push(WordedOffer::read(of.offer, &of.document)?.view());
+                            views.push(
+                                WordedOffer::read(of.offer, &of.document, &self.templates.languages())?
+                                    .view(),
+                            );
                         }
                     }
                     let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
@@ -230,10 +236,10 @@ impl Negotiation {
 }
 
 /// The offers of a message, and its form.
-fn read_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<Given>)> {
+fn read_message(input: &Input, asked: OfferMessage, languages: &TimeLanguages) -> Result<(Form, Vec<Given>)> {
     let body = match input {
         Input::Xml(body) => {
-            let offers = read_offers(body, asked)?;
+            let offers = read_offers(body, asked, languages)?;
             let given = offers.into_iter().map(|placed| Given::Document(Box::new(placed)));
             return Ok((Form::Document, given.collect()));
         }
@@ -264,8 +270,8 @@ fn read_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<Given>)
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<Placed>> {
-    let document = Document::parse(body).map_err(Error::Malformed)?;
+fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> Result<Vec<Placed>> {
+    let document = Document::parse_in(body, languages).map_err(Error::Malformed)?;
     let message = match asked {
         OfferMessage::Negotiate => "NegotiateInput",
         OfferMessage::Advertise => "AdvertiseInput",

@@ -181,7 +181,9 @@ impl Negotiation {
                 let message = "the id of an offer of this negotiation is expected";
                 return refused("/counterOfferTo", message);
             };
-            Some(Box::new(content(&WordedOffer::read(row, &document)?.words)))
+            Some(Box::new(content(
+                &WordedOffer::read(row, &document, &self.templates.languages())?.words,
+            )))
         } else if let Some(agreement) = instance.agreement {
             Some(self.words_of(agreement).await?.offer()?)
         } else {

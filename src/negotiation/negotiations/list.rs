@@ -93,7 +93,8 @@ impl Negotiation {
             view.penalties = self.penalties_about(&instance).await?;
             for (row, document) in self.store.offers_held(instance.id).await? {
                 if !row.is_expired(now) {
-                    view.offers.push(WordedOffer::read(row, &document)?.view());
+                    view.offers
+                        .push(WordedOffer::read(row, &document, &self.templates.languages())?.view());
                 }
             }
             views.push(view);

@@ -224,9 +224,10 @@ impl Negotiation {
         let offers = self.store.offers(id).await?;
         let penalties = self.penalties_about(&instance).await?;
         self.reading(move |this| {
+            let languages = this.templates.languages();
             let said = offers
                 .into_iter()
-                .map(|(row, document)| WordedOffer::read(row, &document));
+                .map(|(row, document)| WordedOffer::read(row, &document, &languages));
             let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;

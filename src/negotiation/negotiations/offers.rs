@@ -7,6 +7,7 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::guard;
+use wsag::languages::TimeLanguages;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
     negotiate_input,
@@ -71,7 +72,7 @@ impl Understood {
     ) -> Self {
         Self {
             state: OfferState::Solicited,
-            demands: Arc::new(CompiledConstraints::compile(demands)),
+            demands: Arc::new(CompiledConstraints::compile(demands, &TimeLanguages::default())),
             about: About::Proposal(Box::new(suggestion)),
         }
     }
@@ -125,7 +126,7 @@ impl Negotiation {
     /// A stored offer, with its words.
     pub(in crate::negotiation) async fn worded(&self, id: Uuid) -> Result<WordedOffer> {
         let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
-        WordedOffer::read(row, &document)
+        WordedOffer::read(row, &document, &self.templates.languages())
     }
 
     /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that
@@ -145,15 +146,15 @@ impl Negotiation {
         let offers = self.store.offers(instance.id).await?.into_iter();
         let held: Vec<_> = offers
             .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
-            .map(|(row, document)| WordedOffer::read(row, &document))
+            .map(|(row, document)| WordedOffer::read(row, &document, &self.templates.languages()))
             .collect::<Result<_, _>>()?;
         if !held.is_empty() {
             return Ok(held);
         }
         let WordedOffer { row, words: offer } = self.worded(parent).await?;
         let (offer, demands) = self
-            .reading(move |_| {
-                let demands = CompiledConstraints::compile(&offer.constraints);
+            .reading(move |this| {
+                let demands = CompiledConstraints::compile(&offer.constraints, &this.templates.languages());
                 (offer, Arc::new(demands))
             })
             .await?;
@@ -396,7 +397,7 @@ impl Negotiation {
         let parent = match answered {
             Some((parent, document)) => {
                 let id = parent.id;
-                let words = WordedOffer::read(parent, &document)?.words;
+                let words = WordedOffer::read(parent, &document, &self.templates.languages())?.words;
                 if words.context.template_id != offer.context.template_id {
                     let message = "the offer that it answers was made from another template";
                     wrong("CounterOfferTo", message);
@@ -415,8 +416,8 @@ impl Negotiation {
         };
         let said = offer.clone();
         let (demands, document) = self
-            .reading(move |_| {
-                let demands = CompiledConstraints::compile(&said.constraints);
+            .reading(move |this| {
+                let demands = CompiledConstraints::compile(&said.constraints, &this.templates.languages());
                 let document = negotiate_input(&[said]);
                 // It is cut out of its message, and written anew: where it is shown, it must still pass a guard.
                 let checked = guard::check(document.as_bytes()).map(|_| ());

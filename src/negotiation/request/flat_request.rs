@@ -62,7 +62,7 @@ impl FlatRequest {
                 (window.start, window.end) = (None, None);
                 window.duration = window.duration.filter(|_| !is_sized);
             }
-            ServiceDescription::Scheduling(_) => {}
+            ServiceDescription::Scheduling(_) | ServiceDescription::Other(_) => {}
         });
         AgreementOffer {
             name: self.name.clone(),
@@ -90,6 +90,7 @@ impl FlatRequest {
             ServiceDescription::JobDefinition(definition) => self.job(definition),
             ServiceDescription::AllocationTime(window) => self.time(window),
             ServiceDescription::Scheduling(scheduling) => self.plan(scheduling),
+            ServiceDescription::Other(_) => {}
         });
         for (name, content) in self.contents() {
             let known = template
@@ -100,6 +101,7 @@ impl FlatRequest {
                 name: known.map_or(name, |of| &of.name).to_owned(),
                 service_name: first.map_or_else(String::new, |of| of.service_name.clone()),
                 content,
+                language: known.and_then(|of| of.language.clone()),
             };
             add_term_to_members(&mut members, &term);
         }
@@ -231,6 +233,7 @@ fn is_same_kind(one: &ServiceDescription, other: &ServiceDescription) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use wsag::languages::TimeLanguages;
     use wsag::scheduling::Moldability;
     use wsag::templates::ADVANCE_RESERVATION;
 
@@ -246,6 +249,7 @@ mod tests {
             name: name.to_owned(),
             service_name: "S".to_owned(),
             content,
+            language: None,
         })))
     }
 
@@ -362,7 +366,8 @@ mod tests {
         ]);
         assert_eq!(said(&deviation().change(&some, None), plans), [[Some(0.2)]; 5]);
         // A window beside a job alone is named as the template does.
-        let built_in = templates::read(ADVANCE_RESERVATION.as_bytes()).expect("a template");
+        let built_in =
+            templates::read(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default()).expect("a template");
         let template = Template {
             terms: offer(vec![job("WHAT", "sleep"), window("WHEN", 1)]).terms,
             ..built_in

@@ -13,7 +13,10 @@ use wsag::allocation::AllocationTimeConstraint;
 use wsag::guard::GuardError;
 use wsag::job::{JobDefinition, RangeValue};
 use wsag::scheduling::{Moldability, Scheduling};
-use wsag::terms::{ALTERNATIVES_MAX, Alternative, ServiceDescription, Term, path_of_term};
+use wsag::terms::{
+    ALTERNATIVES_MAX, Alternative, KNOWN_CONTENTS, OtherContent, ServiceDescription, Term, path_of_content,
+    path_of_term,
+};
 use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
 use super::json::TOKEN_MAX;
@@ -271,17 +274,22 @@ impl<'a> Check<'a> {
                 term,
                 Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::Scheduling(_))
             );
-            if !optional && !self.is_in_template(term) {
-                let message = format!(
-                    "the template has no term named {:?} for this service; it has {}",
-                    term.name(),
-                    self.template_names()
-                );
-                self.wrong_term(nth, message);
-            }
+            let is_in_template = self.is_in_template(term);
             let Term::ServiceDescription(description) = term else {
+                if !is_in_template {
+                    self.not_in_template(nth, term);
+                }
                 continue;
             };
+            if let ServiceDescription::Other(other) = &description.content {
+                if !is_in_template {
+                    self.unknown_content(nth, other);
+                }
+                continue;
+            }
+            if !optional && !is_in_template {
+                self.not_in_template(nth, term);
+            }
             let (is_another, what) = match &description.content {
                 ServiceDescription::JobDefinition(job) => {
                     (described.job.replace(job).is_some(), "jsdl:JobDefinition")
@@ -294,6 +302,7 @@ impl<'a> Check<'a> {
                     described.scheduling.replace(scheduling).is_some(),
                     "bsp:Scheduling",
                 ),
+                ServiceDescription::Other(_) => continue,
             };
             if is_another {
                 let message = format!("one {what} is expected, this is another");
@@ -307,12 +316,35 @@ impl<'a> Check<'a> {
         described
     }
 
+    fn not_in_template(&mut self, nth: usize, term: &Term) {
+        let message = format!(
+            "the template has no term named {:?} for this service; it has {}",
+            term.name(),
+            self.template_names()
+        );
+        self.wrong_term(nth, message);
+    }
+
+    /// Notes that the content of the `nth` term is in a language that is not known, and not declared by the template.
+    fn unknown_content(&mut self, nth: usize, content: &OtherContent) {
+        let message = format!(
+            "not a term that is known here: {KNOWN_CONTENTS} is expected, or what a term of the template of this name has in it, \
+             and the template has no {} of {:?} there",
+            content.local, content.namespace
+        );
+        self.found.push(Violation {
+            kind: ViolationKind::UnknownTerm,
+            ..wrong(path_of_content(self.document, nth), message)
+        });
+    }
+
     /// Whether a term of the offer is among the chosen ones.
     pub(in crate::negotiation) fn is_chosen(&self, term: &Term) -> bool {
         self.chosen.iter().any(|chosen| std::ptr::eq(*chosen, term))
     }
 
-    /// Whether the template has a term of the same kind, name and service; of properties, the same term.
+    /// Whether the template has a term of the same kind, name and service; of properties, the same term; of a description in a
+    /// language that is not known, one with the same element.
     fn is_in_template(&self, term: &Term) -> bool {
         let service = |of: &Term| match of {
             Term::ServiceDescription(of) => of.service_name.clone(),
@@ -320,12 +352,20 @@ impl<'a> Check<'a> {
             Term::ServiceProperties(of) => of.service_name.clone(),
             Term::Guarantee(_) => String::new(),
         };
+        let other = |of: &Term| match of {
+            Term::ServiceDescription(of) => match &of.content {
+                ServiceDescription::Other(of) => Some((of.namespace.clone(), of.local.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
         let is_alike = |known: &Term| {
             std::mem::discriminant(known) == std::mem::discriminant(term)
                 && known.name() == term.name()
                 && service(known) == service(term)
                 // Their variables mean what they mean in the template.
                 && (known == term || !matches!(term, Term::ServiceProperties(_)))
+                && (other(term).is_none() || other(known) == other(term))
         };
         self.offered.template.terms.flatten().into_iter().any(is_alike)
     }

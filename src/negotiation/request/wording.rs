@@ -3,6 +3,7 @@
 
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
+use wsag::languages::TimeLanguages;
 use wsag::{Document, Fragment, Message, Places, guard};
 
 use super::flat_request::FlatRequest;
@@ -15,8 +16,8 @@ use crate::negotiation::{Error, Negotiation, Result};
 /// The words of an offer, with all that they need to be read.
 #[derive(Debug, Clone)]
 pub(in crate::negotiation) enum Words {
-    /// A document as it came.
-    Document(String),
+    /// A document as it came, and the languages in which it may say when.
+    Document(String, TimeLanguages),
     /// The offer that a flat request makes of its template, and the places in the request.
     Offer(Box<AgreementOffer>, Places),
 }
@@ -29,8 +30,8 @@ impl Words {
     pub(in crate::negotiation) fn offer(self) -> Result<Box<AgreementOffer>> {
         match self {
             Self::Offer(offer, _) => Ok(offer),
-            Self::Document(text) => {
-                let document = Document::written(&text).map_err(unreadable_wording)?;
+            Self::Document(text, languages) => {
+                let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
                 offer_of(&document)
             }
         }
@@ -46,8 +47,8 @@ impl Words {
                 let parts = (offer.context.to_fragment(), offer.terms.to_fragment());
                 Ok((offer, parts.0, parts.1))
             }
-            Self::Document(text) => {
-                let document = Document::written(&text).map_err(unreadable_wording)?;
+            Self::Document(text, languages) => {
+                let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
                 let offer = offer_of(&document)?;
                 let (context, terms) = document
                     .offer_fragments()
@@ -59,14 +60,18 @@ impl Words {
 }
 
 impl WordedOffer {
-    /// An offer of a negotiation as it was stored, with its words.
+    /// An offer of a negotiation as it was stored, with its words, which may say when in these languages.
     ///
     /// # Errors
     /// [`Error::Internal`] for a stored document that is none.
-    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self> {
+    pub(in crate::negotiation) fn read(
+        row: NegotiationOffer,
+        document: &str,
+        languages: &TimeLanguages,
+    ) -> Result<Self> {
         // As negotiation constraints were written before they were held to the published schemas.
         let document = document.replace("wsag-neg:Constraint", "wsag:Constraint");
-        let read = Document::written(&document).map_err(unreadable_wording)?;
+        let read = Document::written_in(&document, languages).map_err(unreadable_wording)?;
         let words = match wsag::read_again(&read).map_err(unreadable_wording)? {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)
@@ -112,8 +117,8 @@ impl Negotiation {
     pub(in crate::negotiation) fn drafts_again(&self, words: Words, party: &str) -> Result<Vec<Draft>> {
         match words {
             Words::Offer(offer, places) => self.drafts_of(&offer, &places, party, None),
-            Words::Document(text) => {
-                let document = Document::written(&text).map_err(unreadable_wording)?;
+            Words::Document(text, languages) => {
+                let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
                 let offer = offer_of(&document)?;
                 self.drafts(&document, &offer, party, None)
             }
@@ -129,7 +134,7 @@ impl Negotiation {
     /// The content of stored words.
     pub(in crate::negotiation) async fn words(&self, wording: Wording) -> Result<Words> {
         let (version, request) = match wording {
-            Wording::Document(text) => return Ok(Words::Document(text)),
+            Wording::Document(text) => return Ok(Words::Document(text, self.templates.languages())),
             Wording::Request { template, request } => (template, request),
         };
         let (wish, places) = FlatRequest::from_json(&request).map_err(unreadable_wording)?;
@@ -140,7 +145,7 @@ impl Negotiation {
         let text = self.store.template_version(version).await?;
         let text = text.ok_or_else(|| unreadable_wording("its template is not there"))?;
         let template = self
-            .reading(move |_| templates::read(text.as_bytes()))
+            .reading(move |this| templates::read(text.as_bytes(), &this.templates.languages()))
             .await?
             .map_err(unreadable_wording)?;
         Ok(Words::Offer(Box::new(wish.offer(&template)), places))

@@ -56,6 +56,10 @@ fn term(term: &Term) -> Members {
                     .with_any("end", time.end.map(text))
                     .with_any("durationSeconds", time.duration),
                 ServiceDescription::Scheduling(options) => of("scheduling").and(scheduling::members(options)),
+                ServiceDescription::Other(other) => of("other")
+                    .with("namespace", other.namespace.clone())
+                    .with("element", other.local.clone())
+                    .with("xml", other.source.to_string()),
             }
         }
         Term::ServiceReference(term) => {

@@ -10,6 +10,15 @@ const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/all.xsd");
 /// The schema of our own terms, which the published schemas are completed by.
 const BSP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/bsp.xsd");
 
+/// The schemas of the languages of others that tests have terms in: the published schemas ask for a declaration of each element.
+const LANGUAGES: [(&str, &str); 2] = [
+    (
+        "http://schemas.wsag4j.org/2009/07/wsag4j-scheduling-extensions",
+        "time.xsd",
+    ),
+    ("urn:example:colours", "colours.xsd"),
+];
+
 /// Most documents that one run of xmllint is given: the length of a command line has its limit.
 const DOCUMENTS_MAX: usize = 500;
 
@@ -22,10 +31,14 @@ fn published(folder: &Path) -> Option<PathBuf> {
     let all = fs::read_to_string(Path::new(&published).join("all.xsd"))
         .unwrap_or_else(|why| panic!("BESPEAK_OFFICIAL_SCHEMAS is {published}: {why}"));
     // They come first: their namespaces are then not read a second time from the files beside ours.
-    let ours = format!(
-        "<xs:import namespace=\"{}\" schemaLocation=\"{BSP}\"/></xs:schema>",
-        wsag::ns::BSP
-    );
+    let import = |namespace: &str, file: &str| {
+        format!("<xs:import namespace=\"{namespace}\" schemaLocation=\"{file}\"/>")
+    };
+    let folder_of_languages = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/support/languages");
+    let languages = LANGUAGES
+        .iter()
+        .map(|(namespace, file)| import(namespace, &format!("{folder_of_languages}/{file}")));
+    let ours = import(wsag::ns::BSP, BSP) + &languages.collect::<String>() + "</xs:schema>";
     let all = all
         .replace("schemaLocation=\"", &format!("schemaLocation=\"{published}/"))
         .replace("</xs:schema>", &ours);

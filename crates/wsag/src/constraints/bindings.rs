@@ -6,7 +6,7 @@
 use crate::constraints::location;
 use crate::constraints::steps::{Kind as StepKind, Paths, View};
 use crate::expression::{Kind, Value, Variables, is_variable, replace_variables};
-use crate::terms::Terms;
+use crate::terms::{Terms, other_contents};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
 use crate::xml::{Document, LeftOut, Node, collapse, shortened};
 
@@ -41,7 +41,9 @@ impl Bindings {
     /// The variables of the service properties in a template or in terms, and why others cannot be bound.
     pub(crate) fn read(template: Node<'_>, terms: &Terms) -> (Bindings, Vec<String>) {
         let (mut bindings, mut wrong) = (Bindings::default(), Vec::new());
-        let nodes = template.descendants().filter(|node| node.is(WSAG, "Variable"));
+        let others = other_contents(template);
+        let nodes = template.descendants();
+        let nodes = nodes.filter(|node| node.is(WSAG, "Variable") && !others.has(*node));
         let variables = terms.properties().flat_map(|properties| &properties.variables);
         for (node, variable) in nodes.zip(variables) {
             // Nothing can name a variable without a name.

@@ -35,10 +35,11 @@ pub(crate) fn compile(text: &str, scope: Node<'_>) -> Result<Paths, String> {
     let known: Vec<(&str, Arc<str>)> = known
         .map(|(prefix, namespace)| (prefix, namespace.into()))
         .collect();
-    path::parse(rest, &|prefix| {
+    let namespace = |prefix: &str| {
         let found = known.iter().find(|(declared, _)| *declared == prefix);
         found.map(|(_, namespace)| Arc::clone(namespace))
-    })
+    };
+    path::parse(rest, &namespace, scope.languages())
 }
 
 /// `namespace prefix = "uri";` after `declare`.

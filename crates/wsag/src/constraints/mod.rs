@@ -15,6 +15,7 @@ mod negotiation;
 mod particles;
 mod path;
 mod pattern;
+mod published;
 mod steps;
 mod template;
 mod types;

@@ -4,6 +4,7 @@ use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
 use crate::constraints::whole::{Constraint, terms_of, ways_of};
 use crate::expression::Variables;
+use crate::languages::TimeLanguages;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
 use crate::xml::{Check, Document, Violation, ViolationKind, shortened};
 
@@ -30,8 +31,9 @@ pub struct Outcome {
 }
 
 impl CompiledConstraints {
-    /// Compiles the constraints of one offer. Expressions may use the predefined variables.
-    pub fn compile(constraints: &NegotiationConstraints) -> CompiledConstraints {
+    /// Compiles the constraints of one offer, whose Locations may be in these languages. Expressions may use the predefined
+    /// variables.
+    pub fn compile(constraints: &NegotiationConstraints, languages: &TimeLanguages) -> CompiledConstraints {
         let mut compiled = CompiledConstraints {
             items: Vec::new(),
             constraints: Vec::new(),
@@ -44,7 +46,7 @@ impl CompiledConstraints {
             return compiled;
         }
         for (nth, item) in items.iter().enumerate() {
-            match compile_item(item) {
+            match compile_item(item, languages) {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
                     let message = format!("item {:?}: {message}", shortened(&item.name));
@@ -124,7 +126,8 @@ fn constraint_path(name: &str, nth: usize, count: usize) -> String {
     format!("/{name}{position}")
 }
 
-fn compile_item(item: &NegotiationItem) -> Result<Item, String> {
-    let document = Document::written(item.source.as_str()).map_err(|error| error.to_string())?;
+fn compile_item(item: &NegotiationItem, languages: &TimeLanguages) -> Result<Item, String> {
+    let document =
+        Document::written_in(item.source.as_str(), languages).map_err(|error| error.to_string())?;
     Item::read(document.root())
 }

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::constraints::published::{self, Published};
 use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
 use crate::xml::ns::{self, XS};
-use crate::xml::{Node, qualified};
+use crate::xml::{Check, Node, qualified, shortened};
 
 /// Most steps that matching the children of one element may take.
 const STEPS_MAX: usize = 100_000;
@@ -44,6 +45,23 @@ enum Content {
     Anything,
     Simple(Type),
     Children(Box<Particle>),
+    /// Of a published type, by its name.
+    Published(String, fn(&mut Check, Node<'_>)),
+}
+
+impl Content {
+    /// The content of a type by its qualified name at an element.
+    ///
+    /// # Errors
+    /// That it is not known.
+    fn named(name: &str, scope: Node<'_>) -> Result<Content, String> {
+        let (namespace, local) = published::resolve(name, scope).unwrap_or_default();
+        match published::find(namespace, local) {
+            Some(Published::Content(read)) => Ok(Content::Published(shortened(name).into_owned(), *read)),
+            _ if (namespace, local) == (XS, "anyType") => Ok(Content::Anything),
+            _ => Type::named(name, scope).map(Content::Simple),
+        }
+    }
 }
 
 impl Term {
@@ -198,6 +216,29 @@ impl Particle {
     }
 }
 
+/// Why a type that an element of XML Schema names is not known. None where it names none, or known ones.
+pub(super) fn unknown_type(node: Node<'_>) -> Option<String> {
+    let named = |attribute| node.attribute("", attribute).unwrap_or_default();
+    let simple = |names: &str| {
+        let mut names = names.split_ascii_whitespace();
+        names.find_map(|name| Type::named(name, node).err())
+    };
+    match (node.namespace(), node.local()) {
+        (XS, "element") => {
+            let mut names = named("type").split_ascii_whitespace();
+            names.find_map(|name| Content::named(name, node).err())
+        }
+        (XS, "restriction") => simple(named("base")),
+        (XS, "list") => simple(named("itemType")),
+        (XS, "union") => simple(named("memberTypes")),
+        (XS, "extension") => Some(
+            "a type that extends another one cannot be evaluated: name a published type in xs:element"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
 /// `minOccurs` or `maxOccurs`; none is unbounded.
 fn occurs(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
     match node.attribute("", name).unwrap_or("1") {
@@ -221,9 +262,15 @@ impl Element {
         if namespace.is_none() && !prefix.is_empty() {
             return Err("the prefix of an element is not declared".to_owned());
         }
+        let (namespace, local) = match namespace {
+            Some(namespace) => match node.languages().meaning(namespace, Some(local)) {
+                Some((namespace, Some(local))) => (Some(namespace), local),
+                _ => (Some(namespace), local),
+            },
+            None => (None, local),
+        };
         let content = match node.attribute("", "type") {
-            Some("xs:anyType") => Content::Anything,
-            Some(name) => Content::Simple(Type::named(name, node)?),
+            Some(name) => Content::named(name, node)?,
             None => match node.children().find(|child| !child.is(XS, "annotation")) {
                 None => Content::Anything,
                 Some(child) if child.is(XS, "simpleType") => Content::Simple(Type::read(child)?),
@@ -241,7 +288,11 @@ impl Element {
     }
 
     fn matches(&self, node: Node<'_>, namespace: &str) -> bool {
-        node.local() == self.local && node.namespace() == self.namespace.as_deref().unwrap_or(namespace)
+        let is_named = match self.namespace {
+            Some(_) => node.local() == self.local,
+            None => node.local() == self.local || node.written_local() == Some(self.local.as_str()),
+        };
+        is_named && node.namespace() == self.namespace.as_deref().unwrap_or(namespace)
     }
 
     fn check<'d>(
@@ -261,6 +312,14 @@ impl Element {
                 }
             }
             Content::Children(particle) => particle.check(node, view, report)?,
+            Content::Published(name, read) => {
+                view.charge(node.descendants().len())?;
+                let mut check = Check::default();
+                read(&mut check, node);
+                if let Some(first) = check.into_violations().first() {
+                    report(node, format!("the content of {name} is expected; {first}"));
+                }
+            }
         }
         Ok(())
     }

@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use crate::constraints::steps::{Comparison, Condition, Kind, Paths, Predicate, Step, Subject, Test};
+use crate::languages::TimeLanguages;
 use crate::xml::guard::{is_name_char, is_name_start};
 
 /// Most steps of a path and most paths of a union.
@@ -27,14 +28,19 @@ const NESTING_MAX: usize = 16;
 const SUBSET: &str = "a Location may only have paths from the root, joined by |, of child, descendant and attribute steps; the last \
                       step may be text(), and predicates may be positions or compare attributes, children and names with strings";
 
-/// Reads the text; `namespace` gives the namespace of a prefix.
+/// Reads the text; `namespace` gives the namespace of a prefix. What it names in one of the languages is what that means.
 ///
 /// # Errors
 /// Why it is no Location that can be evaluated.
-pub(super) fn parse(text: &str, namespace: &dyn Fn(&str) -> Option<Arc<str>>) -> Result<Paths, String> {
+pub(super) fn parse(
+    text: &str,
+    namespace: &dyn Fn(&str) -> Option<Arc<str>>,
+    languages: &TimeLanguages,
+) -> Result<Paths, String> {
     let mut parser = Parser {
         rest: text.trim(),
         namespace,
+        languages,
     };
     let mut paths = Vec::new();
     loop {
@@ -53,6 +59,7 @@ pub(super) fn parse(text: &str, namespace: &dyn Fn(&str) -> Option<Arc<str>>) ->
 struct Parser<'t, 'n> {
     rest: &'t str,
     namespace: &'n dyn Fn(&str) -> Option<Arc<str>>,
+    languages: &'n TimeLanguages,
 }
 
 impl<'t> Parser<'t, '_> {
@@ -202,6 +209,9 @@ impl<'t> Parser<'t, '_> {
         if self.rest.trim_start().starts_with('(') || self.rest.starts_with("::") {
             self.rest = at;
             return Err(self.unexpected("a name or *"));
+        }
+        if let Some((namespace, local)) = self.languages.meaning(&name.0, name.1) {
+            name = (namespace.into(), local);
         }
         Ok(Test {
             namespace: Some(name.0),

@@ -2,6 +2,7 @@
 
 use crate::constraints::bindings::Bindings;
 use crate::constraints::item::{ITEMS_MAX, Item};
+use crate::constraints::particles::unknown_type;
 use crate::constraints::steps::View;
 use crate::constraints::whole::{Constraint, terms_of, ways_of};
 use crate::expression::{Expression, Variables};
@@ -17,6 +18,7 @@ pub struct CompiledTemplate {
     constraints: Vec<Constraint>,
     bindings: Bindings,
     unbound: Vec<String>,
+    unknown_types: Vec<String>,
     problems: Vec<Violation>,
 }
 
@@ -30,13 +32,15 @@ impl CompiledTemplate {
             constraints: Vec::new(),
             bindings: Bindings::default(),
             unbound: Vec::new(),
+            unknown_types: Vec::new(),
             problems: Vec::new(),
         };
         // The fragment was cut from a document that passed the guard; if it did not parse, no offer may pass.
-        match Document::written(template.source.as_str()) {
+        match Document::written_in(template.source.as_str(), &template.languages) {
             Ok(document) => {
                 (compiled.bindings, compiled.unbound) = Bindings::read(document.root(), &template.terms);
                 if let Some(node) = document.root().child(WSAG, "CreationConstraints") {
+                    compiled.unknown_types = unknown_types(node);
                     compiled.read(node);
                 }
             }
@@ -88,6 +92,12 @@ impl CompiledTemplate {
     /// The variables of the template's service properties that cannot be bound. A template that has some is not to be offered.
     pub fn unbound(&self) -> &[String] {
         &self.unbound
+    }
+
+    /// The types that the template names in its creation constraints and that are not known, each with its place. A template
+    /// that has some is not to be offered: every offer would be refused for what the provider wrote.
+    pub fn unknown_types(&self) -> &[String] {
+        &self.unknown_types
     }
 
     /// An objective or a condition of the template as it holds for the agreement of one way to read the first offer in a document: its variables
@@ -164,4 +174,10 @@ impl CompiledTemplate {
             check.add(ViolationKind::Constraint, found.unwrap_or(context), message);
         }
     }
+}
+
+/// The types that constraints name and that are not known, each with its place.
+fn unknown_types(constraints: Node<'_>) -> Vec<String> {
+    let wrong = |node: Node<'_>| unknown_type(node).map(|why| format!("{}: {why}", node.path()));
+    constraints.descendants().filter_map(wrong).collect()
 }

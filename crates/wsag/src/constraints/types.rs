@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::constraints::pattern::Pattern;
+use crate::constraints::published::{self, Published};
 use crate::constraints::steps::View;
 use crate::xml::datatypes::{Decimal, double};
 use crate::xml::guard::{is_name_char, is_name_start};
@@ -32,6 +33,8 @@ enum Order {
     Decimal,
     Double,
     DateTime,
+    /// A part of an instant, with what stands before and after it in the dateTime of its first instant.
+    Part(&'static str, &'static str),
     Duration,
 }
 
@@ -56,8 +59,15 @@ const fn integer(name: &'static str, least: &'static str, greatest: &'static str
     }
 }
 
-/// The built-in types that values of the protocol's terms have.
-static BUILTINS: [Builtin; 25] = [
+/// The types of XML Schema that are lists, with the types of their items.
+const LISTS: [(&str, &str); 3] = [
+    ("NMTOKENS", "NMTOKEN"),
+    ("IDREFS", "IDREF"),
+    ("ENTITIES", "ENTITY"),
+];
+
+/// The built-in types of XML Schema that are no lists. Dates and the like are compared as their first instants.
+static BUILTINS: [Builtin; 41] = [
     builtin("string", Order::Text),
     builtin("normalizedString", Order::Text),
     builtin("token", Order::Text),
@@ -65,12 +75,26 @@ static BUILTINS: [Builtin; 25] = [
     builtin("anySimpleType", Order::Text),
     builtin("NMTOKEN", Order::Text),
     builtin("NCName", Order::Text),
+    builtin("ID", Order::Text),
+    builtin("IDREF", Order::Text),
+    builtin("ENTITY", Order::Text),
+    builtin("Name", Order::Text),
+    builtin("QName", Order::Text),
+    builtin("hexBinary", Order::Text),
+    builtin("base64Binary", Order::Text),
     builtin("language", Order::Text),
     builtin("boolean", Order::Boolean),
     builtin("decimal", Order::Decimal),
     builtin("double", Order::Double),
     builtin("float", Order::Double),
     builtin("dateTime", Order::DateTime),
+    builtin("date", Order::Part("", "T00:00:00")),
+    builtin("time", Order::Part("2000-01-01T", "")),
+    builtin("gYear", Order::Part("", "-01-01T00:00:00")),
+    builtin("gYearMonth", Order::Part("", "-01T00:00:00")),
+    builtin("gMonth", Order::Part("2000", "-01T00:00:00")),
+    builtin("gMonthDay", Order::Part("2000", "T00:00:00")),
+    builtin("gDay", Order::Part("2000-01", "T00:00:00")),
     builtin("duration", Order::Duration),
     integer("integer", "", ""),
     integer("long", "-9223372036854775808", "9223372036854775807"),
@@ -78,6 +102,8 @@ static BUILTINS: [Builtin; 25] = [
     integer("short", "-32768", "32767"),
     integer("byte", "-128", "127"),
     integer("nonNegativeInteger", "0", ""),
+    integer("nonPositiveInteger", "", "0"),
+    integer("negativeInteger", "", "-1"),
     integer("positiveInteger", "1", ""),
     integer("unsignedLong", "0", "18446744073709551615"),
     integer("unsignedInt", "0", "4294967295"),
@@ -117,17 +143,46 @@ const BOUNDS: [Bound; 4] = [
 ];
 
 impl Type {
-    /// A built-in type by its qualified name at an element.
+    /// A simple type by its qualified name at an element: built-in, or of the published schemas.
+    ///
+    /// # Errors
+    /// That it is not known, or has children.
     pub(crate) fn named(name: &str, scope: Node<'_>) -> Result<Type, String> {
-        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
-        let namespace = scope.resolve(prefix).or_else(|| (prefix == "xs").then_some(XS));
-        let builtin = BUILTINS.iter().find(|builtin| builtin.name == local);
-        match (namespace, builtin) {
-            (Some(XS), Some(builtin)) => Ok(Type::Builtin(builtin)),
-            _ => Err(format!(
-                "the type {name} is not known here; the usual built-in types of XML Schema are"
+        let unknown = || {
+            let shown = shortened(name);
+            format!(
+                "the type {shown} is not known; known are those of XML Schema and of the protocol's schemas"
+            )
+        };
+        let (namespace, local) = published::resolve(name, scope).ok_or_else(unknown)?;
+        if namespace == XS {
+            return Type::built_in(local).ok_or_else(unknown);
+        }
+        match published::find(namespace, local).ok_or_else(unknown)? {
+            Published::Text => Type::built_in("string").ok_or_else(unknown),
+            Published::Names(names) => {
+                let enumeration = names().into_iter().map(str::to_owned).collect();
+                let base = Type::built_in("string").ok_or_else(unknown)?;
+                let facets = Facets {
+                    enumeration,
+                    ..Facets::default()
+                };
+                Ok(Type::Restriction(Box::new(base), facets))
+            }
+            Published::Content(_) => Err(format!(
+                "the type {} is no simple type: only xs:element may name it",
+                shortened(name)
             )),
         }
+    }
+
+    /// A type of XML Schema itself.
+    fn built_in(local: &str) -> Option<Type> {
+        if let Some((_, item)) = LISTS.iter().find(|(name, _)| *name == local) {
+            return Type::built_in(item).map(|item| Type::List(Box::new(item)));
+        }
+        let builtin = BUILTINS.iter().find(|builtin| builtin.name == local);
+        builtin.map(Type::Builtin)
     }
 
     /// The type of `xs:simpleType`.
@@ -279,14 +334,25 @@ impl Builtin {
         };
         let valid = match self.order {
             Order::Text => match self.name {
-                "NCName" => value.starts_with(is_name_start) && value.chars().all(is_name_char),
+                "NCName" | "ID" | "IDREF" | "ENTITY" => is_ncname(&value),
                 "NMTOKEN" => !value.is_empty() && value.chars().all(|c| c == ':' || is_name_char(c)),
+                "Name" => {
+                    value.starts_with(|c| c == ':' || is_name_start(c))
+                        && value.chars().all(|c| c == ':' || is_name_char(c))
+                }
+                "QName" => value.split_once(':').map_or_else(
+                    || is_ncname(&value),
+                    |(prefix, local)| is_ncname(prefix) && is_ncname(local),
+                ),
+                "hexBinary" => value.len().is_multiple_of(2) && value.bytes().all(|b| b.is_ascii_hexdigit()),
+                "base64Binary" => is_base64(&value),
                 _ => true,
             },
             Order::Boolean => matches!(value.as_ref(), "true" | "false" | "1" | "0"),
             Order::Decimal => self.check_decimal(&value),
             Order::Double => double(&value).is_ok(),
             Order::DateTime => value.parse::<DateTime>().is_ok(),
+            Order::Part(..) => compare(self.order, &value, &value).is_some(),
             Order::Duration => value.parse::<Duration>().is_ok(),
         };
         if valid {
@@ -316,11 +382,47 @@ fn compare(order: Order, one: &str, two: &str) -> Option<Ordering> {
         Order::Decimal => Some(Decimal::parse(one)?.cmp(&Decimal::parse(two)?)),
         Order::Double => double(one).ok()?.partial_cmp(&double(two).ok()?),
         Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
+        Order::Part(before, after) => {
+            let first = |value| first_instant(before, value, after);
+            Some(first(one)?.cmp(&first(two)?))
+        }
         Order::Duration => one
             .parse::<Duration>()
             .ok()?
             .partial_cmp(&two.parse::<Duration>().ok()?),
     }
+}
+
+fn is_ncname(value: &str) -> bool {
+    value.starts_with(is_name_start) && value.chars().all(is_name_char)
+}
+
+/// Whether a text is base64: quadruples of its letters, the last perhaps filled up with `=`.
+fn is_base64(value: &str) -> bool {
+    let value: String = value.chars().filter(|c| *c != ' ').collect();
+    let letters = value.trim_end_matches('=');
+    value.len().is_multiple_of(4)
+        && value.len() - letters.len() <= 2
+        && letters
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/')
+}
+
+/// The first instant of a date, a month or the like, with its zone. None where it is none.
+fn first_instant(before: &str, value: &str, after: &str) -> Option<DateTime> {
+    let zone = match value.as_bytes() {
+        [.., b'Z'] => 1,
+        [.., b'+' | b'-', _, _, b':', _, _] => 6,
+        _ => 0,
+    };
+    let (value, zone) = value.split_at_checked(value.len() - zone)?;
+    // A month or a day begins with dashes, of which the first stand for what is left out.
+    let value = match before.len() {
+        4 => value.strip_prefix('-').filter(|rest| rest.starts_with('-'))?,
+        7 => value.strip_prefix("--").filter(|rest| rest.starts_with('-'))?,
+        _ => value,
+    };
+    format!("{before}{value}{after}{zone}").parse().ok()
 }
 
 /// The order that the form of a value shows, for values without a type.
@@ -447,6 +549,7 @@ fn charged_message(message: String, view: &View<'_>) -> Result<(), String> {
 fn check_bound((_, allows, words): Bound, limit: &str, order: Order, value: &str) -> Result<(), String> {
     let kind = match order {
         Order::DateTime => "a dateTime",
+        Order::Part(..) => "a date or a part of one",
         Order::Duration => "a duration",
         _ => "a number",
     };

@@ -40,20 +40,27 @@ pub(super) fn honoured<'d, T>(
     check.children_only(node, read)
 }
 
-fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+/// Name and description of a job.
+type Identification = (Option<String>, Option<String>);
+
+/// `jsdl:JobIdentification`.
+pub(crate) fn read_identification(check: &mut Check, node: Node<'_>) -> Option<Identification> {
     check.attributes(node, &[]);
     honoured(check, node, |children| {
-        let identification = children.optional(JSDL, "JobIdentification", |check, node| {
-            check.attributes(node, &[]);
-            honoured(check, node, |children| {
-                let name = children.optional(JSDL, "JobName", Check::string);
-                let description = children.optional(JSDL, "Description", Check::string);
-                children.many(JSDL, "JobAnnotation", Check::string);
-                children.many(JSDL, "JobProject", Check::string);
-                children.foreign(JSDL);
-                Some((name, description))
-            })
-        });
+        let name = children.optional(JSDL, "JobName", Check::string);
+        let description = children.optional(JSDL, "Description", Check::string);
+        children.many(JSDL, "JobAnnotation", Check::string);
+        children.many(JSDL, "JobProject", Check::string);
+        children.foreign(JSDL);
+        Some((name, description))
+    })
+}
+
+/// `jsdl:JobDescription`.
+pub(crate) fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+    check.attributes(node, &[]);
+    honoured(check, node, |children| {
+        let identification = children.optional(JSDL, "JobIdentification", read_identification);
         let (job_name, description) = identification.unwrap_or_default();
         Some(JobDefinition {
             job_name,
@@ -93,11 +100,7 @@ impl Readable for Resources {
         honoured(check, node, |children| {
             children.optional(JSDL, "ExclusiveExecution", simple(boolean));
             children.optional(JSDL, "OperatingSystem", read_operating_system);
-            let cpu_architecture = children.optional(JSDL, "CPUArchitecture", |check, node| {
-                check.children(node, |children| {
-                    children.required(JSDL, "CPUArchitectureName", read_architecture)
-                })
-            });
+            let cpu_architecture = children.optional(JSDL, "CPUArchitecture", read_architecture_element);
             let filters = FilterKind::NAMES.iter().filter_map(|(kind, name)| {
                 let range = children.optional(JSDL, name, RangeValue::read)?;
                 Some(Filter { kind: *kind, range })
@@ -112,9 +115,16 @@ impl Readable for Resources {
 }
 
 /// The architectures of processors that JSDL knows.
-const ARCHITECTURES: [&str; 10] = [
+pub(crate) const ARCHITECTURES: [&str; 10] = [
     "sparc", "powerpc", "x86", "x86_32", "x86_64", "parisc", "mips", "ia64", "arm", "other",
 ];
+
+/// `jsdl:CPUArchitecture`.
+pub(crate) fn read_architecture_element(check: &mut Check, node: Node<'_>) -> Option<String> {
+    check.children(node, |children| {
+        children.required(JSDL, "CPUArchitectureName", read_architecture)
+    })
+}
 
 fn read_architecture(check: &mut Check, node: Node<'_>) -> Option<String> {
     let name = check.string(node)?;
@@ -125,7 +135,7 @@ fn read_architecture(check: &mut Check, node: Node<'_>) -> Option<String> {
 }
 
 /// Nodes run Linux: that may be asked for, and nothing else.
-fn read_operating_system(check: &mut Check, node: Node<'_>) -> Option<()> {
+pub(crate) fn read_operating_system(check: &mut Check, node: Node<'_>) -> Option<()> {
     check.attributes(node, &[]);
     honoured(check, node, |children| {
         children.optional(JSDL, "OperatingSystemType", |check, node| {
@@ -223,8 +233,8 @@ impl Readable for DataStaging {
             let creation_flag = children.required(JSDL, "CreationFlag", Readable::read);
             Some(DataStaging {
                 delete_on_termination: children.optional(JSDL, "DeleteOnTermination", simple(boolean)),
-                source: children.optional(JSDL, "Source", read_uri),
-                target: children.optional(JSDL, "Target", read_uri),
+                source: children.optional(JSDL, "Source", read_place),
+                target: children.optional(JSDL, "Target", read_place),
                 bytes: children.optional(BSP, "Bytes", simple(unsigned)),
                 file_name: file_name?,
                 creation_flag: creation_flag?,
@@ -233,7 +243,8 @@ impl Readable for DataStaging {
     }
 }
 
-fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
+/// `jsdl:Source` or `jsdl:Target`.
+pub(crate) fn read_place(check: &mut Check, node: Node<'_>) -> Option<String> {
     check.children(node, |children| children.required(JSDL, "URI", xml::read_uri))
 }
 

@@ -68,11 +68,12 @@ impl<'t> Alternative<'t> {
     /// Whether no two of its terms describe the same of a service.
     fn is_consistent(&self) -> bool {
         let kinds = |term: &&&'t Term| match term {
-            Term::ServiceDescription(description) => Some(match description.content {
-                ServiceDescription::JobDefinition(_) => 0,
-                ServiceDescription::AllocationTime(_) => 1,
-                ServiceDescription::Scheduling(_) => 2,
-            }),
+            Term::ServiceDescription(description) => match description.content {
+                ServiceDescription::JobDefinition(_) => Some(0),
+                ServiceDescription::AllocationTime(_) => Some(1),
+                ServiceDescription::Scheduling(_) => Some(2),
+                ServiceDescription::Other(_) => None,
+            },
             _ => None,
         };
         let mut seen: Vec<_> = self.terms.iter().filter_map(|term| kinds(&term)).collect();
@@ -87,6 +88,13 @@ pub fn path_of_term(document: &Document<'_>, nth: usize) -> String {
     nodes
         .get(nth)
         .map_or_else(|| document.root().path(), |node| node.path())
+}
+
+/// The path of the content of the `nth` term: its first element.
+pub fn path_of_content(document: &Document<'_>, nth: usize) -> String {
+    let term = term_nodes_of(document).get(nth).copied();
+    let content = term.and_then(Node::first_child);
+    content.unwrap_or(document.root()).path()
 }
 
 fn term_nodes_of<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
@@ -204,6 +212,7 @@ mod tests {
             name: name.to_owned(),
             service_name: "S".to_owned(),
             content: ServiceDescription::AllocationTime(AllocationTimeConstraint::default()),
+            language: None,
         })))
     }
 

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::languages::{TimeLanguage, TimeLanguages};
 use crate::xml::fragment::Fragment;
 use crate::xml::guard::{self, GuardError};
 use crate::xml::ns;
@@ -28,7 +30,15 @@ impl<'a> Document<'a> {
     /// # Errors
     /// The errors of the guard.
     pub fn parse(bytes: &'a [u8]) -> Result<Document<'a>, GuardError> {
-        let document = Document::written(guard::check(bytes)?)?;
+        Document::parse_in(bytes, &TimeLanguages::default())
+    }
+
+    /// The same, of a document that may say when in these languages.
+    ///
+    /// # Errors
+    /// The errors of the guard.
+    pub fn parse_in(bytes: &'a [u8], languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
+        let document = Document::written_in(guard::check(bytes)?, languages)?;
         document.tree.inheritable.set(INHERITED_MAX);
         Ok(document)
     }
@@ -39,7 +49,15 @@ impl<'a> Document<'a> {
     /// # Errors
     /// The fault of a text that this crate has not written.
     pub fn written(text: &'a str) -> Result<Document<'a>, GuardError> {
-        let tree = tree::build(text).map_err(|(at, reason)| guard::refused(text, at, reason))?;
+        Document::written_in(text, &TimeLanguages::default())
+    }
+
+    /// The same, of a text that may say when in these languages.
+    ///
+    /// # Errors
+    /// The fault of a text that this crate has not written.
+    pub fn written_in(text: &'a str, languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
+        let tree = tree::build(text, languages).map_err(|(at, reason)| guard::refused(text, at, reason))?;
         Ok(Document { tree })
     }
 
@@ -262,6 +280,31 @@ impl<'d> Node<'d> {
         }
     }
 
+    /// The name in a path: that which the document has, where it is known here by another one.
+    fn name_in_paths(self) -> Cow<'d, str> {
+        match self.tree.renamed(self.id) {
+            Some(renamed) => renamed.written.into(),
+            None => self.name().into(),
+        }
+    }
+
+    /// The local name that the document has, where it is known here by another one.
+    pub(crate) fn written_local(self) -> Option<&'d str> {
+        let written = self.tree.renamed(self.id)?.written;
+        Some(written.rsplit(':').next().unwrap_or(written))
+    }
+
+    /// The languages that its document was read in.
+    pub(crate) fn languages(self) -> &'d TimeLanguages {
+        &self.tree.languages
+    }
+
+    /// The language of which it is a time constraint.
+    pub(crate) fn language(self) -> Option<&'d Arc<TimeLanguage>> {
+        let number = self.tree.renamed(self.id)?.language?;
+        self.tree.languages.get(number)
+    }
+
     /// The path from the root, as [`crate::Violation`] describes it.
     pub(crate) fn path(self) -> String {
         if let Some(places) = self.tree.places.filter(|places| !places.is_document()) {
@@ -276,7 +319,7 @@ impl<'d> Node<'d> {
     }
 
     fn step(self) -> String {
-        let name = self.name();
+        let name = self.name_in_paths();
         let Some(parent) = self.parent() else {
             let root = self.tree.places.map(Places::root);
             return root.map_or_else(|| format!("/{name}"), ToOwned::to_owned);

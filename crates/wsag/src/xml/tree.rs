@@ -14,6 +14,7 @@ use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
 use quick_xml::reader::Reader;
 
+use crate::languages::TimeLanguages;
 use crate::xml::guard::referred;
 use crate::xml::ns;
 use crate::xml::places::Places;
@@ -21,8 +22,21 @@ use crate::xml::writer::Piece;
 
 /// No element, or no text.
 pub(crate) const NONE: u32 = u32::MAX;
-/// The declarations that every document has: no namespace, and that of the prefix `xml`.
-const BUILTIN: [(&str, &str); 2] = [("", ""), ("xml", ns::XML)];
+/// The declarations that every document has: no namespace, and that of the prefix `xml`. The third is in no scope: it gives their
+/// namespace to the elements that are known by a name of ours.
+const BUILTIN: [(&str, &str); 3] = [("", ""), ("xml", ns::XML), ("", ns::ARP)];
+/// The index of the third.
+const MEANT: u32 = 2;
+
+/// An element that has another name than the one by which it is known here.
+pub(crate) struct Renamed<'a> {
+    /// The element.
+    id: u32,
+    /// The name that it has in the document, perhaps with a prefix.
+    pub(crate) written: &'a str,
+    /// The number of the language of which it is a time constraint, or a part of one. None where nobody asks for that.
+    pub(crate) language: Option<usize>,
+}
 
 /// A document. Elements are in document order, so that an element's descendants follow it at once.
 pub(crate) struct Tree<'a> {
@@ -35,6 +49,18 @@ pub(crate) struct Tree<'a> {
     pub(crate) inheritable: Cell<usize>,
     /// The places of its values in the input of its maker; none where the input is its text.
     pub(crate) places: Option<&'a Places>,
+    /// The languages that it was read in.
+    pub(crate) languages: TimeLanguages,
+    /// The elements of these, in document order.
+    renamed: Vec<Renamed<'a>>,
+}
+
+impl<'a> Tree<'a> {
+    /// How an element is named in the document, where it is known here by another name.
+    pub(crate) fn renamed(&self, id: u32) -> Option<&Renamed<'a>> {
+        let at = self.renamed.binary_search_by_key(&id, |of| of.id).ok()?;
+        self.renamed.get(at)
+    }
 }
 
 /// A qualified name as it is written.
@@ -78,8 +104,8 @@ pub(crate) struct Text<'a> {
 ///
 /// # Errors
 /// The error is a fault that a text which has passed the guard does not have, with its place in bytes.
-pub(crate) fn build(text: &str) -> Result<Tree<'_>, (usize, String)> {
-    let mut builder = Builder::new(text);
+pub(crate) fn build<'a>(text: &'a str, languages: &TimeLanguages) -> Result<Tree<'a>, (usize, String)> {
+    let mut builder = Builder::new(text, languages.clone());
     builder.read(text)?;
     builder.finish().map_err(|reason| (text.len(), reason))
 }
@@ -90,7 +116,7 @@ pub(crate) fn build(text: &str) -> Result<Tree<'_>, (usize, String)> {
 /// # Errors
 /// A part that a fragment after the guard cannot have.
 pub(crate) fn made<'a>(pieces: &'a [Piece], places: &'a Places) -> Result<Tree<'a>, String> {
-    let mut builder = Builder::new("");
+    let mut builder = Builder::new("", TimeLanguages::default());
     builder.tree.places = Some(places);
     for (prefix, namespace) in ns::PREFIXES {
         builder.declare(prefix, namespace.into());
@@ -103,6 +129,11 @@ pub(crate) fn made<'a>(pieces: &'a [Piece], places: &'a Places) -> Result<Tree<'
                 for (name, value) in attributes {
                     builder.attribute(name, value.into())?;
                 }
+            }
+            Piece::StartAs(meant, written, _) => {
+                let (outside, declared) = (builder.scope.len(), builder.tree.declarations.len());
+                builder.element(meant, 0, outside, declared)?;
+                builder.rename(written, None);
             }
             Piece::Text(text) => builder.text(text.into()),
             Piece::Insert(fragment) => builder.read(fragment).map_err(|(_, reason)| reason)?,
@@ -128,7 +159,7 @@ fn index(length: usize) -> u32 {
 }
 
 impl<'a> Builder<'a> {
-    fn new(text: &'a str) -> Builder<'a> {
+    fn new(text: &'a str, languages: TimeLanguages) -> Builder<'a> {
         // Of the messages of the protocol, these are about right.
         let elements = text.len() / 64 + 1;
         Builder {
@@ -140,6 +171,8 @@ impl<'a> Builder<'a> {
                 texts: Vec::with_capacity(elements * 2),
                 inheritable: Cell::new(usize::MAX),
                 places: None,
+                languages,
+                renamed: Vec::new(),
             },
             open: Vec::new(),
             scope: vec![0, 1],
@@ -289,10 +322,12 @@ impl<'a> Builder<'a> {
         let id = index(self.tree.elements.len());
         let attributes = index(self.tree.attributes.len());
         let (prefix, local) = split(name);
+        let written = name;
         let name = self.name(prefix, local)?;
+        let meaning = self.meaning(name);
         let texts = index(self.tree.texts.len());
         self.tree.elements.push(Element {
-            name,
+            name: meaning.map_or(name, |(_, name)| name),
             parent: self.open.last().map_or(NONE, |(parent, _)| *parent),
             end: id + 1,
             attributes: attributes..attributes,
@@ -303,7 +338,43 @@ impl<'a> Builder<'a> {
             range: start..start,
         });
         self.open.push((id, outside));
+        if let Some((language, _)) = meaning {
+            self.rename(written, Some(language));
+        }
         Ok(())
+    }
+
+    /// The language of the next element and its name here, where it is a time constraint in a language or a part of one.
+    fn meaning(&self, name: Name<'a>) -> Option<(usize, Name<'a>)> {
+        if self.tree.languages.is_empty() {
+            return None;
+        }
+        let namespace: &str = &self.tree.declarations[name.namespace as usize].1;
+        let languages = &self.tree.languages;
+        let inside = self
+            .open
+            .last()
+            .and_then(|(parent, _)| self.tree.renamed(*parent));
+        let (language, local) = match inside.and_then(|of| of.language) {
+            Some(number) => (number, languages.meaning_of_part(number, namespace, name.local)?),
+            None => languages.of_element(namespace, name.local)?,
+        };
+        let meant = Name {
+            local,
+            namespace: MEANT,
+            ..name
+        };
+        Some((language, meant))
+    }
+
+    /// Notes the name that the element just opened has in the document.
+    fn rename(&mut self, written: &'a str, language: Option<usize>) {
+        let id = index(self.tree.elements.len() - 1);
+        self.tree.renamed.push(Renamed {
+            id,
+            written,
+            language,
+        });
     }
 
     fn end(&mut self, at: usize) -> Result<(), String> {

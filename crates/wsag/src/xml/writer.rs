@@ -16,6 +16,9 @@ use crate::xml::ns;
 pub(crate) enum Piece {
     /// An element with the usual prefixes that it declares, and its attributes.
     Start(Cow<'static, str>, Vec<&'static str>, Vec<(&'static str, String)>),
+    /// An element with a usual prefix as it is known here, the name under which it is written, and the default namespace that it
+    /// declares.
+    StartAs(&'static str, String, Option<String>),
     Text(String),
     /// A fragment, verbatim.
     Insert(String),
@@ -31,6 +34,12 @@ impl Piece {
                     |(name, value): &(&str, String)| name.len() + escape_attribute(value).len() + 4;
                 let attributes: usize = attributes.iter().map(attribute).sum();
                 2 * name.len() + 5 + 100 * prefixes.len() + attributes
+            }
+            Piece::StartAs(_, written, namespace) => {
+                let declared = namespace
+                    .as_deref()
+                    .map_or(0, |name| escape_attribute(name).len() + 9);
+                2 * written.len() + 5 + declared
             }
             Piece::Text(text) => partial_escape(text.as_str()).len(),
             Piece::Insert(fragment) => fragment.len(),
@@ -89,6 +98,15 @@ impl Xml {
     /// Opens an element.
     pub(crate) fn start(&mut self, name: impl Into<Cow<'static, str>>) {
         self.start_with(name, &[]);
+    }
+
+    /// Opens an element that is known here by another name than it is written under. Its namespace is that which it or an
+    /// element around it declares as the default one.
+    pub(crate) fn start_as(&mut self, meant: &'static str, written: &str, namespace: Option<&str>) {
+        self.open += 1;
+        let namespace = namespace.map(str::to_owned);
+        self.pieces
+            .push(Piece::StartAs(meant, written.to_owned(), namespace));
     }
 
     /// Adds an attribute to the element just opened.
@@ -181,6 +199,14 @@ impl Xml {
                         open.push(name);
                         write(Event::Start(tag));
                     }
+                }
+                Piece::StartAs(_, written, namespace) => {
+                    let mut tag = BytesStart::new(written.clone());
+                    if let Some(namespace) = namespace {
+                        tag.push_attribute(("xmlns", namespace.as_str()));
+                    }
+                    open.push(written.into());
+                    write(Event::Start(tag));
                 }
                 Piece::Text(text) => write(Event::Text(BytesText::from_escaped(partial_escape(text)))),
                 Piece::Insert(fragment) => write(Event::Text(BytesText::from_escaped(fragment))),

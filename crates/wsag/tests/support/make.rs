@@ -313,6 +313,7 @@ impl Make {
             kind => Term::ServiceDescription(ServiceDescriptionTerm {
                 name,
                 service_name,
+                language: None,
                 content: match kind {
                     3 => ServiceDescription::JobDefinition(Box::new(self.job())),
                     4 => ServiceDescription::Scheduling(Box::new(self.scheduling())),

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod constrained;
 pub(crate) mod items;
 pub(crate) mod make;
 pub(crate) mod tree;

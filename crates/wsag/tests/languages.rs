@@ -1,0 +1,224 @@
+//! Languages of others: time constraints that mean what ours do, and terms that are kept and not read.
+
+#![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
+
+mod support;
+
+use support::text;
+use wsag::agreements::AgreementOffer;
+use wsag::constraints::CompiledTemplate;
+use wsag::languages::{TimeLanguage, TimeLanguages};
+use wsag::templates::{ADVANCE_RESERVATION, Template};
+use wsag::terms::{ServiceDescription, path_of_content};
+use wsag::{Document, Message, Places, Violation, ViolationKind, read, rules};
+
+/// The namespace of the language of the tests, of which every name is another than ours.
+const NAMESPACE: &str = "urn:example:when";
+
+fn language() -> TimeLanguage {
+    let name = str::to_owned;
+    TimeLanguage {
+        namespace: name(NAMESPACE),
+        element: name("When"),
+        start: name("From"),
+        end: name("Until"),
+        duration: name("For"),
+    }
+}
+
+fn languages() -> TimeLanguages {
+    std::iter::once(language()).collect()
+}
+
+/// A document with its time constraints in the language.
+fn translated(document: &str) -> String {
+    document
+        .replace("arp:AllocationTimeConstraint", "w:When")
+        .replace("arp:StartTime", "w:From")
+        .replace("arp:EndTime", "w:Until")
+        .replace("arp:Duration", "w:For")
+        .replace(
+            "xmlns:arp=\"http://www.ogf.org/graap/AR/2009/04/\"",
+            &format!("xmlns:w=\"{NAMESPACE}\""),
+        )
+}
+
+fn offer(text: &str, languages: &TimeLanguages) -> AgreementOffer {
+    let document = Document::parse_in(text.as_bytes(), languages).unwrap();
+    match read(&document).unwrap_or_else(|violations| panic!("{violations}")) {
+        Message::AgreementOffer(offer) => *offer,
+        other => panic!("no offer: {other:?}"),
+    }
+}
+
+fn template(text: &str) -> Template {
+    let languages = languages();
+    let document = Document::parse_in(text.as_bytes(), &languages).unwrap();
+    match read(&document).unwrap_or_else(|violations| panic!("{violations}")) {
+        Message::Template(template) => *template,
+        other => panic!("no template: {other:?}"),
+    }
+}
+
+fn contents(offer: &AgreementOffer) -> Vec<&ServiceDescription> {
+    offer.terms.descriptions().map(|of| &of.content).collect()
+}
+
+/// Everything that is wrong with an offer of a template.
+fn wrong(text: &str, template: &Template) -> Vec<Violation> {
+    let languages = languages();
+    let document = Document::parse_in(text.as_bytes(), &languages).unwrap();
+    read(&document).unwrap_or_else(|violations| panic!("{violations}"));
+    let mut found = rules::check(&document);
+    found.extend(CompiledTemplate::compile(template).check(&document));
+    found
+}
+
+#[test]
+fn a_time_constraint_in_another_language_is_read_as_ours() {
+    let ours = text("o01-offer-sleep.xml");
+    let theirs = translated(&ours);
+    let read_in_it = offer(&theirs, &languages());
+    assert_eq!(contents(&read_in_it), contents(&offer(&ours, &languages())));
+    let named = read_in_it.terms.descriptions().last().unwrap().language.clone();
+    assert_eq!(named.as_deref(), Some(&language()));
+    // Nobody who does not know the language takes it for a time.
+    let unknown = offer(&theirs, &TimeLanguages::default());
+    let ServiceDescription::Other(other) = contents(&unknown)[1] else {
+        panic!("{unknown:?}");
+    };
+    assert_eq!(
+        (other.namespace.as_str(), other.local.as_str()),
+        (NAMESPACE, "When")
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_time_is_told_by_the_names_of_its_language() {
+    let theirs = translated(&text("o01-offer-sleep.xml"));
+    let template = template(ADVANCE_RESERVATION);
+    assert_eq!(wrong(&theirs, &template), []);
+    let path = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/w:When";
+    for (part, replacement, place) in [
+        ("T20:00:00Z", "T07:00:00Z", "/w:Until"),
+        ("T20:00:00Z", "T08:00:10Z", "/w:Until"),
+        (">30<", ">31536001<", "/w:For"),
+    ] {
+        let found = wrong(&theirs.replace(part, replacement), &template);
+        let place = format!("{path}{place}");
+        assert!(found.iter().any(|of| of.path == place), "{place}: {found:?}");
+    }
+    for (part, replacement) in [(">30<", ">soon<"), ("w:Until>", "w:Till>"), ("T08:00:00Z", "")] {
+        let text = theirs.replace(part, replacement);
+        let languages = languages();
+        let document = Document::parse_in(text.as_bytes(), &languages).unwrap();
+        let found = read(&document).unwrap_err().0;
+        assert!(found[0].path.starts_with(path), "{found:?}");
+    }
+}
+
+#[test]
+fn a_template_may_name_a_time_in_either_language_and_holds_of_both() {
+    let ours = text("o01-offer-sleep.xml").replace(">30<", ">31536001<");
+    for text in [ADVANCE_RESERVATION.to_owned(), translated(ADVANCE_RESERVATION)] {
+        let template = template(&text);
+        let compiled = CompiledTemplate::compile(&template);
+        assert_eq!((compiled.problems(), compiled.unbound()), (&[][..], &[][..]));
+        for offer in [&ours, &translated(&ours)] {
+            let mut found = wrong(offer, &template);
+            found.retain(|of| of.kind == ViolationKind::Constraint);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].message.contains("at most 31536000"), "{found:?}");
+        }
+    }
+    // The particles of a template that has the names of its language are about these.
+    let named = ADVANCE_RESERVATION
+        .replace("name=\"StartTime\"", "name=\"From\"")
+        .replace("name=\"EndTime\"", "name=\"Until\"")
+        .replace("name=\"Duration\"", "name=\"For\"");
+    let template = template(&translated(&named));
+    assert_eq!(wrong(&translated(&text("o01-offer-sleep.xml")), &template), []);
+}
+
+#[test]
+fn an_offer_is_written_in_the_language_in_which_it_was_read() {
+    let theirs = offer(&translated(&text("o01-offer-sleep.xml")), &languages());
+    let written = theirs.to_xml();
+    assert!(
+        written.contains(&format!("<When xmlns=\"{NAMESPACE}\"><From>")),
+        "{written}"
+    );
+    assert_eq!(offer(&written, &languages()), theirs);
+    // Without a text it is a tree with the same meaning and the same paths.
+    let (made, places) = (theirs.make(), Places::document("/wsag:AgreementOffer"));
+    let late = AgreementOffer {
+        terms: offer(&written.replace("T20:00:00Z", "T07:00:00Z"), &languages()).terms,
+        ..theirs.clone()
+    };
+    assert_eq!(rules::check(&Document::made(&made, &places).unwrap()), []);
+    let made = late.make();
+    let found = rules::check(&Document::made(&made, &places).unwrap());
+    assert!(found[0].path.ends_with("/When/Until"), "{found:?}");
+}
+
+#[test]
+fn names_that_would_be_no_language_are_refused() {
+    assert_eq!(language().check(), Ok(()));
+    let of = |change: fn(&mut TimeLanguage)| {
+        let mut language = language();
+        change(&mut language);
+        language.check().unwrap_err()
+    };
+    for (said, wrong) in [
+        ("namespace:", of(|of| of.namespace.clear())),
+        ("namespace:", of(|of| wsag::ns::ARP.clone_into(&mut of.namespace))),
+        ("element:", of(|of| "w:When".clone_into(&mut of.element))),
+        ("end:", of(|of| of.end.clear())),
+        ("start:", of(|of| "For".clone_into(&mut of.start))),
+    ] {
+        assert!(wrong.starts_with(said), "{wrong}");
+    }
+}
+
+#[test]
+fn a_term_in_an_unknown_language_is_kept_word_for_word_and_not_looked_into() {
+    // What stands in it would be wrong in an offer.
+    let colours = "<c:Colours xmlns:c=\"urn:example:colours\"  shade = 'light'><!-- as it is --><jsdl:TotalResourceCount \
+         xmlns:jsdl=\"http://schemas.ggf.org/jsdl/2005/11/jsdl\"><jsdl:Exact>none</jsdl:Exact></jsdl:TotalResourceCount>\
+         </c:Colours>";
+    let text = text("o01-offer-sleep.xml").replace(
+        "<wsag:GuaranteeTerm",
+        &format!(
+            "<wsag:ServiceDescriptionTerm wsag:Name=\"COLOURS\" wsag:ServiceName=\"COMPUTE\">{colours}\
+             </wsag:ServiceDescriptionTerm><wsag:GuaranteeTerm"
+        ),
+    );
+    let read = offer(&text, &TimeLanguages::default());
+    let ServiceDescription::Other(other) = contents(&read)[2] else {
+        panic!("{read:?}");
+    };
+    assert_eq!(other.source.as_str(), colours);
+    assert!(read.to_xml().contains(colours));
+    let document = Document::parse(text.as_bytes()).unwrap();
+    assert_eq!(rules::check(&document), []);
+    assert!(path_of_content(&document, 2).ends_with("/wsag:ServiceDescriptionTerm[3]/c:Colours"));
+    // What is in a namespace of the protocol, or in none, is no other language.
+    for wrong in [
+        "<wsag:Colours/>",
+        "<Colours/>",
+        "<bsp:Colours xmlns:bsp=\"urn:bespeak:terms:1\"/>",
+    ] {
+        let text = text.replace(colours, wrong);
+        let document = Document::parse(text.as_bytes()).unwrap();
+        let found = wsag::read(&document).unwrap_err().0;
+        assert_eq!(
+            (found.len(), found[0].kind),
+            (1, ViolationKind::UnknownTerm),
+            "{found:?}"
+        );
+        assert!(
+            found[0].message.contains("arp:AllocationTimeConstraint"),
+            "{found:?}"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Types that constraints name: those of XML Schema, and those of the published schemas.
+
+mod support;
+
+use support::constrained::{check, name_meets};
+use support::items::item;
+use support::text;
+use wsag::ViolationKind;
+
+/// A value of a simple type of this name.
+fn is_of(name: &str, value: &str) -> bool {
+    let constraint = format!("<xs:simpleType><xs:restriction base='{name}'/></xs:simpleType>");
+    name_meets(&constraint, value)
+}
+
+#[test]
+fn types_of_the_published_schemas_are_known_by_their_names() {
+    for (name, right, wrong) in [
+        ("wsag:AgreementRoleType", "AgreementResponder", "Responder"),
+        ("wsag:ServiceRoleType", "ServiceConsumer", "AgreementInitiator"),
+        ("wsag:AgreementStateDefinition", "ObservedAndTerminating", "Ready"),
+        ("wsag:ServiceTermStateDefinition", "Ready", "Observed"),
+        (
+            "wsag-neg:NegotiationRoleType",
+            "NegotiationInitiator",
+            "AgreementInitiator",
+        ),
+        ("jsdl:ProcessorArchitectureEnumeration", "x86_64", "riscv"),
+        ("jsdl:OperatingSystemTypeEnumeration", "FreeBSD", "Linux"),
+        ("jsdl:FileSystemTypeEnumeration", "spool", "ext4"),
+        ("jsdl:CreationFlagEnumeration", "dontOverwrite", "DontOverwrite"),
+    ] {
+        assert!(is_of(name, right), "{right} is {name}");
+        assert!(!is_of(name, wrong), "{wrong} is not {name}");
+    }
+    assert!(is_of("jsdl:Description_Type", "anything"));
+    // With facets besides, in a union, and under another prefix.
+    let few = "<xs:simpleType><xs:restriction base='j:ProcessorArchitectureEnumeration' \
+               xmlns:j='http://schemas.ggf.org/jsdl/2005/11/jsdl'><xs:enumeration value='arm'/></xs:restriction></xs:simpleType>";
+    assert!(name_meets(few, "arm") && !name_meets(few, "x86"));
+    let either = "<xs:simpleType><xs:union memberTypes='xs:int wsag:AgreementRoleType'/></xs:simpleType>";
+    assert!(name_meets(either, "7") && name_meets(either, "AgreementInitiator") && !name_meets(either, "x"));
+}
+
+#[test]
+fn types_with_children_are_checked_as_their_elements_are() {
+    let offer = text("o01-offer-sleep.xml");
+    let of = |location: &str, particle: &str| {
+        let template = item(location, particle);
+        assert_eq!(
+            (template.problems(), template.unknown_types()),
+            (&[][..], &[][..])
+        );
+        check(&template, &offer)
+    };
+    let job = |kind: &str| {
+        let particle =
+            format!("<xs:sequence><xs:element name='JobDescription' type='{kind}'/></xs:sequence>");
+        of("//jsdl:JobDefinition", &particle)
+    };
+    assert_eq!(job("jsdl:JobDescription_Type"), []);
+    let wrong = job("jsdl:Resources_Type");
+    assert_eq!(
+        (wrong.len(), wrong[0].kind),
+        (1, ViolationKind::Constraint),
+        "{wrong:?}"
+    );
+    assert!(
+        wrong[0].path.ends_with("/jsdl:JobDefinition/jsdl:JobDescription"),
+        "{wrong:?}"
+    );
+    assert!(
+        wrong[0]
+            .message
+            .contains("the content of jsdl:Resources_Type is expected"),
+        "{wrong:?}"
+    );
+    for (location, element, right, wrong) in [
+        (
+            "//jsdl:Resources",
+            "TotalResourceCount",
+            "jsdl:RangeValue_Type",
+            "jsdl:Range_Type",
+        ),
+        (
+            "//jsdl:TotalResourceCount",
+            "Exact",
+            "jsdl:Exact_Type",
+            "jsdl:RangeValue_Type",
+        ),
+        (
+            "//wsag:GuaranteeTerm",
+            "ServiceLevelObjective",
+            "wsag:ServiceLevelObjectiveType",
+            "wsag:VariableType",
+        ),
+    ] {
+        let particle = |kind: &str| {
+            format!(
+                "<xs:sequence><xs:any minOccurs='0'/><xs:element name='{element}' type='{kind}'/><xs:any minOccurs='0'/></xs:sequence>"
+            )
+        };
+        assert_eq!(of(location, &particle(right)), [], "{right}");
+        assert_eq!(of(location, &particle(wrong)).len(), 1, "{wrong}");
+    }
+}
+
+#[test]
+fn types_that_are_not_known_are_named_with_their_places() {
+    let of_element = |kind: &str| {
+        let particle = format!("<xs:sequence><xs:element name='a' type='{kind}'/></xs:sequence>");
+        item("//jsdl:Exact", &particle)
+    };
+    let of_value = |simple: &str| {
+        item(
+            "//jsdl:Exact",
+            &format!("<xs:simpleType>{simple}</xs:simpleType>"),
+        )
+    };
+    let place = "/wsag:Template/wsag:CreationConstraints/wsag:Item/wsag:ItemConstraint";
+    for (template, path, named) in [
+        (
+            of_element("jsdl:Unknown_Type"),
+            "/xs:sequence/xs:element",
+            "jsdl:Unknown_Type",
+        ),
+        (of_element("other:Type"), "/xs:sequence/xs:element", "other:Type"),
+        (of_element("t"), "/xs:sequence/xs:element", "the type t is"),
+        (
+            of_value("<xs:restriction base='xs:NOTATION'/>"),
+            "/xs:simpleType/xs:restriction",
+            "xs:NOTATION",
+        ),
+        // It has children.
+        (
+            of_value("<xs:restriction base='jsdl:JobDescription_Type'/>"),
+            "/xs:simpleType/xs:restriction",
+            "no simple type",
+        ),
+        (
+            of_value("<xs:list itemType='my:t'/>"),
+            "/xs:simpleType/xs:list",
+            "my:t",
+        ),
+        (
+            of_value("<xs:union memberTypes='xs:int my:t'/>"),
+            "/xs:simpleType/xs:union",
+            "my:t",
+        ),
+    ] {
+        let unknown = template.unknown_types();
+        assert_eq!(unknown.len(), 1, "{named}: {unknown:?}");
+        assert!(unknown[0].starts_with(&format!("{place}{path}: ")), "{unknown:?}");
+        assert!(unknown[0].contains(named), "{named}: {unknown:?}");
+    }
+}
+
+#[test]
+fn dates_and_their_parts_are_types_too() {
+    for (name, right, wrong) in [
+        (
+            "xs:date",
+            &["2026-02-28", "2026-02-28Z", "2026-02-28+02:00"][..],
+            &["2026-02-29", "2026-2-28", "28.2."][..],
+        ),
+        ("xs:time", &["08:00:00", "08:00:00.5Z"], &["8:00", "25:00:00"]),
+        ("xs:gYear", &["2026", "2026Z"], &["26", "2026-01"]),
+        (
+            "xs:gYearMonth",
+            &["2026-12", "2026-12-05:00"],
+            &["2026-13", "2026"],
+        ),
+        ("xs:gMonth", &["--12"], &["12", "--13", "-12"]),
+        ("xs:gMonthDay", &["--02-29"], &["--02-30", "02-28"]),
+        ("xs:gDay", &["---31"], &["---32", "31"]),
+        ("xs:negativeInteger", &["-1"], &["0"]),
+        ("xs:nonPositiveInteger", &["0", "-7"], &["1"]),
+        ("xs:hexBinary", &["0aF9"], &["0a1", "xx"]),
+        ("xs:base64Binary", &["YWI=", "YWJj"], &["YW=I", "YWI"]),
+        ("xs:QName", &["a:b", "b"], &["a:b:c", "1"]),
+        ("xs:Name", &["a:b", "b"], &["1", "a b"]),
+        ("xs:NMTOKENS", &["1 b"], &["a (b)"]),
+    ] {
+        for value in right {
+            assert!(is_of(name, value), "{value} is {name}");
+        }
+        for value in wrong {
+            assert!(!is_of(name, value), "{value} is not {name}");
+        }
+    }
+    let from = "<xs:simpleType><xs:restriction base='xs:date'><xs:minInclusive value='2026-03-01'/></xs:restriction></xs:simpleType>";
+    assert!(name_meets(from, "2026-03-01") && !name_meets(from, "2026-02-28"));
+}
