@@ -16,6 +16,7 @@ pub mod refusal;
 pub mod request;
 pub mod slot_tree;
 pub mod time;
+mod words;
 
 pub use admission::{Decision, Fault, Fraction, Move, Schedule};
 pub use alternatives::Alternative;
@@ -25,3 +26,4 @@ pub use refusal::Reason;
 pub use request::{Placement, Request};
 pub use slot_tree::{SlotError, SlotTree};
 pub use time::{Interval, Seconds, Time};
+pub use words::counted;
