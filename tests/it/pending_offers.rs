@@ -218,7 +218,6 @@ async fn what_became_of_a_rejected_acceptance_is_answered_when_it_comes_again(ur
     // Decided now, it is another request.
     let now = post_json(&client, &json!({"offer": offers[0].id})).await;
     assert_eq!(now.status, StatusCode::CONFLICT, "{now:?}");
-    server.assert_verified();
 }
 
 #[test]
