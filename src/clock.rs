@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
-use scheduler::Time;
+use scheduler::{Time, counted};
 use tracing::warn;
 
 /// Microseconds since the Unix epoch: the unit of everything that is recorded as it happened.
@@ -206,7 +206,8 @@ fn words_of_step(step: Step, behind: Option<Micros>) -> String {
     let direction = if step.by < 0 { "back" } else { "forward" };
     let seconds = (step.by.abs() + MICROS_PER_SECOND / 2) / MICROS_PER_SECOND;
     let what = format!(
-        "the clock was set {direction} by {seconds} seconds, to {}",
+        "the clock was set {direction} by {}, to {}",
+        counted(seconds, "second"),
         instant(step.at)
     );
     match behind {

@@ -1,7 +1,7 @@
 //! The lines of the audit trail besides the timelines of agreements: the course of negotiations, refusals, changes of keys, and
 //! the states of nodes that operators set.
 
-use scheduler::{Interval, worded};
+use scheduler::{Interval, counted, worded};
 use uuid::Uuid;
 
 use super::{
@@ -186,9 +186,8 @@ fn offer_terms_in_words(terms: &OfferTerms) -> String {
         0 => String::new(),
         count => format!(" in {count} pieces"),
     };
-    let (nodes, resource) = (terms.nodes(), &terms.resource);
-    let plural = if nodes == 1 { "" } else { "s" };
-    format!(": {nodes} node{plural} of {resource} from {start} to {end}{pieces}{price}")
+    let (nodes, resource) = (counted(terms.nodes(), "node"), &terms.resource);
+    format!(": {nodes} of {resource} from {start} to {end}{pieces}{price}")
 }
 
 /// Why an offer was rejected, as far as it is stored.

@@ -1,5 +1,6 @@
 //! Files that are moved for a job as part of its slot: brought before its process starts, sent after it has completed.
 
+use scheduler::counted;
 use serde::{Deserialize, Serialize};
 
 use super::{Agreement, Job, ServiceState};
@@ -77,11 +78,10 @@ impl Moved {
     /// In words for a party, after a verb such as "brought".
     pub fn words(&self, verb: &str) -> String {
         let tenths = self.took / (MICROS_PER_SECOND / 10);
-        let files = if self.files == 1 { "file" } else { "files" };
         format!(
-            "{verb} {} {files} with {} bytes in {}.{} seconds",
-            self.files,
-            self.bytes,
+            "{verb} {} with {} in {}.{} seconds",
+            counted(self.files, "file"),
+            counted(self.bytes, "byte"),
             tenths / 10,
             tenths % 10
         )

@@ -24,7 +24,7 @@ pub use signature::new_secret;
 
 use crate::address::Policy;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use crate::store::{self, CallBack, DueCallBack, Registration, Store};
+use crate::store::{self, DueCallBack, Registration, Store};
 
 /// How often to look for calls that are due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -38,8 +38,8 @@ const OF_EACH_MAX: usize = 4;
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
 const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
-/// A decision that was not told for this long is given up, and so is an event for this long after its first failure: the client can
-/// still ask.
+/// A decision or an event is given up this long after the first attempt to tell it failed: the client can still ask. The time in which
+/// the service was down before that attempt does not count.
 const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
 /// Events that are told to one receiver before others have their turn, and for how long: the event that is being told then is the last.
@@ -179,10 +179,11 @@ impl CallBacks {
             secret: secret.as_deref(),
         };
         let result = self.send(message).await;
-        let agreement = call.agreement;
+        let (agreement, now) = (call.agreement, self.clock.micros());
+        let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         let outcome = match result {
-            Err(Failure::Failed(_)) if !self.is_given_up(&call) => {
-                Outcome::Failed(call.id, self.clock.micros() + wait_after(call.attempts))
+            Err(Failure::Failed(_)) if !is_given_up => {
+                Outcome::Failed(call.id, now + wait_after(call.attempts), now)
             }
             _ => Outcome::Done(call.id),
         };
@@ -193,7 +194,7 @@ impl CallBacks {
             Err(Failure::Unwanted) => {
                 info!(%agreement, attempt, "the address does not want the decision any more");
             }
-            Err(Failure::Failed(why)) if self.is_given_up(&call) => {
+            Err(Failure::Failed(why)) if is_given_up => {
                 warn!(%agreement, attempt, why, "a decision could not be told, and is not tried again");
             }
             Err(Failure::Failed(why)) => {
@@ -214,6 +215,22 @@ impl CallBacks {
             if began.elapsed() >= TURN.1 {
                 return;
             }
+            // Just before each call: whoever has lost the last key, or taken the address back, is told nothing more.
+            match self.store.is_to_be_told(receiver.id, self.clock.micros()).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    info!(
+                        party,
+                        name,
+                        "nothing more is told: the call-back was removed or replaced, or no key of its party works"
+                    );
+                    return;
+                }
+                Err(why) => {
+                    warn!(error = %why, party, name, "it cannot be read whether events are still to be told");
+                    return;
+                }
+            }
             let number = event.number;
             let body = EventBody::of(event, &self.address);
             let message = Message {
@@ -225,10 +242,7 @@ impl CallBacks {
             };
             let failure = self.send(message).await.err();
             let now = self.clock.micros();
-            // Not since the event: the service may have been down meanwhile.
-            let is_given_up = receiver
-                .failing
-                .is_some_and(|since| now - since >= GIVEN_UP_AFTER);
+            let is_given_up = is_given_up(receiver.failing, now);
             match failure {
                 None => info!(party, name, event = body.id, "an event was told"),
                 Some(Failure::Failed(why)) if is_given_up => {
@@ -263,41 +277,34 @@ impl CallBacks {
                     return;
                 }
             }
-            // Just before the next event: an address that was taken back is told nothing more.
-            if !self.record(Outcome::Told(receiver.id, number, now)).await {
-                info!(party, name, "the call-back was removed or replaced meanwhile");
-                return;
-            }
+            self.record(Outcome::Told(receiver.id, number, now)).await;
             (receiver.attempts, receiver.failing) = (0, None);
         }
     }
 
-    /// Stores what becomes of a call; false where a receiver that was told something is registered no more. Where that fails, it tries
-    /// again until it succeeds: otherwise the call would stay due, and be made again and again.
-    async fn record(&self, outcome: Outcome) -> bool {
+    /// Stores what becomes of a call. Where that fails, it tries again until it succeeds: otherwise the call would stay due, and be made
+    /// again and again.
+    async fn record(&self, outcome: Outcome) {
         let mut wait = RECORD_AGAIN.0;
         loop {
-            let mut stands = true;
             let stored = match outcome {
                 Outcome::Done(call) => self.store.call_back_done(call).await,
-                Outcome::Failed(call, due) => self.store.call_back_failed(call, due).await,
-                Outcome::Told(receiver, number, now) => {
-                    let told = self.store.told(receiver, number, now).await;
-                    told.map(|is_there| stands = is_there)
-                }
+                Outcome::Failed(call, due, now) => self.store.call_back_failed(call, due, now).await,
+                Outcome::Told(receiver, number, now) => self.store.told(receiver, number, now).await,
                 Outcome::Untold(receiver, due, now) => self.store.telling_failed(receiver, due, now).await,
                 Outcome::Gone(receiver) => self.store.registration_gone(receiver).await,
             };
-            let Err(why) = stored else { return stands };
+            let Err(why) = stored else { return };
             warn!(error = %why, "the result of a call is not stored yet");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(RECORD_AGAIN.1);
         }
     }
+}
 
-    fn is_given_up(&self, call: &CallBack) -> bool {
-        self.clock.micros() - call.created >= GIVEN_UP_AFTER
-    }
+/// Whether something that cannot be told since an instant, the first failure, is tried no more.
+fn is_given_up(failing: Option<Micros>, now: Micros) -> bool {
+    failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER)
 }
 
 /// How long to wait after this many tries before the last one.
@@ -327,8 +334,8 @@ fn or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
 enum Outcome {
     /// The call is made, or given up.
     Done(Uuid),
-    /// The call is to be made again when it is due.
-    Failed(Uuid, Micros),
+    /// The call is to be made again at the first of these times, and failed at the second.
+    Failed(Uuid, Micros, Micros),
     /// A receiver was told its events up to this number, the last one at this time.
     Told(Uuid, i64, Micros),
     /// A receiver is to be told its next event again at the first of these times, and could not be told it at the second.

@@ -160,9 +160,20 @@ const WITHOUT_SERVICE: [&str; 11] = [
     "commits",
 ];
 
-/// The command line, with its commands in groups.
+/// The command line, with its commands in groups, and examples for each command.
 fn command_line() -> clap::Command {
-    let command = Cli::command();
+    let command = Cli::command().mut_subcommands(|of| {
+        let (name, examples) = (of.get_name().to_owned(), help_after(&of));
+        of.mut_subcommands(|below| {
+            if below.get_after_help().is_some() {
+                return below;
+            }
+            let begin = format!("  bespeak {name} {}", below.get_name());
+            let is_own = |line: &&str| line.starts_with(&begin);
+            let own: Vec<&str> = examples.lines().filter(is_own).collect();
+            below.after_help(format!("Examples:\n{}", own.join("\n")))
+        })
+    });
     let mut groups = String::new();
     for (heading, names) in GROUPS {
         groups += &format!("\n{heading}:\n");
@@ -174,6 +185,14 @@ fn command_line() -> clap::Command {
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}{{after-help}}"
     ))
+}
+
+/// What the help of a command says after its options.
+fn help_after(command: &clap::Command) -> String {
+    command
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default()
 }
 
 /// Refuses the address or the key of a service for a command that asks none.
@@ -445,8 +464,12 @@ mod tests {
         names.sort_unstable();
         assert_eq!(listed, names);
         for of in visible {
-            let more = of.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(more.contains("Examples:\n  bespeak "), "{}", of.get_name());
+            let name = of.get_name();
+            assert!(help_after(of).contains("Examples:\n  bespeak "), "{name}");
+            for below in of.get_subcommands() {
+                let example = format!("Examples:\n  bespeak {name} {}", below.get_name());
+                assert!(help_after(below).contains(&example), "{example}");
+            }
         }
         for name in WITHOUT_SERVICE {
             let is_one = |of: &clap::Command| of.find_subcommand(name).is_some();

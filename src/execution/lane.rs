@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use scheduler::Interval;
+use scheduler::{Interval, counted};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
@@ -171,7 +171,7 @@ pub(super) enum Failure {
     /// The faults that its checks have found, in their words.
     #[error("{0}")]
     Unfit(String),
-    #[error("the executor has not answered within {} seconds", .0.as_secs_f64())]
+    #[error("the executor has not answered within {}", counted(.0.as_secs_f64(), "second"))]
     NoAnswer(Duration),
 }
 

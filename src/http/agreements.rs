@@ -72,6 +72,8 @@ pub(super) async fn create(
     let accepted = use_cases.create(call.party(), input, asked.hold, key).await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
         "Pending" => (StatusCode::ACCEPTED, negotiation::pending),
+        // What became of the same request, which came before.
+        "Rejected" => (StatusCode::OK, negotiation::pending),
         _ => (StatusCode::CREATED, negotiation::created),
     };
     let answer = format.answer(&accepted, || document(&accepted, &call.base));

@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::path::text_of_filter;
 use super::{Api, Error, scope};
-use crate::access::{Caller, Role};
+use crate::access::Caller;
 use crate::negotiation::{Negotiation, Scope};
 
 /// A call of an operation by a known caller.
@@ -38,7 +38,7 @@ impl Call {
             (Scope::All, Some(party)) => Ok(Scope::Party(party)),
             (Scope::Party(own), Some(party)) if own == party => Ok(Scope::Party(own)),
             (Scope::Party(_), Some(_)) => Err(Error::Forbidden(
-                "the role of operators, who see the lists of other parties",
+                "the role of operators, who see what other parties have",
             )),
         }
     }
@@ -48,12 +48,8 @@ impl Call {
     /// # Errors
     /// [`Error::Forbidden`] for another party than the caller's, unless the caller is an operator.
     pub(super) fn party_of(&self, party: Option<String>) -> Result<String, Error> {
-        let party = text_of_filter("party", party)?;
-        let party = party.unwrap_or_else(|| self.party().to_owned());
-        if party == self.party() || self.caller.role == Role::Operator {
-            return Ok(party);
-        }
-        Err(Error::Forbidden("the role of operators"))
+        let scope = self.scope_of(party.or_else(|| Some(self.party().to_owned())))?;
+        Ok(scope.party().unwrap_or(self.party()).to_owned())
     }
 
     /// The use cases, or what they would answer.

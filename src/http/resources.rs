@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::call::Call;
-use super::path::{NoParameters, Path, Query};
+use super::path::{Path, Query};
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
 use crate::negotiation::ResourceChangesView;
@@ -105,15 +105,18 @@ pub(super) async fn say(
     State(api): State<Api>,
     call: Call,
     Path((name, nodes)): Path<(String, String)>,
-    Query(NoParameters {}): Query<NoParameters>,
+    Query(asked): Query<ChangeParameters>,
     request: Request,
 ) -> Answer {
     operators_only(&call.caller)?;
     let body = body::json(&api, request).await?;
     let said = call
         .negotiation
-        .say_nodes(call.party(), &name, &nodes, &body)
+        .say_nodes(call.party(), &name, &nodes, &body, asked.dry_run)
         .await?;
+    if asked.dry_run {
+        return Ok(Json(said).into_response());
+    }
     tracing::info!(
         resource = name,
         nodes,

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use super::error::{Error, Result};
 use super::service::Negotiation;
@@ -48,6 +49,17 @@ impl RequestKey {
             party: party.to_owned(),
             key: key.to_owned(),
             hash: hex(&digest),
+        }
+    }
+
+    /// The key of an acceptance of an offer that came without one: the same words about the same offer are the same request.
+    pub(super) fn of_content(party: &str, offer: Uuid, words: Option<&str>) -> Self {
+        let target = format!("the acceptance of {offer}");
+        let new = Self::new(party, "", &target, words.unwrap_or_default().as_bytes());
+        Self {
+            // No client's key has a line break in it.
+            key: format!("\n{}", new.hash),
+            ..new
         }
     }
 

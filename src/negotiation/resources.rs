@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(wish.executor, Some(json!({"limits": {"memory_mib": 64}})));
         for (wrong, path) in [
             (r#"{"nodes": 0}"#, "/nodes"),
-            (r#"{"nodes": 1000001}"#, "/nodes"),
+            (r#"{"nodes": 100001}"#, "/nodes"),
             (r#"{"rate": 0.001}"#, "/rate"),
             (r#"{"limits": [null, 64]}"#, "/limits"),
             (r#"{"attributes": {"gpus": 1}}"#, "/attributes/gpus"),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::{Fraction, Interval, Seconds, Time};
+use scheduler::{Fraction, Interval, Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
@@ -510,8 +510,8 @@ fn restore_agreement(
             .unwrap_or(&agreement.present())
             .placement;
         of.schedule.restore(&request, slot.start).map_err(|_| {
-            let nodes = request.nodes;
-            format!("needs {nodes} nodes of \"{name}\" in {slot}, more than are free")
+            let nodes = counted(request.nodes, "node");
+            format!("needs {nodes} of \"{name}\" in {slot}, more than are free")
         })?;
     }
     Ok(())

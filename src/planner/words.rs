@@ -1,8 +1,6 @@
 //! The description of a slot for its party, and numbers of things in words.
 
-use std::fmt::Display;
-
-use scheduler::Seconds;
+use scheduler::{Seconds, counted};
 
 use crate::agreement::Agreement;
 
@@ -20,22 +18,12 @@ pub(super) fn time_difference_in_words(seconds: Seconds) -> String {
     format!("{} {direction}", counted(seconds.abs(), "second"))
 }
 
-/// A number of things in words: "1 node", "2 nodes".
-pub(super) fn counted(count: impl Display, thing: &str) -> String {
-    let number = count.to_string();
-    let plural = if number == "1" { "" } else { "s" };
-    format!("{number} {thing}{plural}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn one_of_a_thing_is_told_as_one() {
-        assert_eq!(counted(1, "node"), "1 node");
-        assert_eq!(counted(0, "node"), "0 nodes");
-        assert_eq!(counted(11, "second"), "11 seconds");
+    fn a_difference_is_told_with_its_direction() {
         assert_eq!(time_difference_in_words(-1), "1 second earlier");
         assert_eq!(time_difference_in_words(60), "60 seconds later");
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use scheduler::prediction::{Estimate, Ladder, Part};
-use scheduler::{Interval, Seconds};
+use scheduler::{Interval, Seconds, counted};
 
 use super::candidates::{MILLION, Progress, Source};
 use super::knowledge::{Given, Knowledge};
@@ -127,8 +127,10 @@ impl Explained {
         let held = self.stated(self.probability);
         let held = held.map_or_else(String::new, |sure| format!(" hold it with probability {sure}"));
         let mut lines = vec![format!(
-            "the run: {:.1} s{held}, from {} ({} runs most like it)",
-            self.run, self.source, self.runs
+            "the run: {:.1} s{held}, from {} ({} most like it)",
+            self.run,
+            self.source,
+            counted(self.runs, "run")
         )];
         for (part, share, value) in &self.parts {
             let share = format!("share {share:.2}");

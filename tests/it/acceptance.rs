@@ -3,6 +3,7 @@
 use reqwest::StatusCode;
 use tokio::task::JoinSet;
 
+use crate::repeated::with_id;
 use crate::support::client::Answer;
 use crate::support::eventually;
 use crate::support::negotiation::{Counter, Said, counters, message, negotiate, open};
@@ -79,8 +80,12 @@ async fn an_offer_becomes_an_agreement_that_takes_over_its_hold(url: String) {
         "{shown}"
     );
     let again = client.post("/agreements", later.acceptance()).await;
-    assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
-    assert!(!counters(&again).is_empty(), "there is something else: {again:?}");
+    assert_eq!(again.created(), agreement, "the same without its key");
+    let late = client
+        .post("/agreements", with_id("late", &later.acceptance()))
+        .await;
+    assert_eq!(late.status, StatusCode::CONFLICT, "{late:?}");
+    assert!(!counters(&late).is_empty(), "there is something else: {late:?}");
     let sibling = client.post("/agreements", earlier.acceptance()).await;
     assert_eq!(
         sibling.status,
@@ -101,9 +106,11 @@ async fn the_offers_of_the_last_slot_go_to_one_of_a_hundred(url: String) {
     let id = open(&client).await;
     let ask = Said::solicited("c-1", Offer::reserve(4, HOUR).within(start, start + HOUR));
     let offer = negotiate(&client, id, &[ask]).await.remove(0);
+    // Each means an agreement of its own.
     let racers: JoinSet<_> = (0..clients)
-        .map(|_| {
-            let (client, input) = (client.clone(), offer.acceptance());
+        .map(|racer| {
+            let input = with_id(&format!("r-{racer}"), &offer.acceptance());
+            let client = client.clone();
             async move {
                 let request = client.request(reqwest::Method::POST, "/agreements");
                 let request = request.header("content-type", "application/xml").body(input);

@@ -1,22 +1,18 @@
 //! Registered call-backs: every event of a party is told, signed, in order and at least once, and listed as it was told.
 
+mod given_up;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bespeak::address::Policy;
-use bespeak::callbacks::CallBacks;
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 use tokio::net::TcpSocket;
-use tokio_util::sync::CancellationToken;
 
 use crate::pending::{OPEN, accepted, becomes, pending};
 use crate::proposals::{PROPOSING, proposed};
 
-use crate::store::registrations::{NEWEST, registered};
-use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
@@ -30,7 +26,6 @@ on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,
     a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
     proposals_and_what_could_not_be_kept_are_told_and_listed,
-    an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
     an_address_that_is_replaced_during_a_call_is_told_nothing_more,
 );
 
@@ -318,47 +313,6 @@ async fn a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_e
     assert_ne!(headers[1]["webhook-id"], headers[2]["webhook-id"]);
 }
 
-async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself(url: String) {
-    const DAY: i64 = 24 * 3_600 * MICROS_PER_SECOND;
-    const NOW: i64 = 2_000_000_000 * MICROS_PER_SECOND;
-    let told = Told::listen(any(), &[500, 500, 500, 500, 204]).await;
-    let (store, of) = registered(&url, &[("physics", "planner")], &told.url()).await;
-    // As after two days without the service.
-    tamper(
-        &url,
-        &format!("UPDATE party_events SET at_us = {}", NOW - 2 * DAY),
-    )
-    .await;
-    let (clock, stop) = (Clock::standing_at(NOW), CancellationToken::new());
-    let policy = Policy {
-        private_addresses: true,
-    };
-    let calls = CallBacks::new(store.clone(), clock.clone(), policy, "http://localhost".into());
-    let calls = tokio::spawn(calls.run(stop.clone()));
-    let mut due = NOW;
-    for attempts in 1..=3 {
-        clock.set(due);
-        due = eventually("a failure is noted", DEADLINE, async || {
-            let all = store.registrations("physics").await.expect("it can be read");
-            (all[0].attempts == attempts).then(|| all[0].due)
-        })
-        .await;
-    }
-    assert_eq!(told.hears(3).await.len(), 3);
-    clock.set(NOW + DAY);
-    let bodies = told.hears(5).await;
-    let same = bodies.iter().take_while(|body| **body == bodies[0]).count();
-    assert_eq!(same, 4, "the last attempt comes a day after the first");
-    eventually("the record of what was told", DEADLINE, async || {
-        let all = store.registrations("physics").await.expect("it can be read");
-        let stands = (all[0].id, all[0].told, all[0].attempts, all[0].failing);
-        (stands == (of[0].id, NEWEST, 0, None)).then_some(())
-    })
-    .await;
-    stop.cancel();
-    calls.await.expect("it ends");
-}
-
 async fn an_address_that_is_replaced_during_a_call_is_told_nothing_more(url: String) {
     let server = Server::configured(Some(&url), OPEN);
     let client = server.client_with(&server.key_for("physics", "consumer"));
@@ -379,7 +333,7 @@ async fn an_address_that_is_replaced_during_a_call_is_told_nothing_more(url: Str
     let (_, first) = answered(call, 204).await.expect("it is a call");
     let old = Told::answer(listener, &[204]);
     eventually("the end of the turn", DEADLINE, async || {
-        let is_over = server.log().contains("was removed or replaced meanwhile");
+        let is_over = server.log().contains("nothing more is told");
         is_over.then_some(())
     })
     .await;
@@ -488,7 +442,21 @@ fn operators_see_and_remove_the_call_backs_of_any_party_and_others_only_their_ow
         assert_eq!(operator.get_json(of_physics).await, own);
         assert_eq!(operator.get_json("/call-backs").await["callBacks"], json!([]));
         let other = server.client_with(&server.key_for("biology", "consumer"));
-        assert_eq!(other.get(of_physics).await.status, StatusCode::FORBIDDEN);
+        // In the same words everywhere.
+        let refusals = [of_physics, "/events?party=physics", "/agreements?party=physics"];
+        let mut words = Vec::new();
+        for path in refusals {
+            let refused = other
+                .send(
+                    other
+                        .request(Method::GET, path)
+                        .header("accept", "application/json"),
+                )
+                .await;
+            assert_eq!(refused.status, StatusCode::FORBIDDEN, "{path}");
+            words.push(refused.json()["detail"].clone());
+        }
+        assert!(words.iter().all(|of| *of == words[0]), "{words:?}");
         let remove = async |client: &Client, query: &str| {
             let path = format!("/call-backs/planner{query}");
             client.send(client.request(Method::DELETE, &path)).await.status

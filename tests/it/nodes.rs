@@ -50,9 +50,20 @@ async fn what_an_operator_says_moves_what_is_planned_and_is_known_after_a_crash(
     let before = start(&client, 1).await;
     assert_eq!(start(&client, 0).await, before);
     let saying = json!({ "state": "drained", "reason": "new disks" });
+    let dry = say(&client, "/resources/local/nodes/0,3?dryRun=true", &saying).await;
+    assert_eq!(dry.status, StatusCode::OK, "{dry:?}");
+    assert_eq!(standing(&client, 3).await["state"], "up", "nothing is changed");
+    assert_eq!(start(&client, 1).await, before);
     let said = say(&client, "/resources/local/nodes/0,3", &saying).await;
     assert_eq!(said.status, StatusCode::OK, "{said:?}");
     let said = said.json();
+    let (mut dry, mut real) = (dry.json(), said.clone());
+    for of in [&mut dry, &mut real] {
+        for node in of["nodes"].as_array_mut().expect("a list") {
+            node["said"][0]["since"].take();
+        }
+    }
+    assert_eq!(dry, real);
     assert_eq!(
         (&said["lost"], &said["moved"], &said["broken"]),
         (&json!(0), &json!(1), &json!(0)),
@@ -176,6 +187,10 @@ async fn nodes_are_listed_and_said_at_the_command_line(url: String) {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.code(), text, output.stderr)
     };
+    let (_, said, _) = run(&["nodes", "local", "1", "--set", "down", "--dry-run"]);
+    assert!(said.contains("it would be so: 0 lost their work"), "{said}");
+    let (_, listed, _) = run(&["nodes", "local"]);
+    assert!(!listed.contains("down"), "{listed}");
     let (status, said, wrong) = run(&[
         "nodes",
         "local",
@@ -188,7 +203,7 @@ async fn nodes_are_listed_and_said_at_the_command_line(url: String) {
     ]);
     assert_eq!(status, Some(0), "{}", String::from_utf8_lossy(&wrong));
     assert!(
-        said.ends_with("0 lost their work, 0 moved, 0 have no place any more; 0 held offers are withdrawn\n"),
+        said.ends_with("0 lost their work, 0 moved, 0 have no place any more; 0 held offers withdrawn\n"),
         "{said}"
     );
     let (_, listed, _) = run(&["nodes"]);

@@ -60,6 +60,15 @@ fn the_description_names_every_route_and_says_everything_of_each() {
             {
                 let id = of["operationId"].as_str().unwrap_or_default();
                 let is_tagged = of["tags"][0].as_str().is_some_and(|tag| tags.contains(tag));
+                let takes_dry_run = of["parameters"]
+                    .to_string()
+                    .contains("#/components/parameters/DryRun");
+                let says_that_not = of["summary"]
+                    .as_str()
+                    .is_some_and(|words| words.ends_with("; it takes no dryRun"));
+                if method != "get" && takes_dry_run == says_that_not {
+                    missing.push(format!("{method} {path}: a dry run, or that it has none"));
+                }
                 if id.is_empty() || !ids.insert(id) || !is_tagged || !of["summary"].is_string() {
                     missing.push(format!("{method} {path}: its operationId, tag or summary"));
                 }

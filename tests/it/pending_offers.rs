@@ -7,6 +7,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::repeated::with_id;
+use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::eventually;
 use crate::support::negotiation::{Counter, Said, counters, negotiate, open};
@@ -18,6 +20,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     a_counter_offer_is_accepted_and_decided_later,
     of_two_that_accept_the_same_later_one_is_observed,
+    what_became_of_a_rejected_acceptance_is_answered_when_it_comes_again,
 );
 
 const DEADLINE: Duration = Duration::from_mins(3);
@@ -84,8 +87,17 @@ async fn a_counter_offer_is_accepted_and_decided_later(url: String) {
     );
     let tree = client.get_json(&format!("/negotiations/{id}")).await;
     assert_eq!(tree["offers"][1]["agreement"], first.to_string(), "{tree}");
-    let again = client.post("/agreements", pending(&offer)).await;
-    assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
+    assert_eq!(
+        accepted(&client.post("/agreements", pending(&offer)).await),
+        first,
+        "again"
+    );
+    // Another AgreementId or the other operation makes it another request.
+    let named = with_id("other", &pending(&offer));
+    for other in [offer.acceptance(), named] {
+        let other = client.post("/agreements", other).await;
+        assert_eq!(other.status, StatusCode::CONFLICT, "{other:?}");
+    }
     server.assert_verified();
 
     // Its successor, in JSON, under a key; the old one is over when the new one is decided.
@@ -130,9 +142,11 @@ async fn of_two_that_accept_the_same_later_one_is_observed(url: String) {
     let offer = negotiate(&client, id, &[Said::solicited("b", half)])
         .await
         .remove(0);
+    // The same words are the same request: these differ.
+    let other = with_id("other", &pending(&offer));
     let two = tokio::join!(
         client.post("/agreements", pending(&offer)),
-        client.post("/agreements", pending(&offer))
+        client.post("/agreements", other)
     );
     let mut states = Vec::new();
     for answer in [two.0, two.1] {
@@ -151,6 +165,59 @@ async fn of_two_that_accept_the_same_later_one_is_observed(url: String) {
     states.sort_unstable();
     assert_eq!(states, ["Observed", "Rejected"]);
     server.assert_verified();
+}
+
+async fn what_became_of_a_rejected_acceptance_is_answered_when_it_comes_again(url: String) {
+    let server = Server::start(&url);
+    let client = server.client_with(&server.key_for("physics", "consumer"));
+    let start = hours_ahead(3);
+    let offer = Offer::reserve(2, HOUR).within(start, start + HOUR);
+    let [as_json, as_xml] = ["j", "x"].map(|name| Said::solicited(name, offer.clone()));
+    let id = open(&client).await;
+    let offers = negotiate(&client, id, &[as_json, as_xml]).await;
+    let flat = json!({"offer": offers[0].id, "pending": true});
+    let document = pending(&offers[1]);
+    let ask = async || {
+        [
+            post_json(&client, &flat).await,
+            client.post("/agreements", document.clone()).await,
+        ]
+    };
+    // As where what is held lapses before it is decided.
+    let lapse = "UPDATE offers SET released_us = held_us WHERE id = NEW.offer;";
+    let lapses = if url.starts_with("sqlite") {
+        format!("CREATE TRIGGER lapse AFTER INSERT ON pending_agreements BEGIN {lapse} END")
+    } else {
+        format!(
+            "CREATE FUNCTION lapse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {lapse} RETURN NEW; END$$; \
+             CREATE TRIGGER lapse AFTER INSERT ON pending_agreements FOR EACH ROW EXECUTE FUNCTION lapse()"
+        )
+    };
+    tamper(&url, &lapses).await;
+    let ids = ask().await.each_ref().map(accepted);
+    for id in ids {
+        becomes(&client, id, "Rejected").await;
+    }
+    let again = ask().await;
+    for (answer, id) in again.iter().zip(ids) {
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        let location = answer.headers["location"].to_str().expect("a path is ASCII");
+        assert_eq!(location, format!("/agreements/{id}"));
+    }
+    let shown = again[0].json();
+    assert_eq!(
+        (&shown["id"], &shown["state"]),
+        (&json!(ids[0]), &json!("Rejected"))
+    );
+    assert!(shown["rejection"].is_string(), "{shown}");
+    assert!(
+        again[1].text("Address").ends_with(&ids[1].to_string()),
+        "{:?}",
+        again[1]
+    );
+    // Decided now, it is another request.
+    let now = post_json(&client, &json!({"offer": offers[0].id})).await;
+    assert_eq!(now.status, StatusCode::CONFLICT, "{now:?}");
 }
 
 #[test]

@@ -268,9 +268,16 @@ async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
     };
     let accepted = at_once(&client, &acceptance).await;
     assert_eq!(accepted.status, StatusCode::CREATED, "{accepted:?}");
-    // A client that comes too late gets fresh offers, and the same ones when asking again.
+    // An offer can be accepted once, so that the same under another key has the same agreement.
+    let again = Keyed {
+        key: "again",
+        ..acceptance.clone()
+    };
+    assert_eq!(again.send(&client).await.created(), accepted.created());
+    // Another request for it comes too late and gets fresh offers, and the same ones when it is sent again.
     let late = Keyed {
         key: "late",
+        body: json!({"offer": held["id"], "pending": true}).to_string(),
         ..acceptance
     };
     let before = offers_in(&client, about).await;
@@ -320,7 +327,7 @@ async fn acceptance(client: &Client, id: &str) -> (Uuid, String) {
     (negotiation, with_id(id, &offers.remove(0).acceptance()))
 }
 
-fn with_id(id: &str, offer: &str) -> String {
+pub(crate) fn with_id(id: &str, offer: &str) -> String {
     let root = format!("<wsag:AgreementOffer wsag:AgreementId=\"{id}\"");
     offer.replacen("<wsag:AgreementOffer", &root, 1)
 }

@@ -56,7 +56,7 @@ async fn an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_pla
     assert_eq!(second[0].state, "Acceptable");
     // Three nodes are left: the first stays where it is, and there is no room for the second any more.
     let told = set(&server, &["0"], "down");
-    assert!(told.ends_with("; 1 held offers are withdrawn\n"), "{told}");
+    assert!(told.ends_with("; 1 held offer withdrawn\n"), "{told}");
     assert_eq!(stands(&client, &first).await, ("Acceptable".into(), Value::Null));
     let (state, why) = stands(&client, &id.to_string()).await;
     assert_eq!(

@@ -9,6 +9,7 @@ use std::thread;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use scheduler::counted;
 
 use crate::answer::Answer;
 use crate::fault::Fault;
@@ -121,7 +122,11 @@ impl Source {
         }
         if trace.malformed.len() > MALFORMED_SHOWN {
             let more = trace.malformed.len() - MALFORMED_SHOWN;
-            eprintln!("bespeak: {}: {more} more lines are no jobs", path.display());
+            eprintln!(
+                "bespeak: {}: no jobs: {}",
+                path.display(),
+                counted(more, "more line")
+            );
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Ok(Workload::from_trace(&name, &trace))
@@ -255,10 +260,11 @@ impl Question {
         let jobs: usize = windows.iter().map(|window| window.jobs.len()).sum();
         let answer = Answer {
             workload: format!(
-                "{} ({} nodes), {} windows of 15 days, {jobs} jobs ({}), load {} %",
+                "{} ({}), {} of 15 days, {} ({}), load {} %",
                 workload.name,
-                workload.capacity,
-                windows.len(),
+                counted(workload.capacity, "node"),
+                counted(windows.len(), "window"),
+                counted(jobs, "job"),
                 self.source.filter.name(),
                 self.load
             ),

@@ -17,6 +17,7 @@ pub mod request;
 pub mod slot_tree;
 pub mod time;
 mod worded;
+mod words;
 
 pub use admission::{Decision, Fault, Fraction, Move, Schedule};
 pub use alternatives::Alternative;
@@ -26,3 +27,4 @@ pub use refusal::Reason;
 pub use request::{Placement, Request};
 pub use slot_tree::{SlotError, SlotTree};
 pub use time::{Interval, Seconds, Time};
+pub use words::counted;

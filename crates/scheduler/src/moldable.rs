@@ -7,6 +7,7 @@
 
 use crate::slot_tree::{MAX_CAPACITY, SlotTree};
 use crate::time::{Interval, Seconds};
+use crate::words::counted;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -84,7 +85,7 @@ impl fmt::Display for ShapeError {
         match self {
             Self::NoSize => f.write_str("no allowed number of nodes lies within the bounds"),
             Self::TooManySizes => write!(f, "more than {SIZES_MAX} sizes"),
-            Self::NoDuration { nodes } => write!(f, "no possible duration on {nodes} nodes"),
+            Self::NoDuration { nodes } => write!(f, "no possible duration on {}", counted(nodes, "node")),
         }
     }
 }

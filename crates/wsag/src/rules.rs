@@ -101,7 +101,7 @@ fn check_window(check: &mut Check, node: Node<'_>) {
         check.value(child("EndTime"), "it must lie after arp:StartTime");
     } else if let Some(duration) = duration.filter(|duration| width < *duration) {
         let message = format!(
-            "the window of {width} seconds from arp:StartTime is shorter than arp:Duration of {duration}"
+            "the window of {width} s from arp:StartTime is shorter than arp:Duration of {duration} s"
         );
         check.value(child("EndTime"), message);
     }

@@ -12,6 +12,7 @@ Examples:
   bespeak call-backs add planner https://example.org/events   prints the secret, once
   bespeak call-backs add decisions                            the secret for the addresses that single offers name
   bespeak call-backs
+  bespeak call-backs list                                     the same
   bespeak call-backs remove planner
   bespeak call-backs events --after 1200                      the events after one, as they were told
   bespeak call-backs --party physics                          those of one party (operators)

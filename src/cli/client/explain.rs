@@ -3,6 +3,7 @@
 
 use clap::Args;
 use jiff::Timestamp;
+use scheduler::counted;
 use serde_json::{Value, json};
 
 use crate::cli::Failure;
@@ -137,7 +138,10 @@ fn print_agreement(explained: &Value) {
     );
     let (nodes, resource) = (&view["nodes"], text(&view["resource"]));
     let (start, end) = (text(&view["plannedStart"]), text(&view["plannedEnd"]));
-    say!("lies       on {nodes} nodes of {resource}, {start} to {end}");
+    say!(
+        "lies       on {} of {resource}, {start} to {end}",
+        counted(nodes, "node")
+    );
     for part in list(&explained["decision"]) {
         say!("because    {}", text(part));
     }
@@ -172,9 +176,9 @@ fn print_agreement(explained: &Value) {
     }
     let left = &explained["flexibility"];
     say!(
-        "flexible   {} seconds earlier, {} seconds later: {}",
-        left["earlierSeconds"],
-        left["laterSeconds"],
+        "flexible   {} earlier, {} later: {}",
+        counted(&left["earlierSeconds"], "second"),
+        counted(&left["laterSeconds"], "second"),
         text(&left["why"])
     );
 }
@@ -335,8 +339,8 @@ fn print_negotiation(explained: &Value) {
                 let phi = offer["deviation"].as_f64().unwrap_or_default();
                 let (start, end) = (text(&offer["start"]), text(&offer["end"]));
                 say!(
-                    "    {} nodes, {start} to {end}, phi {phi:.2}{price}",
-                    offer["nodes"]
+                    "    {}, {start} to {end}, phi {phi:.2}{price}",
+                    counted(&offer["nodes"], "node")
                 );
             }
             for why in list(&answer["why"]) {

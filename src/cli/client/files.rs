@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use scheduler::counted;
 
 use crate::cli::client::{Server, in_path};
 use crate::cli::{Failure, print_rows, row};
@@ -71,7 +72,7 @@ async fn list(server: &Server) -> Result<(), Failure> {
         print(view);
         let used: u64 = view.files.iter().map(|file| file.bytes).sum();
         if let Some(quota) = view.quota_bytes {
-            say!("{used} of {quota} bytes");
+            say!("{used} of {}", counted(quota, "byte"));
         }
     })
 }

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use clap::Args;
 use reqwest::{Method, RequestBuilder, StatusCode};
+use scheduler::counted;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
@@ -317,7 +318,7 @@ pub(super) fn how_to_explain(id: &str) -> String {
 /// The rules that a request breaks, each with its place; that of all of it has no name.
 fn broken_rules(told: &Value) -> Option<String> {
     let violations = told["violations"].as_array()?;
-    let mut lines = format!("the request breaks {} rule(s):", violations.len());
+    let mut lines = format!("the request breaks {}:", counted(violations.len(), "rule"));
     for of in violations {
         let path = text(&of["path"]);
         if !path.is_empty() {
@@ -405,10 +406,7 @@ pub(super) fn print_agreement(view: &AgreementView) {
             (Some(started), None) => format!(", started {started}"),
             (None, None) => String::new(),
         };
-        let nodes = match piece.nodes {
-            1 => "1 node".to_owned(),
-            nodes => format!("{nodes} nodes"),
-        };
+        let nodes = counted(piece.nodes, "node");
         let text = format!("{number} of {count}, {nodes}, {planned_start} to {planned_end}{standing}");
         lines.push(("piece", text));
     }
@@ -456,7 +454,9 @@ pub(super) fn print_agreement(view: &AgreementView) {
 fn staged_file_in_words(file: &StagedView) -> String {
     let way = |word: &str, place: &Option<String>, bytes: Option<u64>| {
         let place = place.as_deref().unwrap_or_default();
-        let bytes = bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes so far)"));
+        let bytes = bytes.map_or_else(String::new, |bytes| {
+            format!(" ({} so far)", counted(bytes, "byte"))
+        });
         let text = format!(" {word} {place}{bytes}");
         Some(text).filter(|_| !place.is_empty()).unwrap_or_default()
     };

@@ -1,9 +1,10 @@
 //! `bespeak nodes`.
 
 use clap::Args;
+use scheduler::counted;
 use serde_json::json;
 
-use crate::cli::client::{Server, in_path, list, print_json, read, text};
+use crate::cli::client::{DryRun, Server, in_path, list, print_json, read, text};
 use crate::cli::{Failure, headings, print_rows, row};
 use crate::negotiation::{NodeView, NodesView, RepairedView};
 
@@ -13,6 +14,7 @@ Examples:
   bespeak nodes cluster                              the states of the nodes of one resource
   bespeak nodes cluster n3 --set drained             n3 gets no new work; its running work ends in its time
   bespeak nodes cluster 'n[4-6]' --set down --reason 'power cut'
+  bespeak nodes cluster 'n[4-6]' --set down --dry-run     how many agreements would have to move
   bespeak nodes cluster 'n[3-6]' --set up            they are back
 
 Agreements on nodes that go away get another place at once, or their parties are told that there is none. The state that a
@@ -33,22 +35,30 @@ pub(in crate::cli) struct Options {
     /// The nodes, by their names or by their numbers from 0, as in n3 or 'n[1-4],big1'.
     #[arg(requires = "set")]
     nodes: Vec<String>,
+    #[command(flatten)]
+    change: DryRun,
 }
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     if let (Some(resource), Some(state)) = (&options.resource, &options.set) {
-        let path = format!("{}/{}", path_of(resource), in_path(&options.nodes.join(",")));
+        let query = options.change.query();
+        let path = format!(
+            "{}/{}{query}",
+            path_of(resource),
+            in_path(&options.nodes.join(","))
+        );
         let saying = json!({ "state": state, "reason": options.reason });
         let answer = server.put_json(&path, &saying).await?;
         return server.show(answer, |said: &RepairedView| {
             let lines = said.nodes.iter().map(|node| node_table_row(&said.resource, node));
             print_rows(std::iter::once(node_table_heading()).chain(lines).collect(), &[1]);
+            let would = if query.is_empty() { "" } else { "it would be so: " };
             say!(
-                "{} lost their work, {} moved, {} have no place any more; {} held offers are withdrawn",
+                "{would}{} lost their work, {} moved, {} have no place any more; {} withdrawn",
                 said.lost,
                 said.moved,
                 said.broken,
-                said.withdrawn
+                counted(said.withdrawn, "held offer")
             );
         });
     }

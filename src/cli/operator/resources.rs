@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
+use scheduler::counted;
 use serde_json::{Map, Value, json};
 
 use crate::cli::client::{DryRun, Server, in_path};
@@ -15,6 +16,7 @@ use crate::planner::RATES;
 const EXAMPLES: &str = "\
 Examples:
   bespeak resources                                     all resources and how they stand
+  bespeak resources list                                the same
   bespeak resources add fast --nodes 16 --rate 2        16 nodes of this machine that are twice as fast as the reference
   bespeak resources add big --nodes 4 --attribute memory_bytes=68719476736 --limit processes=200
   bespeak resources resize fast --nodes 8 --dry-run     which agreements would have to move, and where to
@@ -269,13 +271,13 @@ fn print_changes(told: &ResourceChangesView) {
         print_rows(rows, &[]);
     }
     if told.unlisted > 0 {
-        say!("{} more agreements", told.unlisted);
+        say!("{}", counted(told.unlisted, "more agreement"));
     }
     say!(
-        "{} {would}moved, {} {would}without a place; {} held offers {would}withdrawn",
+        "{} {would}moved, {} {would}without a place; {} {would}withdrawn",
         told.moved.len(),
         told.broken.len(),
-        told.withdrawn
+        counted(told.withdrawn, "held offer")
     );
 }
 

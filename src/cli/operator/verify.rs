@@ -1,6 +1,7 @@
 //! `bespeak verify`.
 
 use clap::Args;
+use scheduler::counted;
 
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
@@ -47,7 +48,6 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         0 => Ok(()),
         // As JSON they have been told.
         _ if as_json => Err(Failure::Refused(String::new())),
-        1 => Err(Failure::Refused("1 finding".to_owned())),
-        count => Err(Failure::Refused(format!("{count} findings"))),
+        count => Err(Failure::Refused(counted(count, "finding"))),
     }
 }

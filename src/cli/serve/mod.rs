@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use scheduler::counted;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -391,8 +392,8 @@ async fn open_store(
     let findings = store.verify_open(clock.now()).await?;
     if let Some(first) = findings.first() {
         return Err(Failure::Refused(format!(
-            "the stored state is inconsistent: {first} ({} findings; `bespeak verify` lists them)",
-            findings.len()
+            "the stored state is inconsistent: {first} ({}; `bespeak verify` lists them)",
+            counted(findings.len(), "finding")
         )));
     }
     Ok((store, lease))

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
-use scheduler::Time;
+use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::Run;
@@ -368,17 +368,17 @@ impl SlurmExecutor {
         let state = self
             .slurm
             .call("squeue", ["-h", "-t", "all", "-j", &job, "-o", "%T %r"])?;
-        let (state, seconds) = (state.trim().to_owned(), wait.as_secs());
+        let (state, seconds) = (state.trim().to_owned(), counted(wait.as_secs(), "second"));
         // It may have ended in between.
         let _ = self.act(Operation::Cancel { jobs: vec![job] });
         let is_over = ["COMPLETED", "FAILED"].iter().any(|word| state.starts_with(word));
         Err(if is_over {
             let folder = self.settings.work_dir.display();
             Found::Wrong(format!(
-                "it has run, and nothing of it is in {folder} here after {seconds} seconds: is that the same folder on the nodes?"
+                "it has run, and nothing of it is in {folder} here after {seconds}: is that the same folder on the nodes?"
             ))
         } else {
-            Found::Unknown(format!("it was not over within {seconds} seconds ({state})"))
+            Found::Unknown(format!("it was not over within {seconds} ({state})"))
         })
     }
 }
@@ -388,7 +388,8 @@ fn of_clock(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
     for (by, way) in [(before - at, "ahead of"), (at - after, "behind")] {
         if by > CLOCKS_DIFFER_MAX {
             return failed_check(format!(
-                "this machine's clock is {by} seconds {way} that of {owner}"
+                "this machine's clock is {} {way} that of {owner}",
+                counted(by, "second")
             ));
         }
     }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use scheduler::counted;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
@@ -274,10 +275,12 @@ impl Shared {
             .zip(&order.files)
             .find(|(file, _)| !file.done);
         let why = left.map_or_else(String::new, |(file, (name, address))| {
-            let of = file.of.map_or_else(String::new, |of| format!(" of {of}"));
-            let bytes = file.bytes;
+            let bytes = match file.of {
+                None => counted(file.bytes, "byte"),
+                Some(of) => format!("{} of {}", file.bytes, counted(of, "byte")),
+            };
             format!(
-                "the slot was over when {bytes}{of} bytes of {name} had been moved, {}",
+                "the slot was over when {bytes} of {name} had been moved, {}",
                 transfer_in_words(order.way, address)
             )
         });

@@ -13,6 +13,7 @@ use reqwest::header::{
     LOCATION, RANGE,
 };
 use reqwest::{Body, Method, RequestBuilder, Response, StatusCode};
+use scheduler::counted;
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
@@ -116,7 +117,8 @@ impl Line {
 
     fn too_much(&self, bytes: u64) -> Trouble {
         Trouble::Theirs(format!(
-            "with its {bytes} bytes the files of the job would have more than the {} that may be moved for it",
+            "with its {} the files of the job would have more than the {} that may be moved for it",
+            counted(bytes, "byte"),
             self.bytes_max
         ))
     }

@@ -1,5 +1,6 @@
 //! The parts that cannot change any more in an agreement with a slot that has begun.
 
+use scheduler::counted;
 use wsag::ns;
 
 use crate::agreement::{Agreement, Filter, Job, Shape};
@@ -60,8 +61,11 @@ impl Check<'_> {
         let over = request.shapes.iter().any(|shape| ends(shape) <= self.now);
         if over && request.scaling == Scaling::Contract {
             let message = format!(
-                "more than {} seconds are expected: the slot has begun so long ago",
-                self.now - (begun.placement().end - begun.planned_seconds())
+                "a duration above {} is expected: the slot has begun so long ago",
+                counted(
+                    self.now - (begun.placement().end - begun.planned_seconds()),
+                    "second"
+                )
             );
             self.violation(ns::ARP, "Duration", 0, message);
         }

@@ -46,7 +46,8 @@ impl Deciding {
 }
 
 impl Negotiation {
-    /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held.
+    /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held. The same one again
+    /// has the same agreement, also where it was rejected; under a key of its own that request is a new one.
     pub(in crate::negotiation) async fn pend_offer(
         &self,
         party: &str,
@@ -54,10 +55,17 @@ impl Negotiation {
         acceptance: Option<AcceptanceEndpoint>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
+        // Until it is decided, the offer does not say that it was accepted.
+        let again = RequestKey::of_content(party, accepting.offer, accepting.words.as_deref());
+        if key.is_none()
+            && let Some(answer) = self.taken_before(&again).await?
+        {
+            return Ok(answer);
+        }
         match self.acceptable(party, &accepting, true, key.as_ref()).await? {
             Acceptable::Now(offer, instance, proposal) => {
                 self.has_a_new_id(&proposal, &instance).await?;
-                self.pend_proposal(*proposal, acceptance, Some(offer.id), key)
+                self.pend_proposal(*proposal, acceptance, Some(offer.id), key.or(Some(again)))
                     .await
             }
             Acceptable::Before(answer) => Ok(*answer),

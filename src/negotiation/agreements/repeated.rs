@@ -1,4 +1,5 @@
-//! Offers with an AgreementId that come again: the same words have the answer of the first time, also where both came at once.
+//! Offers with an AgreementId and acceptances of counter offers that come again: the same words have the agreement of the first time, also
+//! where both came at once.
 
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -8,7 +9,8 @@ use wsag::{Document, Message};
 use super::accept::Accepting;
 use crate::agreement::{Agreement, AgreementState, EventKind, Wording};
 use crate::negotiation::request::wording::verbatim_offer;
-use crate::negotiation::{AcceptedView, Error, Input, Negotiation, Result};
+use crate::negotiation::views::offer::{WordedOffer, content};
+use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RequestKey, Result};
 use crate::store::AgreementFilter;
 
 /// The name of the attribute with the id that an initiator gives its agreement.
@@ -17,6 +19,11 @@ const ATTRIBUTE: &[u8] = b"AgreementId";
 /// An offer with an AgreementId, by which the same offer is known when it comes again.
 pub(super) struct Named {
     id: String,
+    said: Said,
+}
+
+/// The content of an offer that makes it the same as another.
+struct Said {
     words: Wording,
     /// Whether it asks to be decided later.
     is_pending: bool,
@@ -38,23 +45,26 @@ impl Named {
         };
         Some(Self {
             id: offer.agreement_id?,
-            words: verbatim_offer(&document).ok()?.into(),
-            is_pending,
+            said: Said {
+                words: verbatim_offer(&document).ok()?.into(),
+                is_pending,
+            },
         })
     }
+}
 
-    /// That of the words that accept a counter offer.
-    fn of_acceptance(words: &str, is_pending: bool) -> Option<Self> {
-        let document = Document::parse(words.as_bytes()).ok()?;
-        let Message::AgreementOffer(offer) = wsag::read(&document).ok()? else {
-            return None;
-        };
-        Some(Self {
-            id: offer.agreement_id?,
-            words: verbatim_offer(&document).ok()?.into(),
-            is_pending,
-        })
-    }
+/// The AgreementId, if any, and the words of an acceptance of a counter offer: its own, or those of the counter offer as it stands.
+fn words_of_acceptance(own: Option<&str>, offered: &WordedOffer) -> Option<(Option<String>, Wording)> {
+    let Some(own) = own else {
+        let offered = content(&offered.words);
+        let text = offered.to_xml();
+        return Some((offered.agreement_id, text.into()));
+    };
+    let document = Document::parse(own.as_bytes()).ok()?;
+    let Message::AgreementOffer(offer) = wsag::read(&document).ok()? else {
+        return None;
+    };
+    Some((offer.agreement_id, verbatim_offer(&document).ok()?.into()))
 }
 
 /// The offer of an input that accepts no counter offer.
@@ -71,14 +81,14 @@ impl Negotiation {
         let Some(first) = self.store.first_with_id(party, &named.id).await? else {
             return Ok(None);
         };
-        match self.answer_of(&first, named).await? {
+        match self.answer_of(&first, &named.said).await? {
             None => Err(Error::IdTaken(named.id.clone())),
             answer => Ok(answer),
         }
     }
 
-    /// The answer to the acceptance of a counter offer with an AgreementId, if the same words have accepted the same counter
-    /// offer before.
+    /// The answer to the acceptance of a counter offer, if the same words have accepted the same counter offer before: it can be accepted
+    /// once, so that this is the same request.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -88,31 +98,55 @@ impl Negotiation {
         accepting: &Accepting,
         is_pending: bool,
     ) -> Result<Option<AcceptedView>> {
-        let Some(words) = accepting.words.clone() else {
+        let offered = self.worded(accepting.offer).await?;
+        let (own, accepted) = (accepting.words.clone(), offered.row.agreement);
+        let said = self.reading(move |_| words_of_acceptance(own.as_deref(), &offered));
+        let Some((id, words)) = said.await? else {
             return Ok(None);
         };
-        let named = self.reading(move |_| Named::of_acceptance(&words, is_pending));
-        let Some(named) = named.await? else {
-            return Ok(None);
-        };
-        let waiting = if is_pending {
-            self.waiting_for(party, &named.id, accepting.offer).await?
-        } else {
-            None
+        let waiting = match &id {
+            Some(id) if is_pending => self.waiting_for(party, id, accepting.offer).await?,
+            _ => None,
         };
         // Where it is decided meanwhile, the offer has the agreement by now.
-        let first = match waiting {
-            Some(waiting) => Some(waiting),
-            None => match self.worded(accepting.offer).await?.row.agreement {
-                Some(agreement) => self.store.agreement(agreement).await?,
-                None => None,
-            },
+        let first = match (waiting, accepted) {
+            (Some(waiting), _) => Some(waiting),
+            (None, Some(agreement)) => self.store.agreement(agreement).await?,
+            (None, None) => None,
         };
-        let is_same = |of: &Agreement| of.party == party && of.initiator_id.as_ref() == Some(&named.id);
-        match first.filter(is_same) {
-            Some(first) => self.answer_of(&first, &named).await,
+        let said = Said { words, is_pending };
+        match first.filter(|of| of.party == party && of.initiator_id == id) {
+            Some(first) => self.answer_of(&first, &said).await,
             None => Ok(None),
         }
+    }
+
+    /// The answer to an acceptance that is decided later, if it was taken before under this key, which is that of its own content.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub(super) async fn taken_before(&self, key: &RequestKey) -> Result<Option<AcceptedView>> {
+        let Some(answer) = self.answered::<AcceptedView>(Some(key)).await? else {
+            return Ok(None);
+        };
+        let taken = self.store.agreement(answer.agreement.id).await?;
+        match taken.filter(|of| of.state == AgreementState::Rejected) {
+            Some(rejected) => self.as_pending(&rejected).await.map(Some),
+            None => Ok(Some(answer)),
+        }
+    }
+
+    /// The answer about an agreement that was pending: as it was then, or that it is rejected, and why.
+    async fn as_pending(&self, agreement: &Agreement) -> Result<AcceptedView> {
+        let mut view = self.view(agreement);
+        view.rejection = self.rejection_of(agreement).await?;
+        if view.rejection.is_none() {
+            AgreementState::Pending.word().clone_into(&mut view.state);
+        }
+        Ok(AcceptedView {
+            agreement: view,
+            moved: Vec::new(),
+        })
     }
 
     /// The agreement of a party with an AgreementId that is to be decided about a counter offer.
@@ -136,20 +170,19 @@ impl Negotiation {
     }
 
     /// The answer to an offer that an agreement was made of; none where its words or its operation were others.
-    async fn answer_of(&self, first: &Agreement, named: &Named) -> Result<Option<AcceptedView>> {
+    async fn answer_of(&self, first: &Agreement, said: &Said) -> Result<Option<AcceptedView>> {
         let words = self.store.agreement_document(first.id).await?;
         // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
         let events = self.store.timeline(first.id).await?;
         let was_pending = events.iter().any(|of| of.kind == EventKind::Offered.word());
-        if words.as_ref() != Some(&named.words) || was_pending != named.is_pending {
+        if words.as_ref() != Some(&said.words) || was_pending != said.is_pending {
             return Ok(None);
         }
-        let mut agreement = self.view(first);
-        if named.is_pending {
-            AgreementState::Pending.word().clone_into(&mut agreement.state);
+        if was_pending {
+            return self.as_pending(first).await.map(Some);
         }
         Ok(Some(AcceptedView {
-            agreement,
+            agreement: self.view(first),
             moved: Vec::new(),
         }))
     }

@@ -61,7 +61,7 @@ impl Negotiation {
     }
 
     /// Why an agreement was rejected, as its timeline says.
-    async fn rejection_of(&self, agreement: &Agreement) -> Result<Option<String>, Error> {
+    pub(super) async fn rejection_of(&self, agreement: &Agreement) -> Result<Option<String>, Error> {
         if agreement.state != AgreementState::Rejected {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ mod staging;
 
 use std::sync::Arc;
 
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Time, counted};
 use uuid::Uuid;
 use wsag::agreements::{AgreementOffer, Role};
 use wsag::allocation::AllocationTimeConstraint;
@@ -486,8 +486,10 @@ impl<'a> Check<'a> {
                 .or(self.expires())
                 .is_some_and(|end| end - duration < self.now)
         {
-            let message =
-                format!("the window is in the past: it has to end {duration} seconds from now or later");
+            let message = format!(
+                "the window is in the past: it has to end {} from now or later",
+                counted(duration, "second")
+            );
             self.violation(ns::ARP, "EndTime", 0, message);
         }
         Some(Request {

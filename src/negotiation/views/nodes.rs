@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use scheduler::counted;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -95,7 +96,7 @@ impl Negotiation {
 
     /// Sets the state of nodes of a resource from now on, with a reason: `nodes` names them, as in `n[1-3],n7` or `0,3`; the
     /// body is an object with `state` and `reason`. Agreements on them get another place, and the audit trail names the party
-    /// that said so. For operators.
+    /// that said so. `is_dry` only asks what would follow. For operators.
     ///
     /// # Errors
     /// [`Error::NotFound`] also for a node that does not exist, the errors of the body, [`Error::Unavailable`].
@@ -105,6 +106,7 @@ impl Negotiation {
         resource: &str,
         nodes: &str,
         body: &[u8],
+        is_dry: bool,
     ) -> Result<RepairedView> {
         let (state, reason) = read_saying(body)?;
         let words = nodes;
@@ -113,21 +115,20 @@ impl Negotiation {
             id: Uuid::now_v7(),
             party: party.to_owned(),
             words: if words.len() > WORDS_MAX {
-                format!("{} nodes", nodes.len())
+                counted(nodes.len(), "node")
             } else {
                 words.to_owned()
             },
             resource: resource.to_owned(),
-            nodes: nodes.clone(),
+            nodes,
             state,
             reason,
+            is_dry,
         };
-        let repaired = self.planner.say_nodes(saying).await?;
-        let standings = self.planner.nodes(resource.to_owned()).await?;
-        let said = standings.iter().filter(|of| nodes.contains(&of.node));
+        let (repaired, said) = self.planner.say_nodes(saying).await?;
         Ok(RepairedView {
             resource: resource.to_owned(),
-            nodes: said.take(NODES_SHOWN_MAX).map(NodeView::of).collect(),
+            nodes: said.iter().take(NODES_SHOWN_MAX).map(NodeView::of).collect(),
             lost: repaired.lost,
             moved: repaired.moved,
             broken: repaired.broken,

@@ -70,15 +70,15 @@ pub struct ConstraintView {
 impl ConstraintView {
     fn of(item: &NegotiationItem) -> Self {
         // Numbers are numbers in JSON, and instants are texts.
-        let value = |text: String| {
+        let value = |text: &String| {
             text.parse::<u64>()
                 .map_or_else(|_| Value::String(text.clone()), Value::from)
         };
-        let (min, max) = item.bounds();
+        let (min, max) = &item.bounds;
         Self {
             of: item.name.clone(),
-            min: min.map(value),
-            max: max.map(value),
+            min: min.as_ref().map(value),
+            max: max.as_ref().map(value),
         }
     }
 }

@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 
 use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
-use scheduler::{Fraction, Interval, SlotTree, Time};
+use scheduler::{Fraction, Interval, SlotTree, Time, counted};
 
 use crate::agreement::{Currency, Money, Slots, Stretch};
 use crate::planner::admission::energy::Energy;
 use crate::planner::admission::payer::Payer;
-use crate::planner::words::counted;
 
 /// A provider's price list.
 #[derive(Debug, Clone, PartialEq, Eq)]

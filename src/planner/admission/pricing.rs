@@ -3,13 +3,12 @@
 //! A requester sees the same number in every place,
 //! and an accepted price stays when placements move later.
 
-use scheduler::{Fraction, Interval};
+use scheduler::{Fraction, Interval, counted};
 
 use crate::agreement::{Agreement, EnergyUse, Money, Slots};
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
-use crate::planner::words::counted;
 
 impl Decider<'_> {
     /// The energy of slots on a resource; none where its power is not known.
@@ -31,7 +30,7 @@ impl Decider<'_> {
             window: agreement.window(),
         };
         let size = if agreement.slots.differ() {
-            format!("pieces of up to {} nodes", agreement.nodes())
+            format!("pieces of up to {}", counted(agreement.nodes(), "node"))
         } else {
             counted(agreement.nodes(), "node")
         };

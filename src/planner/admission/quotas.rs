@@ -1,13 +1,12 @@
 //! How much one party may have, ask and keep.
 
-use scheduler::Time;
+use scheduler::{Time, counted};
 
 use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, quota_exceeded};
 use crate::planner::request::Proposal;
-use crate::planner::words::counted;
 
 /// Seconds of an hour.
 const HOUR: u128 = 3_600;

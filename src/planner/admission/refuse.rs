@@ -9,14 +9,13 @@ use std::collections::BTreeSet;
 use scheduler::alternatives::Limits;
 use scheduler::domain::Attribute;
 use scheduler::refusal::{Bounds, Relaxation};
-use scheduler::{Interval, Reason, Request, Seconds, Time};
+use scheduler::{Interval, Reason, Request, Seconds, Time, counted};
 
 use crate::agreement::{Barred, Filter, Money};
 use crate::planner::decider::Decider;
 use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
-use crate::planner::words::counted;
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -44,7 +43,10 @@ impl Decider<'_> {
         } else if nodes > capacity {
             (
                 Reason::SizeExceedsCapacity,
-                format!("{nodes} nodes are asked for, and the largest resource has {capacity}"),
+                format!(
+                    "the largest resource has {}, and {nodes} are asked for",
+                    counted(capacity, "node")
+                ),
             )
         } else if deadline > horizon || ready + duration > horizon {
             let days = self.settings.horizon / 86_400;

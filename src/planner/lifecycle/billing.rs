@@ -1,7 +1,7 @@
 //! The postings that follow from the events of an agreement: the price when its slot is over, fees for ending or
 //! changing it, penalties and rewards of its guarantees. Every posting is stored with the change that it follows from.
 
-use scheduler::{Fraction, Interval, Time};
+use scheduler::{Fraction, Interval, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{
@@ -71,7 +71,10 @@ impl Decider<'_> {
     /// Posts the time that an ended agreement has used beyond its contract, at the agreed rate.
     pub(in crate::planner) fn charge_overrun(&mut self, agreement: &Agreement) -> Option<Event> {
         let amount = agreement.overrun_price()?;
-        let what = format!("{} seconds beyond its contract", agreement.used_overrun());
+        let what = format!(
+            "{} beyond its contract",
+            counted(agreement.used_overrun(), "second")
+        );
         self.charge(agreement, PostingKind::Overrun, amount, &what)
     }
 

@@ -5,7 +5,7 @@
 
 mod saved;
 
-use scheduler::{Request, Time};
+use scheduler::{Request, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind};
@@ -114,7 +114,10 @@ impl Decider<'_> {
         let mut longer = agreement.clone();
         // Time beyond its deadline that the provider itself has added is not late.
         longer.end_last_slot(end);
-        let mut detail = format!("its work is not over: its slot is {more} seconds longer");
+        let mut detail = format!(
+            "its work is not over: its slot is {} longer",
+            counted(more, "second")
+        );
         detail += &at_most_for(agreement, more);
         let event = self.event(EventKind::Overrun, detail);
         self.plan.look_again(agreement.id, None);

@@ -188,7 +188,7 @@ impl Decider<'_> {
                 address: telling.endpoint.address,
                 attempts: 0,
                 due: self.now,
-                created: self.now,
+                since: self.now,
             }));
         }
         Ok(Step::Done(decided))

@@ -1,6 +1,7 @@
 //! The reports about the jobs of agreements. A late report may be about a job that another job of the same agreement has
 //! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
+use scheduler::counted;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, Brought, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState};
@@ -262,8 +263,8 @@ pub(in crate::planner) fn job_end_in_words(end: &JobEnd) -> String {
     };
     if end.truncated {
         format!(
-            "{how}; of its output the first {} bytes were kept, and it wrote more",
-            end.output_bytes
+            "{how}; kept of its output: the first {}, and it wrote more",
+            counted(end.output_bytes, "byte")
         )
     } else {
         how

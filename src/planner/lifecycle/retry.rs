@@ -7,14 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use scheduler::{Seconds, Time};
+use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decider::Decider;
 use crate::planner::placement::find::RESTART;
 use crate::planner::resources::resource::{CLUSTER, LOCAL};
-use crate::planner::words::{counted, time_difference_in_words};
+use crate::planner::words::time_difference_in_words;
 use crate::store::Change;
 
 /// How often lost work is run again at most: more losses than this are not chance.

@@ -1,6 +1,6 @@
 //! Offers are put on the table: the requester's, and the service's answers, which are kept as far as they can be.
 
-use scheduler::Reason;
+use scheduler::{Reason, counted};
 use uuid::Uuid;
 
 use crate::agreement::{NegotiationOffer, OfferState};
@@ -43,7 +43,7 @@ impl Decider<'_> {
         let more = bargain.answers.len() + usize::from(bargain.incoming.is_some());
         let most = self.settings.negotiation.offers_max;
         if talks.offers.len() + more > most {
-            let binding = format!("a negotiation may have {most} offers");
+            let binding = format!("a negotiation may have {}", counted(most, "offer"));
             return Err(quota_exceeded(binding).into());
         }
         if let Some(OfferWords { offer, .. }) = &bargain.incoming {

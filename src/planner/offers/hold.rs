@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::{Interval, Move, Reason, Request, Time};
+use scheduler::{Interval, Move, Reason, Request, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{
@@ -328,7 +328,8 @@ impl crate::planner::Plan {
                 let (interval, nodes) = stretch;
                 if !self.resources.put(at, now, &held.request(now), interval.start) {
                     return Err(format!(
-                        "{nodes} nodes of \"{resource}\" in {interval} are not free"
+                        "of \"{resource}\", {} in {interval}: not free",
+                        counted(nodes, "node")
                     ));
                 }
                 self.table.holds.insert(answer, held);

@@ -1,6 +1,6 @@
 //! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
 
-use scheduler::Time;
+use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{NegotiationInstance, NegotiationOffer};
@@ -136,7 +136,10 @@ impl Decider<'_> {
             return Err(quota_exceeded(binding).into());
         }
         if open >= most {
-            let binding = format!("a party may have {most} negotiations going on at a time");
+            let binding = format!(
+                "a party may have {} going on at a time",
+                counted(most, "negotiation")
+            );
             return Err(quota_exceeded(binding).into());
         }
         Ok(())

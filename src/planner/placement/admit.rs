@@ -3,7 +3,7 @@
 //! resources). Changes that do not lead to a place are taken back, so a refusal leaves every agreement where it was.
 
 use scheduler::domain::Objective;
-use scheduler::{Fraction, Interval, Reason, Request, Time};
+use scheduler::{Fraction, Interval, Reason, Request, Time, counted};
 
 use crate::agreement::{Agreement, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
@@ -12,7 +12,6 @@ use crate::planner::decider::Decider;
 use crate::planner::requests::revenue;
 use crate::planner::resources::IN_THE_WAY_MAX;
 use crate::planner::resources::need::{Need, Placement, Transfer};
-use crate::planner::words::counted;
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and all commands wait meanwhile.
@@ -339,12 +338,13 @@ pub(in crate::planner) fn admission_in_words(agreement: &Agreement, found: &Plac
     if found.slots.is_split() {
         let (count, end) = (found.slots.len(), found.slots.placement().duration());
         detail += &format!(
-            "; in {count} pieces, the last of which ends {end} seconds after the start of the first"
+            "; in {count} pieces, the last of which ends {} after the start of the first",
+            counted(end, "second")
         );
     }
     match found.transferred.len() {
         0 => {}
-        count => detail += &format!("; {count} others went to another resource"),
+        count => detail += &format!("; {} went to another resource", counted(count, "other")),
     }
     detail
 }

@@ -10,7 +10,7 @@ use crate::planner::requests::request_of;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use scheduler::{Interval, Move, Request, Seconds, Time};
+use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
@@ -18,7 +18,7 @@ use crate::planner::decider::Decider;
 use crate::planner::requests::{request_of_slot, request_of_stretch};
 use crate::planner::resources::need::{Need, may_take};
 use crate::planner::resources::resource::Resource;
-use crate::planner::words::{counted, piece_of, time_difference_in_words};
+use crate::planner::words::{piece_of, time_difference_in_words};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 const CROWDED_MAX: usize = 4;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use scheduler::Time;
+use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Note, NoteKind};
@@ -177,7 +177,8 @@ impl Decider<'_> {
         if let Some(capacity) = wish.capacity {
             if next.kind == CLUSTER && capacity as usize > named {
                 return unfit(format!(
-                    "{name} is a cluster with the {named} nodes that the configuration names; others are added there"
+                    "{name} is a cluster with the {} that the configuration names; others are added there",
+                    counted(named, "node")
                 ));
             }
             next.capacity = capacity;
@@ -374,10 +375,7 @@ impl Decider<'_> {
 
 /// How a resource differs from what it was, in words; none where it does not for anybody.
 fn resource_difference(before: Option<&Resource>, next: &Resource) -> String {
-    let nodes = |many: u32| match many {
-        1 => "1 node".to_owned(),
-        many => format!("{many} nodes"),
-    };
+    let nodes = |many: u32| counted(many, "node");
     let Some(before) = before else {
         return format!("added, {} with {}", next.kind, nodes(next.capacity));
     };

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use scheduler::admission::Improved;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
-use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time};
+use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
 
 use crate::agreement::{Filter, Shape};
 use crate::planner::impossible::Impossible;
@@ -333,7 +333,8 @@ impl Resources {
         let back = self.put(at, now, request, start);
         self.impossible.unless(back, || {
             let (id, nodes) = (request.id, request.nodes);
-            format!("{nodes} nodes from {start} on were kept for request {id} and are taken")
+            let nodes = counted(nodes, "node");
+            format!("kept for request {id} and taken by others: {nodes} from {start} on")
         });
     }
 

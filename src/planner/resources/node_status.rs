@@ -43,6 +43,8 @@ pub struct NodeOverride {
     pub state: NodeState,
     /// Why, where that is said; forgotten with the state.
     pub reason: Option<String>,
+    /// Whether it is only asked what would follow.
+    pub is_dry: bool,
 }
 
 impl Planner {
@@ -64,18 +66,24 @@ impl Planner {
     }
 
     /// Takes the word of an operator about nodes and repairs the plan, as [`Planner::set_nodes`] does; nodes that are
-    /// not named stand as before.
+    /// not named stand as before. Returns what followed, and how the named ones stand then.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
-    pub async fn say_nodes(&self, saying: NodeOverride) -> Result<Repaired> {
-        self.ask(move |of| of.say_nodes(&saying)).await
+    pub async fn say_nodes(&self, saying: NodeOverride) -> Result<(Repaired, Vec<NodeStatus>)> {
+        self.ask(move |of| of.say_nodes(saying)).await
     }
 }
 
 impl Decider<'_> {
     /// Takes the word of an operator about some nodes.
-    pub(in crate::planner) fn say_nodes(&mut self, saying: &NodeOverride) -> Result<Repaired> {
+    pub(in crate::planner) fn say_nodes(
+        &mut self,
+        mut saying: NodeOverride,
+    ) -> Result<(Repaired, Vec<NodeStatus>)> {
+        if std::mem::take(&mut saying.is_dry) {
+            return self.decide_on_copy_of_plan(|of| of.say_nodes(saying));
+        }
         let of = self
             .plan
             .resources
@@ -98,7 +106,10 @@ impl Decider<'_> {
             party: Some(saying.party.clone()),
             ..Note::new(self.now, NoteKind::NodesSaid, (saying.id, None), detail)
         }));
-        self.set_nodes(&saying.resource, Reporter::Operator, &report)
+        let repaired = self.set_nodes(&saying.resource, Reporter::Operator, &report)?;
+        let mut standings = self.nodes(&saying.resource)?;
+        standings.retain(|of| saying.nodes.contains(&of.node));
+        Ok((repaired, standings))
     }
 
     /// The names of some nodes of a resource, for people.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::{Interval, Placement, Schedule, Seconds, Time};
+use scheduler::{Interval, Placement, Schedule, Seconds, Time, counted};
 
 use crate::planner::resources::Resources;
 use crate::planner::resources::failures::Failures;
@@ -77,7 +77,8 @@ impl Resources {
             for (interval, nodes) in before {
                 if let Err(why) = of.schedule.unblock(interval, nodes) {
                     stuck.get_or_insert_with(|| {
-                        format!("{nodes} nodes in {interval} were out of use and cannot be given back: {why}")
+                        let nodes = counted(nodes, "node");
+                        format!("out of use, and cannot be given back: {nodes} in {interval}: {why}")
                     });
                 }
             }
@@ -89,7 +90,8 @@ impl Resources {
                 way.clear(&mut of.schedule, all, there.saturating_sub(wanted.nodes));
                 if let Err(why) = of.schedule.resize(wanted.nodes) {
                     stuck.get_or_insert_with(|| {
-                        format!("{there} nodes are to be {}, and cannot: {why}", wanted.nodes)
+                        let there = counted(there, "node");
+                        format!("{there} cannot become {}: {why}", wanted.nodes)
                     });
                 }
             }

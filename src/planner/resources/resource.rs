@@ -27,8 +27,9 @@ pub const NUMBERS: [&str; 6] = [
 pub const ARCHITECTURE: &str = "cpu_architecture";
 /// Characters in the name of an architecture.
 pub const ARCHITECTURE_LENGTH_MAX: usize = 64;
-/// Node counts beyond this are a slip of the pen: the largest machines have about a tenth of it.
-pub const CAPACITY_MAX: u32 = 1_000_000;
+/// The most nodes of a resource. Each node of an agreement that begins is a row. An agreement of all begins within seconds at this number; at ten times
+/// as many, nothing was decided for longer than requests wait.
+pub const CAPACITY_MAX: u32 = 100_000;
 /// Nodes a hundred times slower or faster than the reference are a slip of the pen.
 pub const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 

@@ -359,7 +359,8 @@ statements! {
         WHERE c.due_us <= $1) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
     CALL_BACKS_WAITING = "SELECT COUNT(*) AS waiting FROM call_backs";
     CALL_BACK_DONE = "DELETE FROM call_backs WHERE id = $1";
-    CALL_BACK_FAILED = "UPDATE call_backs SET attempts = attempts + 1, due_us = $2 WHERE id = $1";
+    CALL_BACK_FAILED = "UPDATE call_backs SET created_us = CASE attempts WHEN 0 THEN $3 ELSE created_us END, \
+        attempts = attempts + 1, due_us = $2 WHERE id = $1";
 
     // The events that parties are told of.
     PARTY_EVENTS = "SELECT party, number, id, at_us, kind, agreement, negotiation, state, planned_start_s, planned_end_s, \
@@ -379,6 +380,8 @@ statements! {
         AND r.address IS NOT NULL AND EXISTS (SELECT 1 FROM party_events e WHERE e.party = r.party \
         AND e.number > r.told) AND EXISTS (SELECT 1 FROM api_keys k WHERE k.party = r.party AND k.revoked_us IS NULL \
         AND (k.expires_us > $1 OR k.expires_us IS NULL))) AS due WHERE place <= $3 ORDER BY due_us, id LIMIT $2";
+    IS_TO_BE_TOLD = "SELECT r.id FROM registrations r WHERE r.id = $1 AND EXISTS (SELECT 1 FROM api_keys k \
+        WHERE k.party = r.party AND k.revoked_us IS NULL AND (k.expires_us > $2 OR k.expires_us IS NULL))";
     UNREGISTER = "DELETE FROM registrations WHERE party = $1 AND name = $2";
     REGISTRATION_GONE = "DELETE FROM registrations WHERE id = $1";
     TOLD = "UPDATE registrations SET told = $2, attempts = 0, failing_us = NULL, due_us = $3 WHERE id = $1";

@@ -1,6 +1,6 @@
 //! Agreements, their documents and their timelines.
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
@@ -219,8 +219,10 @@ impl Stored for Slots {
         let placement = Interval::read(row, &columns[1..3])?;
         if let Some(slots) = Slots::of(from_json(row, columns[3])?) {
             if (slots.placement(), slots.nodes()) != (placement, nodes) {
-                let what =
-                    format!("its pieces are not those of {nodes} nodes from end to end of {placement}");
+                let what = format!(
+                    "its pieces are not those of {} from end to end of {placement}",
+                    counted(nodes, "node")
+                );
                 return Err(Error::Corrupt(what));
             }
             return Ok(slots);

@@ -57,8 +57,8 @@ pub struct CallBack {
     pub attempts: u32,
     /// When it is to be tried next.
     pub due: Micros,
-    /// Since when it is to be made.
-    pub created: Micros,
+    /// Since when it is to be made; after the first attempt, when that failed.
+    pub since: Micros,
 }
 
 impl Store {
@@ -107,18 +107,18 @@ impl Store {
             .map(drop)
     }
 
-    /// Notes that a call did not succeed, and when it is to be tried again.
+    /// Notes that a call did not succeed at `now`, and when it is to be tried again.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn call_back_failed(&self, id: Uuid, due: Micros) -> Result<()> {
-        let values = [id.into(), due.into()];
+    pub async fn call_back_failed(&self, id: Uuid, due: Micros, now: Micros) -> Result<()> {
+        let values = [id.into(), due.into(), now.into()];
         self.write(statements::CALL_BACK_FAILED, &values).await.map(drop)
     }
 }
 
 record! { Undecided: agreement, party, document "document" "template", acceptance "acceptance" "reference_parameters", offer }
-record! { CallBack: id, agreement, address, body, attempts, due "due_us", created "created_us" }
+record! { CallBack: id, agreement, address, body, attempts, due "due_us", since "created_us" }
 
 /// The address, which is null where there is none, and the parameters.
 impl Stored for Option<AcceptanceEndpoint> {

@@ -125,14 +125,23 @@ impl Store {
             .await
     }
 
-    /// Notes that the events up to a number were told at `now`: others that are due have their turn before the next one. False where
-    /// the registration was removed or replaced meanwhile, and is to be told nothing more.
+    /// Whether a registration is still to be told events at `now`: it was not removed or replaced, and a key of its party works.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn told(&self, id: Uuid, number: i64, now: Micros) -> Result<bool> {
+    pub async fn is_to_be_told(&self, id: Uuid, now: Micros) -> Result<bool> {
+        let values = [id.into(), now.into()];
+        let found = self.read_one(statements::IS_TO_BE_TOLD, &values, |row| row.id("id"));
+        Ok(found.await?.is_some())
+    }
+
+    /// Notes that the events up to a number were told at `now`: others that are due have their turn before the next one.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn told(&self, id: Uuid, number: i64, now: Micros) -> Result<()> {
         let values = [id.into(), number.into(), now.into()];
-        Ok(self.write(statements::TOLD, &values).await? > 0)
+        self.write(statements::TOLD, &values).await.map(drop)
     }
 
     /// Notes that the next event could not be told at `now`, and when it is to be tried again.

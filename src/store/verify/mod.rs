@@ -27,7 +27,7 @@ mod trail;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Time, counted};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -331,7 +331,8 @@ fn check_bindings(
     let count = nodes.len();
     if agreement.service.is_ready() {
         found.must(count == agreement.nodes() as usize, Invariant::I5, || {
-            format!("it has begun with {} nodes and has {count}", agreement.nodes())
+            let nodes = counted(agreement.nodes(), "node");
+            format!("it has begun with {nodes} and has {count}")
         });
         let kept = bindings.iter().all(|of| of.interval.end == occupied.end);
         found.must(kept, Invariant::I5, || {
@@ -339,11 +340,15 @@ fn check_bindings(
         });
     } else if agreement.service == ServiceState::NotReady {
         found.must(count == 0, Invariant::I5, || {
-            format!("it has {count} nodes and has not begun")
+            format!("it has {} and has not begun", counted(count, "node"))
         });
     } else {
         found.must(count <= agreement.nodes() as usize, Invariant::I5, || {
-            format!("it had {count} nodes instead of {}", agreement.nodes())
+            format!(
+                "it had {} instead of {}",
+                counted(count, "node"),
+                agreement.nodes()
+            )
         });
     }
 }

@@ -1,6 +1,8 @@
 //! I5 and I6 of an agreement with work that is done in pieces. The pieces follow each other. Together they take as long as was
 //! agreed, or longer where the timeline says why. Each has had its own nodes in its own time.
 
+use scheduler::counted;
+
 use super::Findings;
 use super::Invariant::{I5, I6};
 use super::life::Life;
@@ -20,7 +22,8 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
     let may_be_longer = seconds > agreement.duration && life.is_some_and(|life| life.overran);
     found.must(seconds == agreement.duration || may_be_longer, I6, || {
         let agreed = agreement.duration;
-        format!("its pieces take {seconds} seconds together, and {agreed} were agreed")
+        let seconds = counted(seconds, "second");
+        format!("its pieces take {seconds} together, and {agreed} were agreed")
     });
     let over = agreement.slots_over();
     let in_order = pieces[over..].iter().all(|piece| piece.ended.is_none());
@@ -55,8 +58,8 @@ pub(super) fn check_bindings(agreement: &Agreement, bindings: &[Binding], found:
         let right = own.len() == piece.nodes as usize || !runs && own.is_empty();
         found.must(right, I5, || {
             format!(
-                "its piece {number} has {} nodes instead of {}",
-                own.len(),
+                "its piece {number} has {} instead of {}",
+                counted(own.len(), "node"),
                 piece.nodes
             )
         });

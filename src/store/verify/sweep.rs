@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Time, counted};
 
 use crate::agreement::Stretch;
 use crate::clock::{Micros, second_after, second_of, words_of};
@@ -32,7 +32,8 @@ impl fmt::Display for Peak {
         let (start, end) = (words_of(*start), words_of(*end));
         write!(
             f,
-            "{used} nodes are in use where there are {capacity}, from {start} until {end}"
+            "{} in use where there are {capacity}, from {start} until {end}",
+            counted(used, "node")
         )
     }
 }

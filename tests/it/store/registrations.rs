@@ -33,7 +33,7 @@ fn registration(party: &str, name: &str, due: i64) -> Registration {
 }
 
 /// Gives a party a key.
-async fn add_key(store: &Store, party: &str, expires: Option<i64>) -> Uuid {
+pub(crate) async fn add_key(store: &Store, party: &str, expires: Option<i64>) -> Uuid {
     let id = Uuid::now_v7();
     let key = KeyRow {
         id,
@@ -98,11 +98,11 @@ async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_place
     assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
     assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
     // One that was told something has its next turn after the others, also where it is behind.
-    assert!(store.told(of[0].id, 100, 9).await.expect("it is noted"));
+    store.told(of[0].id, 100, 9).await.expect("it is noted");
     assert_eq!(due(&store, 10, 2).await, ["b", "c", "d"]);
     assert_eq!(due(&store, 10, 3).await, ["b", "c", "d", "a"]);
     // One that was told all has none.
-    assert!(store.told(of[1].id, NEWEST, 9).await.expect("it is noted"));
+    store.told(of[1].id, NEWEST, 9).await.expect("it is noted");
     assert_eq!(due(&store, 10, 3).await, ["c", "d", "a"]);
 }
 
@@ -118,7 +118,7 @@ async fn an_event_is_failing_since_its_first_failure(url: String) {
         store.telling_failed(id, now + 5, now).await.expect("it is noted");
         assert_eq!(stands().await, (attempts, Some(10), now + 5));
     }
-    assert!(store.told(id, 100, 30).await.expect("it is noted"));
+    store.told(id, 100, 30).await.expect("it is noted");
     assert_eq!(stands().await, (0, None, 30));
     store.telling_failed(id, 45, 40).await.expect("it is noted");
     assert_eq!(stands().await, (1, Some(40), 45), "the next one");
@@ -130,7 +130,8 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
     assert!(store.register(other.clone(), 8).await.expect("it is stored"));
     assert!(store.unregister("physics", "b").await.expect("it is removed"));
     for gone in of {
-        assert!(!store.told(gone.id, NEWEST, 9).await.expect("an answer"));
+        assert!(!store.is_to_be_told(gone.id, 9).await.expect("an answer"));
+        store.told(gone.id, NEWEST, 9).await.expect("an answer");
     }
     let left = store.registrations("physics").await.expect("they can be read");
     let told = left[0].told;
@@ -139,7 +140,9 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
 }
 
 async fn a_party_is_told_nothing_while_no_key_of_it_works(url: String) {
-    let (store, _) = registered(&url, &[("physics", "a"), ("biology", "b")], ADDRESS).await;
+    let (store, of) = registered(&url, &[("physics", "a"), ("biology", "b")], ADDRESS).await;
+    let is_told = async |now| store.is_to_be_told(of[0].id, now).await.expect("an answer");
+    assert!(is_told(4).await);
     let keys = store.keys().await.expect("they can be read");
     let of_physics = keys
         .iter()
@@ -147,7 +150,10 @@ async fn a_party_is_told_nothing_while_no_key_of_it_works(url: String) {
         .expect("it has one");
     assert!(store.revoke_key(of_physics.id, 5).await.expect("it is revoked"));
     assert_eq!(due(&store, 10, 9).await, ["b"]);
+    assert!(!is_told(10).await);
     add_key(&store, "physics", Some(10)).await;
     assert_eq!(due(&store, 9, 9).await, ["a", "b"]);
+    assert!(is_told(9).await);
     assert_eq!(due(&store, 10, 9).await, ["b"], "it has expired");
+    assert!(!is_told(10).await);
 }

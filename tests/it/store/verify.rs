@@ -408,7 +408,7 @@ async fn more_nodes_in_use_than_there_are_are_found(url: String) {
     let expected = Finding {
         invariant: Invariant::I1,
         subject: format!("resource {RESOURCE}"),
-        what: "10 nodes are in use where there are 8, from 1970-01-01T00:01:40Z until 1970-01-01T00:02:40Z"
+        what: "10 nodes in use where there are 8, from 1970-01-01T00:01:40Z until 1970-01-01T00:02:40Z"
             .into(),
     };
     assert_eq!(findings, [expected]);

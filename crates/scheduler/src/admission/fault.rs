@@ -8,6 +8,7 @@ use super::{Place, Schedule};
 use crate::request::Request;
 use crate::slot_tree::SlotError;
 use crate::time::{Interval, Time};
+use crate::words::counted;
 use std::fmt;
 
 /// Why a schedule must not be used any more.
@@ -53,13 +54,15 @@ impl fmt::Display for Fault {
             Self::NotTaken { slot, nodes, error } => {
                 write!(
                     f,
-                    "{nodes} nodes in {slot} were found free and cannot be taken: {error}"
+                    "found free, and cannot be taken: {} in {slot}: {error}",
+                    counted(nodes, "node")
                 )
             }
             Self::NotGivenBack { slot, nodes, error } => {
                 write!(
                     f,
-                    "{nodes} nodes in {slot} were taken and cannot be given back: {error}"
+                    "taken, and cannot be given back: {} in {slot}: {error}",
+                    counted(nodes, "node")
                 )
             }
             Self::OutsideWindow { id, start } => {

@@ -6,6 +6,7 @@ use std::fmt;
 use super::{Smoothing, count, real, stopped, whole_seconds};
 use crate::rate::Rate;
 use crate::time::{Interval, Seconds};
+use crate::words::counted;
 
 /// Executions that the trust in a resource is the mean of (the paper's N).
 pub const TRUST_RUNS: usize = 10;
@@ -284,7 +285,8 @@ impl fmt::Display for Step {
                     0 => String::new(),
                     stopped => format!(" ({stopped} stopped, counted as what took longer)"),
                 };
-                write!(f, "mean of {runs} executions on {place}{stopped}: {seconds:.1} s")
+                let runs = counted(runs, "execution");
+                write!(f, "mean of {runs} on {place}{stopped}: {seconds:.1} s")
             }
             Self::Requested { seconds } => write!(f, "the requester's own duration: {seconds:.1} s"),
             Self::Default { seconds } => write!(f, "the template's duration: {seconds:.1} s"),
@@ -319,8 +321,12 @@ impl fmt::Display for Transfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bytes, seconds, .. } = self;
         match self.bandwidth {
-            Some(bandwidth) => write!(f, "{seconds:.1} s for {bytes} bytes at {bandwidth:.0} bytes/s"),
-            None => write!(f, "0 s for {bytes} bytes at an unknown bandwidth"),
+            Some(bandwidth) => write!(
+                f,
+                "{seconds:.1} s for {} at {bandwidth:.0} bytes/s",
+                counted(bytes, "byte")
+            ),
+            None => write!(f, "0 s for {} at an unknown bandwidth", counted(bytes, "byte")),
         }
     }
 }

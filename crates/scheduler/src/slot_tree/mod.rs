@@ -26,6 +26,7 @@ mod summary;
 mod tests;
 
 use crate::time::{Interval, Time};
+use crate::words::counted;
 use block::Block;
 use std::fmt;
 use std::mem::size_of;
@@ -67,8 +68,12 @@ impl fmt::Display for SlotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interval => f.write_str("the interval holds no second of the plan"),
-            Self::NotFree { free } => write!(f, "only {free} nodes are free throughout the interval"),
-            Self::NotReserved { used } => write!(f, "only {used} nodes are in use throughout the interval"),
+            Self::NotFree { free } => {
+                write!(f, "only {} free throughout the interval", counted(free, "node"))
+            }
+            Self::NotReserved { used } => {
+                write!(f, "only {} in use throughout the interval", counted(used, "node"))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::templates::check_item_content;
 use crate::terms::Terms;
 use crate::xml::datatypes::{integer, token};
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
-use crate::xml::{Check, Document, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
+use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
 
 element! {
     /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
@@ -50,6 +50,8 @@ pub struct NegotiationItem {
     pub requirement: Requirement,
     /// How much it weighs where it is optional.
     pub importance: Option<i64>,
+    /// The least and the greatest value that it wants, as its `xs:minInclusive` and `xs:maxInclusive` have them.
+    pub bounds: (Option<String>, Option<String>),
     /// The whole item, verbatim; compiled by [`crate::constraints::CompiledConstraints`].
     pub source: Fragment,
 }
@@ -86,18 +88,9 @@ impl NegotiationItem {
             name: name.to_owned(),
             requirement,
             importance,
+            bounds: (min.map(str::to_owned), max.map(str::to_owned)),
             source: xml.into_fragment(),
         }
-    }
-
-    /// The least and the greatest value that it wants, as its `xs:minInclusive` and `xs:maxInclusive` have them.
-    pub fn bounds(&self) -> (Option<String>, Option<String>) {
-        let Ok(document) = Document::parse(self.source.as_str().as_bytes()) else {
-            return (None, None);
-        };
-        let values = document.root().child(WSAG, "ItemConstraint");
-        let bound = |facet| Some(values?.child(XS, facet)?.attribute("", "value")?.to_owned());
-        (bound("minInclusive"), bound("maxInclusive"))
     }
 }
 
@@ -122,10 +115,13 @@ impl Readable for NegotiationItem {
         let requirement = check.read_named(node, kind);
         let importance = check.read_attribute(node, importance, integer);
         check_item_content(check, node);
+        let values = node.child(WSAG, "ItemConstraint");
+        let bound = |facet| Some(values?.child(XS, facet)?.attribute("", "value")?.to_owned());
         Some(NegotiationItem {
             name: name.unwrap_or_default(),
             requirement: requirement?,
             importance,
+            bounds: (bound("minInclusive"), bound("maxInclusive")),
             source: node.fragment(),
         })
     }

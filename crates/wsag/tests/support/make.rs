@@ -409,6 +409,7 @@ impl Make {
                 Requirement::Optional
             },
             importance,
+            bounds: (None, None),
             source: Fragment::parse(&source).unwrap(),
         }
     }

@@ -1,5 +1,6 @@
 //! How an offer lets its work be cut: `bsp:Preemption` as the planner has it, where its application can be stopped and go on.
 
+use scheduler::counted;
 use scheduler::moldable::WHOLE_PPM;
 use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
 use wsag::ns;
@@ -69,9 +70,9 @@ fn preemption_of_work(
         .rounded(rounding_of_pieces(asked.independent, shapes));
     if preemption.searches_max(1) > SEARCHES_MAX {
         return Err(format!(
-            "{} pieces at any of {} cuts can be chosen in too many ways: fewer pieces or a longer interval are expected",
-            asked.pieces,
-            preemption.parts() - 1
+            "{} at any of {} can be chosen in too many ways: fewer pieces or a longer interval are expected",
+            counted(asked.pieces, "piece"),
+            counted(preemption.parts() - 1, "cut")
         ));
     }
     let shortest = shapes.iter().map(|shape| shape.duration).min().unwrap_or(0);
@@ -79,8 +80,10 @@ fn preemption_of_work(
     let least = i64::from(checkpoint.grace) + 1;
     if part < least {
         return Err(format!(
-            "a part of the work takes {part} seconds and {} needs {} to save it: parts of at least {least} are expected",
-            job.application, checkpoint.grace
+            "a part of the work takes {} and {} needs {} to save it: parts of at least {least} are expected",
+            counted(part, "second"),
+            job.application,
+            checkpoint.grace
         ));
     }
     Ok(Some(preemption))

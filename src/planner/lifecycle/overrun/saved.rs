@@ -1,7 +1,7 @@
 //! Work that is not over at the end of a slot that cannot be longer. It is told to save its state, and the rest goes on
 //! in another place, as a piece that is added to its agreement (`docs/design/planning.md`).
 
-use scheduler::{Interval, Move, Request, Seconds, Time};
+use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decider::Decider;
@@ -25,9 +25,12 @@ impl Decider<'_> {
 
         let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
         let mut detail = format!(
-            "its work is not over, and its nodes are promised to others: it saves itself in the last {grace} seconds of its \
-             slot, and the rest goes on as piece {} {gap} seconds after that, for {length} seconds",
-            saved.slots.len()
+            "its work is not over, and its nodes are promised to others: it saves itself in the last {} of its \
+             slot, and the rest goes on as piece {} {} after that, for {}",
+            counted(grace, "second"),
+            saved.slots.len(),
+            counted(gap, "second"),
+            counted(length, "second")
         );
         detail += &at_most_for(agreement, length);
         if saved.deadline > agreement.deadline {
