@@ -293,6 +293,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The failure of what cannot be reached or used now.
+    pub(crate) fn unavailable<E: std::fmt::Display>(why: E) -> Self {
+        Self::Unavailable(why.to_string())
+    }
+
     fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Refused(_) => 1,

@@ -40,7 +40,7 @@ fn client() -> Result<reqwest::Client, Failure> {
         .pool_idle_timeout(Duration::from_secs(5))
         .no_proxy()
         .build()
-        .map_err(|why| Failure::Unavailable(why.to_string()))
+        .map_err(Failure::unavailable)
 }
 
 pub(super) async fn run(options: Options, server: &Server) -> Result<(), Failure> {

@@ -197,7 +197,7 @@ async fn run_bench_phase(
     }
     let mut granted = Vec::new();
     while let Some(of) = tasks.join_next().await {
-        let of = of.map_err(|why| Failure::Unavailable(why.to_string()))??;
+        let of = of.map_err(Failure::unavailable)??;
         for (took, answer) in of {
             match answer {
                 Some(answer) => {

@@ -226,7 +226,7 @@ impl Server {
             .timeout(TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|why| Failure::Unavailable(why.to_string()))?;
+            .map_err(Failure::unavailable)?;
         let url = format!("{}{path}", self.address.trim_end_matches('/'));
         Ok(client
             .request(method, url)

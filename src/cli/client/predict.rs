@@ -203,7 +203,7 @@ fn job(options: &Options, config: &Config) -> Result<Job, Failure> {
         )));
     };
     let files = InputFiles::new(&options.store.data_dir, config.limits.party_files_mib << 20)
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+        .map_err(Failure::unavailable)?;
     application
         .check(&options.arguments, |name| {
             files.find(&options.party, name).is_some()

@@ -27,7 +27,7 @@ pub(super) fn executors(
     folders: &JobFolders,
     data_dir: &Path,
 ) -> Result<Executors, Failure> {
-    let local = LocalExecutor::new(data_dir).map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let local = LocalExecutor::new(data_dir).map_err(Failure::unavailable)?;
     let local = Shared::new(local.among(folders.clone())).among(folders.clone());
     let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
     let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));

@@ -95,7 +95,7 @@ fn take_note(settings: &mut Settings, templates: &negotiation::Templates, catalo
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
     // From here on it does not end the process.
-    let hangup = signal(SignalKind::hangup()).map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let hangup = signal(SignalKind::hangup()).map_err(Failure::unavailable)?;
     let Read {
         config,
         mut settings,
@@ -111,21 +111,16 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let tls = config.tls.as_ref().map(Tls::load).transpose()?;
     let scheme = address_scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
-    tokio::spawn(
-        stop.clone()
-            .run_until_cancelled_owned(clock.clone().notice_steps()),
-    );
+    let notices_steps = stop
+        .clone()
+        .run_until_cancelled_owned(clock.clone().notice_steps());
+    tokio::spawn(notices_steps);
     let (listener, address) = listen(options.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());
     let bounds = config.limits.bounds(connections.clone());
-    let served = tokio::spawn(http::serve(
-        listener,
-        tls,
-        Arc::clone(&router),
-        bounds,
-        stop.clone(),
-    ));
+    let serves = http::serve(listener, tls, Arc::clone(&router), bounds, stop.clone());
+    let served = tokio::spawn(serves);
 
     let (store, lease) = open_store(&options.store.database_url(), &templates, &clock).await?;
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
@@ -136,14 +131,12 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (known, predictions) = Predictions::of(learn_first(&config, &settings, &store, &clock).await);
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
-    if let Some(why) = &unread {
-        note_unread(&planner, why);
-    }
+    note_unread(&planner, unread.as_deref());
     start_learning(known, &config, &store, &clock, &stop);
     tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
-    let files = files.map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let files = files.map_err(Failure::unavailable)?;
     let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
     let staging = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
     let (decides, runs, known) = (planner.clone(), executors.clone(), catalogue.clone());
@@ -162,8 +155,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     negotiation.staging = config.staging.rules();
     (negotiation.faults, negotiation.executors) = (faults, executors);
     negotiation.reloading = Some(ask_to_reload);
-    let fitted = negotiation.fit_templates().await;
-    fitted.map_err(|why| Failure::Unavailable(why.to_string()))?;
+    negotiation.fit_templates().await.map_err(Failure::unavailable)?;
     let limits = config.limits.clone();
     let public_address = config.public_address.as_deref().map(Arc::from);
     let reloader = Reloader {
@@ -205,7 +197,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         dispatched,
         patience: limits.shutdown_timeout(),
     };
-    tasks.until_stopped(open, &stop, &planner_stop).await
+    Box::pin(tasks.until_stopped(open, &stop, &planner_stop)).await
 }
 
 /// The address of the service where no request names one.
@@ -284,14 +276,14 @@ async fn open_access(
     let access = Access::new(store.clone(), clock.clone());
     tokio::spawn(access.clone().hear_of_changes(stop.clone()));
     let key = access.ensure_operator_key(data_dir).await;
-    let key = key.map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let key = key.map_err(Failure::unavailable)?;
     Ok((access, key))
 }
 
 /// The folders of jobs, those on clusters too.
 fn open_folders(config: &Config, data_dir: &Path) -> Result<JobFolders, Failure> {
-    let folders = JobFolders::new(data_dir, Some(config.execution.party_folders()))
-        .map_err(|why| Failure::Unavailable(why.to_string()))?;
+    let folders =
+        JobFolders::new(data_dir, Some(config.execution.party_folders())).map_err(Failure::unavailable)?;
     for cluster in config.clusters() {
         folders.and_on(&cluster);
     }

@@ -95,7 +95,7 @@ impl Reloader {
                     warn!(%why, "the prices of energy were not taken over");
                 }
             },
-            Err(why) => note_unread(&self.planner, &why),
+            Err(why) => note_unread(&self.planner, Some(&why)),
         }
     }
 
@@ -122,9 +122,7 @@ impl Reloader {
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
             (self.series, self.is_series_read) = (read.config.series(), read.unread.is_none());
-            if let Some(why) = &read.unread {
-                note_unread(&self.planner, why);
-            }
+            note_unread(&self.planner, read.unread.as_deref());
         }
         Ok(ReloadedView::of(&changes, left, is_dry))
     }
@@ -164,11 +162,12 @@ async fn in_background<T: Send + 'static>(
     what: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(what).await;
-    done.map_err(|why| Failure::Unavailable(why.to_string()))?
+    done.map_err(Failure::unavailable)?
 }
 
-/// Logs and counts that the prices of energy could not be read. The last ones hold, if there were any.
-pub(super) fn note_unread(planner: &Planner, why: &str) {
+/// Logs and counts that the prices of energy could not be read, where there is a reason. The last ones hold, if there were any.
+pub(super) fn note_unread(planner: &Planner, why: Option<&str>) {
+    let Some(why) = why else { return };
     warn!(%why, "the prices of energy were not read; the last ones hold, or kwh of the configuration, or none");
     planner.count_unread_tariff();
 }

@@ -171,6 +171,10 @@ fn plain_cost(watts: u32, sums: &[i64], nodes: u32, slot: Interval) -> i128 {
     i128::from(NODE_HOUR) * i128::from(nodes) * i128::from(slot.duration()) + energy
 }
 
+fn below(random: &mut Random, count: u16) -> u16 {
+    u16::try_from(random.below(usize::from(count))).unwrap()
+}
+
 /// Three resources with powers and rates of their own, prices of each hour from −0.20 to 0.30, and a plan that fills: each place costs
 /// no more than any other that is free, looked at second by second.
 #[test]
@@ -184,7 +188,9 @@ fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() 
     let mut below_zero = 0;
     for seed in 0..4 {
         let mut random = Random::new(seed, &[16]);
-        let hourly: Vec<i64> = (0..25).map(|_| 10_000 * (random.below(51) as i64 - 20)).collect();
+        let hourly: Vec<i64> = (0..25)
+            .map(|_| 10_000 * (i64::from(below(&mut random, 51)) - 20))
+            .collect();
         let rated = |(name, _, millionths): &(&str, u32, u32)| Resource {
             rate: Rate::from_millionths(*millionths).unwrap(),
             ..Resource::new(name, "local", 4)
@@ -208,16 +214,22 @@ fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() 
         let mut pricing = Pricing::flat(NODE_HOUR, Currency::parse("EUR").unwrap());
         pricing.energy = Some(Energy::new(watts.into(), steps.collect(), 0));
         settings.pricing = Some(pricing);
-        let by_second: Vec<i64> = hourly.iter().flat_map(|micros| [*micros; 3_600]).collect();
+        let by_second: Vec<i64> = hourly
+            .iter()
+            .flat_map(|micros| std::iter::repeat_n(*micros, 3_600))
+            .collect();
         let mut sums = vec![0];
         for micros in &by_second {
             sums.push(sums[sums.len() - 1] + micros);
         }
         let mut domain = Domain::with(settings);
         for _ in 0..15 {
-            let (nodes, work) = (1 + random.below(4) as u32, 600 + random.below(5 * 3_600) as i64);
-            let ready = random.below(12 * 3_600) as i64;
-            let until = (ready + 3 * work + random.below(8 * 3_600) as i64).min(DAY);
+            let (nodes, work) = (
+                1 + u32::from(below(&mut random, 4)),
+                600 + i64::from(below(&mut random, 5 * 3_600)),
+            );
+            let ready = i64::from(below(&mut random, 12 * 3_600));
+            let until = (ready + 3 * work + i64::from(below(&mut random, 8 * 3_600))).min(DAY);
             let mut best: Option<i128> = None;
             let of = crate::planner::Proposal {
                 scaling: crate::planner::Scaling::ReferenceRate,

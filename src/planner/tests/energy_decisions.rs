@@ -152,7 +152,8 @@ fn decisions_with_prices_of_energy_beside_the_same_ones_without() {
                     found[0], found[1],
                     "the price of energy keeps no place from being found"
                 );
-                let each = times.map(|time| 1e6 * time.as_secs_f64() / requests.len() as f64);
+                let count = u32::try_from(requests.len()).unwrap();
+                let each = times.map(|time| 1e6 * time.as_secs_f64() / f64::from(count));
                 let plans = if is_filled { "filled" } else { "free" };
                 println!(
                     "| {resources} | {plans} | {days} | {:.1} | {:.1} | {:.1} |",

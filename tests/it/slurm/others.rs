@@ -137,7 +137,7 @@ fn a_program_that_slurm_ends_is_cancelled_though_its_end_was_recorded_as_its_own
         match site.executor.poll(Run::first(id)).unwrap() {
             JobStatus::Ended(end) => break end,
             JobStatus::Running { .. } => {}
-            other => panic!("{other:?}"),
+            JobStatus::NotStarted => panic!("it had begun"),
         }
     };
     assert_eq!(end.outcome, RunOutcome::Terminated);
