@@ -11,7 +11,7 @@ use bespeak::agreement::{Execution, RunOutcome};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::{Hold, Ids, Knowledge, Machine, Machines, Work};
 use bespeak::store::{Condition, PastExecution, ResourceHour};
-use scheduler::measure::{Bar, verdict};
+use scheduler::measure::{Bar, verdict_row};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Rate, Time};
 use std::sync::Arc;
@@ -155,5 +155,5 @@ fn main() {
         longest * 1e3
     );
     let what = format!("an estimate for {resources} resources that was made before, median, ms");
-    println!("{}", verdict(&what, Bar::AtMost(1.0), median));
+    println!("{}", verdict_row(&what, Bar::AtMost(1.0), median));
 }

@@ -84,7 +84,11 @@ impl Allowed {
             // A server may take it for a separator, and leave the allowed path by it.
             return Err("a path without %2F and %5C is expected".to_owned());
         }
-        if self.prefixes.iter().any(|prefix| begins_with(&url, prefix)) {
+        if self
+            .prefixes
+            .iter()
+            .any(|prefix| address_begins_with(&url, prefix))
+        {
             return Ok(());
         }
         Err(if self.is_empty() {
@@ -133,7 +137,7 @@ pub(crate) fn transfer_error_in_words(why: &reqwest::Error) -> String {
 }
 
 /// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.
-fn begins_with(url: &Url, prefix: &Url) -> bool {
+fn address_begins_with(url: &Url, prefix: &Url) -> bool {
     fn origin_of_address(of: &Url) -> (&str, Option<&str>, Option<u16>) {
         (of.scheme(), of.host_str(), of.port_or_known_default())
     }
@@ -200,12 +204,12 @@ impl Policy {
     }
 
     fn allows(self, ip: IpAddr) -> bool {
-        self.private_addresses || is_public(ip)
+        self.private_addresses || is_public_address(ip)
     }
 }
 
 /// Whether an address is one of the open network. An unassigned address counts as private.
-fn is_public(ip: IpAddr) -> bool {
+fn is_public_address(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
         IpAddr::V6(ip) => embedded_ipv4_address(ip).map_or_else(|| is_public_v6(ip), is_public_v4),

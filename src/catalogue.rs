@@ -226,7 +226,7 @@ impl ArgumentKind {
             Self::Integer(bounds) => argument
                 .parse::<i64>()
                 .is_ok_and(|number| bounds.contains(&number) && number.to_string() == argument),
-            Self::Number(bounds) => decimal(argument).is_some_and(|number| bounds.contains(&number)),
+            Self::Number(bounds) => parse_decimal(argument).is_some_and(|number| bounds.contains(&number)),
             Self::Text {
                 max_length,
                 characters,
@@ -247,7 +247,7 @@ impl ArgumentKind {
 
 /// Reads `-?digits[.digits]`: no sign but `-`, no exponent, no infinity and nothing that a program might take for an
 /// option. `-0` in all its forms is refused, because its bounds do not say that a `-` is to be expected.
-fn decimal(text: &str) -> Option<f64> {
+fn parse_decimal(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -161,14 +161,14 @@ impl Clock {
         let Steps { last, behind, .. } = self.steps();
         let step = last?;
         let recent = self.since_boot() - step.since_boot < TOLD_FOR;
-        (recent || behind.is_some()).then(|| words_of_step(step, behind))
+        (recent || behind.is_some()).then(|| step_in_words(step, behind))
     }
 
     /// Looks again and again, and logs each step.
     pub async fn notice_steps(self) {
         loop {
             if let Some(step) = self.look() {
-                warn!("{}", words_of_step(step, self.steps().behind));
+                warn!("{}", step_in_words(step, self.steps().behind));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -195,14 +195,14 @@ pub fn second_after(micros: Micros) -> Time {
 }
 
 /// A second as people read it; its number, where it is beyond the end of the calendar.
-pub fn words_of(time: Time) -> String {
+pub fn time_in_words(time: Time) -> String {
     jiff::Timestamp::from_second(time.seconds())
         .map_or_else(|_| time.to_string(), |instant| instant.to_string())
 }
 
 /// A step and its consequences, in words for operators.
-fn words_of_step(step: Step, behind: Option<Micros>) -> String {
-    let instant = |at: Micros| words_of(second_of(at));
+fn step_in_words(step: Step, behind: Option<Micros>) -> String {
+    let instant = |at: Micros| time_in_words(second_of(at));
     let direction = if step.by < 0 { "back" } else { "forward" };
     let seconds = (step.by.abs() + MICROS_PER_SECOND / 2) / MICROS_PER_SECOND;
     let what = format!(

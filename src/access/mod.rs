@@ -256,7 +256,7 @@ impl Access {
         }))
     }
 
-    /// The caller of a session's cookie, and the value that its forms must bring back ([`Secret::is`]); `None` where the session
+    /// The caller of a session's cookie, and the value that its forms must bring back ([`Secret::matches`]); `None` where the session
     /// has ended, or its key has.
     ///
     /// # Errors

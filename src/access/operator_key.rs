@@ -37,7 +37,7 @@ impl Access {
             path: path.display().to_string(),
             source,
         };
-        if let Some(secret) = read(&path).map_err(failed)? {
+        if let Some(secret) = read_operator_key(&path).map_err(failed)? {
             if self.store.key_by_digest(&secret.digest()).await?.is_none() {
                 self.store_key(&secret, OPERATOR_PARTY, Role::Operator, Some(LABEL), None)
                     .await?;
@@ -52,7 +52,7 @@ impl Access {
             }
         }
         let secret = Secret::key()?;
-        write(data_dir, &path, &secret).map_err(failed)?;
+        write_operator_key(data_dir, &path, &secret).map_err(failed)?;
         self.store_key(&secret, OPERATOR_PARTY, Role::Operator, Some(LABEL), None)
             .await?;
         Ok(OperatorKey {
@@ -64,7 +64,7 @@ impl Access {
 }
 
 /// The key in the file, where there is one; the file is made private again if it is not.
-fn read(path: &Path) -> io::Result<Option<Secret>> {
+fn read_operator_key(path: &Path) -> io::Result<Option<Secret>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -75,7 +75,7 @@ fn read(path: &Path) -> io::Result<Option<Secret>> {
 }
 
 /// Puts the key there whole or not at all, and lasting.
-fn write(folder: &Path, path: &Path, secret: &Secret) -> io::Result<()> {
+fn write_operator_key(folder: &Path, path: &Path, secret: &Secret) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let unfinished = path.with_extension("key.new");
     let mut file = OpenOptions::new()

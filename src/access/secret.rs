@@ -65,7 +65,7 @@ impl Secret {
     }
 
     /// Whether `sent` is this secret, in a time that does not tell how near it comes.
-    pub fn is(&self, sent: &str) -> bool {
+    pub fn matches(&self, sent: &str) -> bool {
         self.0.as_bytes().ct_eq(sent.as_bytes()).into()
     }
 

@@ -38,7 +38,7 @@ pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
 pub use staging::{Brought, Moved, Source, StagedFile, StagingEnd, transfer_rate};
 pub use state::{AgreementState, GuaranteeState, ServiceState};
-pub use values::{Compensation, Obligated, Values, Worth, part};
+pub use values::{Compensation, Obligated, Values, Worth, part_of_amount};
 pub use wording::Wording;
 
 use crate::clock::Micros;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
 };
-use crate::clock::{Micros, words_of};
+use crate::clock::{Micros, time_in_words};
 
 /// A line of the audit trail that is no agreement's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +109,11 @@ impl Note {
 
     /// That the next slot of an agreement begins in a while.
     pub fn of_start(agreement: &Agreement, at: Micros) -> Self {
-        let detail = format!("{} begins at {}", agreement.id, words_of(agreement.slot().start));
+        let detail = format!(
+            "{} begins at {}",
+            agreement.id,
+            time_in_words(agreement.slot().start)
+        );
         Self {
             party: Some(agreement.party.clone()),
             ..Self::new(at, NoteKind::Starting, (agreement.id, None), detail)
@@ -179,7 +183,7 @@ impl Note {
 /// The terms of an offer, in words.
 fn offer_terms_in_words(terms: &OfferTerms) -> String {
     let Interval { start, end } = terms.placement();
-    let (start, end) = (words_of(start), words_of(end));
+    let (start, end) = (time_in_words(start), time_in_words(end));
     let price = terms.price.map(|price| format!(" for {price}"));
     let price = price.unwrap_or_default();
     let pieces = match terms.slots.pieces().len() {

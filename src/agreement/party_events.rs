@@ -86,7 +86,7 @@ impl PartyEvent {
         Self {
             party: negotiation.party.clone(),
             number: line.0,
-            id: id_of(line.1),
+            id: event_id_from_hash(line.1),
             at: negotiation.created,
             kind: PartyEventKind::Proposed,
             agreement: negotiation.agreement,
@@ -107,7 +107,7 @@ impl PartyEvent {
         Self {
             party: agreement.party.clone(),
             number,
-            id: id_of(hash),
+            id: event_id_from_hash(hash),
             at,
             kind,
             agreement: Some(agreement.id),
@@ -120,6 +120,6 @@ impl PartyEvent {
 }
 
 /// 128 bits of the hash of a line.
-fn id_of(hash: &str) -> String {
+fn event_id_from_hash(hash: &str) -> String {
     format!("evt_{}", hash.get(..32).unwrap_or(hash))
 }

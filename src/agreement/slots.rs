@@ -12,7 +12,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
 use super::stored::{StartEnd, seconds_if_any};
-use super::{Agreement, JobEnd, Money, RunOutcome, ServiceState, Stretch, part};
+use super::{Agreement, JobEnd, Money, RunOutcome, ServiceState, Stretch, part_of_amount};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
 
 /// Nodes of one resource for one interval.
@@ -101,7 +101,7 @@ impl Slots {
 
     /// For how long they last, together.
     pub fn seconds(&self) -> Seconds {
-        seconds_of(&self.0)
+        seconds_of_slots(&self.0)
     }
 
     /// When each of them is planned, and with how many nodes.
@@ -256,7 +256,7 @@ impl Agreement {
     }
 
     /// Notes when the process really started that runs in its slot.
-    pub fn has_started(&mut self, at: Option<Micros>) {
+    pub fn note_started(&mut self, at: Option<Micros>) {
         let over = self.slots_over();
         if let Some(slot) = self.slots.get_mut(over) {
             slot.started = at;
@@ -337,7 +337,7 @@ impl Agreement {
 
     /// Whether it has a slot of this index that lies beyond its contract: those before take as long as was agreed.
     pub fn adds_to_contract(&self, index: usize) -> bool {
-        index < self.slots.len() && seconds_of(&self.slots[..index]) >= self.duration
+        index < self.slots.len() && seconds_of_slots(&self.slots[..index]) >= self.duration
     }
 
     /// The times in which it has had nodes once it is over, in order, with how many; without those of work that was lost.
@@ -379,7 +379,11 @@ impl Agreement {
     /// The price of this many node-seconds, at the agreed rate.
     fn price_of_seconds(&self, more: u128) -> Option<Money> {
         let number = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
-        Some(part(self.price?, number(more), number(self.node_seconds())))
+        Some(part_of_amount(
+            self.price?,
+            number(more),
+            number(self.node_seconds()),
+        ))
     }
 
     /// The times in which it keeps nodes from others, and how many: those of each of its slots that is not given up, and was not
@@ -435,7 +439,7 @@ fn node_seconds(stretches: &[Stretch], seconds: Seconds) -> u128 {
 }
 
 /// For how long slots last, together.
-fn seconds_of(slots: &[Slot]) -> Seconds {
+fn seconds_of_slots(slots: &[Slot]) -> Seconds {
     slots.iter().map(|slot| slot.placement.duration()).sum()
 }
 

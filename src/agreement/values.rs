@@ -67,13 +67,13 @@ impl Worth {
     pub fn of(self, price: Option<Money>) -> Option<Money> {
         match self {
             Self::Amount(amount) => Some(amount),
-            Self::PricePart(micros) => price.map(|price| part(price, micros, 100 * 1_000_000)),
+            Self::PricePart(micros) => price.map(|price| part_of_amount(price, micros, 100 * 1_000_000)),
         }
     }
 }
 
 /// The part `parts` / `whole` of an amount, to the nearest millionth, halves up.
-pub fn part(amount: Money, parts: i64, whole: i64) -> Money {
+pub fn part_of_amount(amount: Money, parts: i64, whole: i64) -> Money {
     let whole = i128::from(whole.max(1));
     let exact = i128::from(amount.micros) * i128::from(parts);
     let nearest = (2 * exact + whole).div_euclid(2 * whole);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::PartyEvent;
-use crate::clock::{second_of, words_of};
+use crate::clock::{second_of, time_in_words};
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,15 +60,15 @@ impl EventBody {
             id: event.id,
             cursor: event.number,
             kind: format!("{noun}.{}", event.kind.word()),
-            timestamp: words_of(second_of(event.at)),
+            timestamp: time_in_words(second_of(event.at)),
             data: EventData {
                 party: event.party,
                 agreement: event.agreement,
                 negotiation: event.negotiation,
                 address: format!("{service}/{path}/{}", subject.unwrap_or_default()),
                 state: event.state.map(|state| state.word().to_owned()),
-                planned_start: event.planned.map(|planned| words_of(planned.start)),
-                planned_end: event.planned.map(|planned| words_of(planned.end)),
+                planned_start: event.planned.map(|planned| time_in_words(planned.start)),
+                planned_end: event.planned.map(|planned| time_in_words(planned.end)),
                 detail: event.detail,
             },
         }

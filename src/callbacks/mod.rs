@@ -20,7 +20,7 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 pub use events::{EventBody, EventData};
-pub use signature::new_secret;
+pub use signature::new_signing_secret;
 
 use crate::address::Policy;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
@@ -160,8 +160,8 @@ impl CallBacks {
         let now = self.clock.micros();
         let calls = self.store.call_backs_due(now, limit, of_each).await;
         let receivers = self.store.registrations_due(now, limit, of_each).await;
-        let mut calls = or_none(calls).into_iter().map(Due::Call);
-        let mut receivers = or_none(receivers).into_iter().map(Due::Events);
+        let mut calls = rows_or_none(calls).into_iter().map(Due::Call);
+        let mut receivers = rows_or_none(receivers).into_iter().map(Due::Events);
         let pairs = std::iter::from_fn(|| {
             let pair = [calls.next(), receivers.next()];
             pair.iter().any(Option::is_some).then_some(pair)
@@ -183,7 +183,7 @@ impl CallBacks {
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         let outcome = match result {
             Err(Failure::Failed(_)) if !is_given_up => {
-                Outcome::Failed(call.id, now + wait_after(call.attempts), now)
+                Outcome::Failed(call.id, now + wait_after_attempts(call.attempts), now)
             }
             _ => Outcome::Done(call.id),
         };
@@ -211,7 +211,7 @@ impl CallBacks {
         let (party, name) = (receiver.party.clone(), receiver.name.clone());
         let began = Instant::now();
         let next = self.store.party_events(&party, receiver.told, TURN.0);
-        for event in or_none(next.await) {
+        for event in rows_or_none(next.await) {
             if began.elapsed() >= TURN.1 {
                 return;
             }
@@ -264,7 +264,7 @@ impl CallBacks {
                         why,
                         "an event could not be told; it is tried again later"
                     );
-                    let due = now + wait_after(receiver.attempts);
+                    let due = now + wait_after_attempts(receiver.attempts);
                     self.record(Outcome::Untold(id, due, now)).await;
                     return;
                 }
@@ -288,11 +288,13 @@ impl CallBacks {
         let mut wait = RECORD_AGAIN.0;
         loop {
             let stored = match outcome {
-                Outcome::Done(call) => self.store.call_back_done(call).await,
+                Outcome::Done(call) => self.store.forget_call_back(call).await,
                 Outcome::Failed(call, due, now) => self.store.call_back_failed(call, due, now).await,
-                Outcome::Told(receiver, number, now) => self.store.told(receiver, number, now).await,
+                Outcome::Told(receiver, number, now) => {
+                    self.store.note_events_told(receiver, number, now).await
+                }
                 Outcome::Untold(receiver, due, now) => self.store.telling_failed(receiver, due, now).await,
-                Outcome::Gone(receiver) => self.store.registration_gone(receiver).await,
+                Outcome::Gone(receiver) => self.store.remove_registration(receiver).await,
             };
             let Err(why) = stored else { return };
             warn!(error = %why, "the result of a call is not stored yet");
@@ -308,7 +310,7 @@ fn is_given_up(failing: Option<Micros>, now: Micros) -> bool {
 }
 
 /// How long to wait after this many tries before the last one.
-fn wait_after(attempts: u32) -> Micros {
+fn wait_after_attempts(attempts: u32) -> Micros {
     let doubled = RETRY.0.checked_shl(attempts.min(30)).unwrap_or(RETRY.1);
     doubled.clamp(RETRY.0, RETRY.1)
 }
@@ -322,7 +324,7 @@ enum Failure {
 }
 
 /// The rows that are due, or none where they cannot be read now.
-fn or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
+fn rows_or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
     read.unwrap_or_else(|why| {
         warn!(error = %why, "the calls that are due cannot be read");
         Vec::new()
@@ -368,7 +370,7 @@ impl CallBacks {
         let client = target.client(|client| client.timeout(CALL_WAIT));
         let client = client.map_err(Failure::Failed)?;
         let second = second_of(self.clock.micros()).seconds();
-        let sign = |secret| signature::sign(secret, message.id, second, &message.body);
+        let sign = |secret| signature::sign_message(secret, message.id, second, &message.body);
         let signature = message.secret.and_then(sign);
         let mut request = client
             .post(target.url)
@@ -421,9 +423,9 @@ mod tests {
 
     #[test]
     fn the_wait_doubles_up_to_an_hour() {
-        assert_eq!(wait_after(0), MICROS_PER_SECOND);
-        assert_eq!(wait_after(5), 32 * MICROS_PER_SECOND);
-        assert_eq!(wait_after(12), RETRY.1);
-        assert_eq!(wait_after(u32::MAX), RETRY.1);
+        assert_eq!(wait_after_attempts(0), MICROS_PER_SECOND);
+        assert_eq!(wait_after_attempts(5), 32 * MICROS_PER_SECOND);
+        assert_eq!(wait_after_attempts(12), RETRY.1);
+        assert_eq!(wait_after_attempts(u32::MAX), RETRY.1);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 
-use super::{Failure, command_line};
+use super::{Failure, build_command_line};
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -35,29 +35,29 @@ pub(super) struct ManOptions {
 }
 
 /// Prints the completions of a shell.
-pub(super) fn completions(options: &CompletionsOptions) {
+pub(super) fn print_completions(options: &CompletionsOptions) {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut command_line(), "bespeak", &mut script);
-    print(&script);
+    clap_complete::generate(options.shell, &mut build_command_line(), "bespeak", &mut script);
+    print_bytes(&script);
 }
 
 /// Prints the first page of the manual, or writes all into a folder.
-pub(super) fn man(options: &ManOptions) -> Result<(), Failure> {
+pub(super) fn write_manual(options: &ManOptions) -> Result<(), Failure> {
     let failed = |why: std::io::Error| match &options.folder {
         Some(folder) => Failure::Usage(format!("{}: {why}", folder.display())),
         None => Failure::Usage(why.to_string()),
     };
     if let Some(folder) = &options.folder {
-        return clap_mangen::generate_to(command_line(), folder).map_err(failed);
+        return clap_mangen::generate_to(build_command_line(), folder).map_err(failed);
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(command_line())
+    clap_mangen::Man::new(build_command_line())
         .render(&mut page)
         .map_err(failed)?;
-    print(&page);
+    print_bytes(&page);
     Ok(())
 }
 
-fn print(bytes: &[u8]) {
+fn print_bytes(bytes: &[u8]) {
     say!("{}", String::from_utf8_lossy(bytes).trim_end());
 }

@@ -161,7 +161,7 @@ const WITHOUT_SERVICE: [&str; 11] = [
 ];
 
 /// The command line, with its commands in groups, and examples for each command.
-fn command_line() -> clap::Command {
+fn build_command_line() -> clap::Command {
     let command = Cli::command().mut_subcommands(|of| {
         let (name, examples) = (of.get_name().to_owned(), help_after(&of));
         of.mut_subcommands(|below| {
@@ -196,7 +196,7 @@ fn help_after(command: &clap::Command) -> String {
 }
 
 /// Refuses the address or the key of a service for a command that asks none.
-fn asks_a_service(matches: &clap::ArgMatches) -> Result<(), Failure> {
+fn refuse_service_options(matches: &clap::ArgMatches) -> Result<(), Failure> {
     let mut at = matches;
     let mut path = Vec::new();
     while let Some((name, below)) = at.subcommand() {
@@ -219,17 +219,16 @@ fn asks_a_service(matches: &clap::ArgMatches) -> Result<(), Failure> {
 
 /// Reads the command line; a mistake is told as JSON where that is wanted.
 fn read_command_line() -> Result<Cli, ExitCode> {
-    let read = command_line().try_get_matches().and_then(|mut matches| {
-        let asked = asks_a_service(&matches);
+    let read = build_command_line().try_get_matches().and_then(|mut matches| {
+        let asked = refuse_service_options(&matches);
         Cli::from_arg_matches_mut(&mut matches).map(|cli| (cli, asked))
     });
     match read {
         Ok((cli, Ok(()))) => Ok(cli),
-        Ok((cli, Err(why))) => Err(exit(Err(why), cli.server.json)),
-        Err(why) if why.use_stderr() && std::env::args_os().any(|word| word == "--json") => Err(exit(
-            Err(Failure::Usage(why.to_string().trim_end().to_owned())),
-            true,
-        )),
+        Ok((cli, Err(why))) => Err(report_result(Err(why), cli.server.json)),
+        Err(why) if why.use_stderr() && std::env::args_os().any(|word| word == "--json") => Err(
+            report_result(Err(Failure::Usage(why.to_string().trim_end().to_owned())), true),
+        ),
         Err(why) => why.exit(),
     }
 }
@@ -331,8 +330,8 @@ pub fn run() -> ExitCode {
     };
     // The supervisor of a job is a process of its own, single-threaded and small.
     let command = match command {
-        Command::Supervise { job } => return crate::execution::job::supervisor::run(&job),
-        Command::Launch { job } => return crate::execution::job::launch::run(&job),
+        Command::Supervise { job } => return crate::execution::job::supervisor::run_supervisor(&job),
+        Command::Launch { job } => return crate::execution::job::launch::launch_job(&job),
         command => command,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -376,27 +375,27 @@ pub fn run() -> ExitCode {
             Command::Key(options) => operator::key::run(options, as_json).await,
             Command::Verify(options) => operator::verify::run(options, as_json).await,
             Command::Completions(options) => {
-                manual::completions(&options);
+                manual::print_completions(&options);
                 Ok(())
             }
-            Command::Man(options) => manual::man(&options),
+            Command::Man(options) => manual::write_manual(&options),
             Command::Supervise { .. } | Command::Launch { .. } => Ok(()),
         }
     });
     // A call of an executor that hangs has a thread of its own, and is not waited for.
     runtime.shutdown_timeout(SHUTDOWN);
-    exit(result, as_json)
+    report_result(result, as_json)
 }
 
 /// Prints rows of cells in columns; the columns with these indexes are set to the right.
 fn print_rows(rows: Vec<Vec<String>>, right: &[usize]) {
     if !rows.is_empty() {
-        say!("{}", advisor::table::aligned(rows, right));
+        say!("{}", advisor::table::align_rows(rows, right));
     }
 }
 
 /// A row of headings, given with commas between them.
-fn headings(names: &str) -> Vec<String> {
+fn split_headings(names: &str) -> Vec<String> {
     names.split(", ").map(ToOwned::to_owned).collect()
 }
 
@@ -406,12 +405,12 @@ fn row<const N: usize>(cells: [&dyn std::fmt::Display; N]) -> Vec<String> {
 }
 
 /// An instant in UTC.
-fn instant(time: Time) -> String {
+fn instant_in_utc(time: Time) -> String {
     DateTime::from_seconds(time.seconds()).to_string()
 }
 
 /// Reads a duration in seconds.
-fn duration(text: &str) -> Result<u64, String> {
+fn parse_duration(text: &str) -> Result<u64, String> {
     let expected = || "a duration such as 90s, 30m, 2h or 1h30m is expected".to_owned();
     let mut seconds = 0_u64;
     let mut rest = text;
@@ -437,7 +436,7 @@ fn duration(text: &str) -> Result<u64, String> {
     Ok(seconds)
 }
 
-fn exit(result: Result<(), Failure>, as_json: bool) -> ExitCode {
+fn report_result(result: Result<(), Failure>, as_json: bool) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -459,7 +458,7 @@ mod tests {
 
     #[test]
     fn every_command_is_in_one_group_and_has_examples() {
-        let command = command_line();
+        let command = build_command_line();
         command.clone().debug_assert();
         let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.split(' ')).collect();
         listed.sort_unstable();
@@ -487,8 +486,8 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_people_write_them() {
-        assert_eq!(duration("90s"), Ok(90));
-        assert_eq!(duration("1d2h30m"), Ok(95_400));
+        assert_eq!(parse_duration("90s"), Ok(90));
+        assert_eq!(parse_duration("1d2h30m"), Ok(95_400));
         for wrong in [
             "",
             "0s",
@@ -500,7 +499,7 @@ mod tests {
             "999999999999999999d",
             "1ü",
         ] {
-            assert!(duration(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -7,7 +7,7 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use wsag::time::DateTime;
 
-use super::duration;
+use super::parse_duration;
 
 /// What the help of an option with a time says.
 pub(super) const FORMS: &str = "\
@@ -30,8 +30,8 @@ static NOW: LazyLock<Timestamp> = LazyLock::new(|| {
 });
 
 /// Reads a time.
-pub(super) fn time(text: &str) -> Result<DateTime, String> {
-    let at = read(text.trim(), *NOW, ZONE.as_ref())?;
+pub(super) fn parse_time(text: &str) -> Result<DateTime, String> {
+    let at = parse_time_in_zone(text.trim(), *NOW, ZONE.as_ref())?;
     at.to_string().parse().map_err(|_| TOO_FAR.to_owned())
 }
 
@@ -39,7 +39,11 @@ pub(super) fn time(text: &str) -> Result<DateTime, String> {
 const TOO_FAR: &str = "a year from 1 to 9999 is expected";
 
 /// Reads a time as it is meant at a moment in a time zone.
-fn read(text: &str, now: Timestamp, zone: Result<&TimeZone, &String>) -> Result<Timestamp, String> {
+fn parse_time_in_zone(
+    text: &str,
+    now: Timestamp,
+    zone: Result<&TimeZone, &String>,
+) -> Result<Timestamp, String> {
     let expected = || {
         format!(
             "{text:?} is no time; 2026-12-01T18:00:00Z, 2026-12-01T18:00, 'tomorrow 8:00', 18:00 or now+2h is one"
@@ -50,7 +54,7 @@ fn read(text: &str, now: Timestamp, zone: Result<&TimeZone, &String>) -> Result<
     }
     if let Some(later) = text.strip_prefix("now") {
         let seconds = match later.strip_prefix('+') {
-            Some(length) => duration(length.trim())?,
+            Some(length) => parse_duration(length.trim())?,
             None if later.is_empty() => 0,
             None => return Err(expected()),
         };
@@ -64,13 +68,13 @@ fn read(text: &str, now: Timestamp, zone: Result<&TimeZone, &String>) -> Result<
         let date = now.to_zoned(zone()?.clone()).date().checked_add(days.days());
         date.map_err(|_| TOO_FAR.to_owned())
     };
-    if let Some(clock) = clock(text) {
+    if let Some(clock) = parse_clock_time(text) {
         let today = day_from_now(0)?.to_datetime(clock);
         // Of a time that today has twice, or not at all, it is asked whether the later meaning is over.
         let last = zone()?.to_ambiguous_timestamp(today).later();
         let is_ahead = last.is_ok_and(|last| last > now);
         let days = i64::from(!is_ahead);
-        return instant_of(day_from_now(days)?.to_datetime(clock), zone()?);
+        return instant_of_local_time(day_from_now(days)?.to_datetime(clock), zone()?);
     }
     let date = match day {
         "today" => day_from_now(0)?,
@@ -78,14 +82,14 @@ fn read(text: &str, now: Timestamp, zone: Result<&TimeZone, &String>) -> Result<
         day if day.len() == "2026-12-01".len() => day.parse::<Date>().map_err(|_| expected())?,
         _ => return Err(expected()),
     };
-    instant_of(
-        date.to_datetime(clock(rest.trim()).ok_or_else(expected)?),
+    instant_of_local_time(
+        date.to_datetime(parse_clock_time(rest.trim()).ok_or_else(expected)?),
         zone()?,
     )
 }
 
 /// A time of the day: 8:00, 16:00 or 16:00:30.
-fn clock(text: &str) -> Option<Time> {
+fn parse_clock_time(text: &str) -> Option<Time> {
     let is_one = text.contains(':') && text.bytes().all(|c| c.is_ascii_digit() || c == b':');
     let full = if text.find(':') == Some(1) {
         format!("0{text}")
@@ -96,7 +100,7 @@ fn clock(text: &str) -> Option<Time> {
 }
 
 /// The instant of a local time; one that there is twice, or not at all, is refused.
-fn instant_of(local: LocalTime, zone: &TimeZone) -> Result<Timestamp, String> {
+fn instant_of_local_time(local: LocalTime, zone: &TimeZone) -> Result<Timestamp, String> {
     let name = zone.iana_name().unwrap_or("your time zone");
     let meant = zone.to_ambiguous_timestamp(local);
     match meant.offset() {
@@ -106,14 +110,14 @@ fn instant_of(local: LocalTime, zone: &TimeZone) -> Result<Timestamp, String> {
         )),
         AmbiguousOffset::Fold { before, after } => Err(format!(
             "{local} is there twice in {name}: write {local}{} or {local}{}",
-            numeric(before),
-            numeric(after)
+            numeric_offset(before),
+            numeric_offset(after)
         )),
     }
 }
 
 /// An offset as a time has it.
-fn numeric(offset: Offset) -> String {
+fn numeric_offset(offset: Offset) -> String {
     let minutes = offset.seconds() / 60;
     let sign = if minutes < 0 { '-' } else { '+' };
     format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
@@ -130,7 +134,7 @@ mod tests {
 
     fn at(text: &str, now: &str) -> Result<String, String> {
         let zone = central_europe();
-        read(text, now.parse().unwrap(), Ok(&zone)).map(|at| at.to_string())
+        parse_time_in_zone(text, now.parse().unwrap(), Ok(&zone)).map(|at| at.to_string())
     }
 
     #[test]
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn without_a_known_time_zone_only_instants_are_read() {
         let why = "TZ names none".to_owned();
-        let read = |text| read(text, Timestamp::UNIX_EPOCH, Err(&why)).map(|at| at.to_string());
+        let read = |text| parse_time_in_zone(text, Timestamp::UNIX_EPOCH, Err(&why)).map(|at| at.to_string());
         assert_eq!(read("now+2h").as_deref(), Ok("1970-01-01T02:00:00Z"));
         assert!(read("2026-12-01T18:00:00Z").is_ok());
         for local in ["18:00", "tomorrow", "2026-12-01"] {

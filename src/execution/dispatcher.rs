@@ -120,13 +120,17 @@ impl Dispatcher {
             resources.borrow_and_update();
             following = self.round(following, &stop).await;
             let next = *due.borrow_and_update();
-            let wait = if following { TICK } else { self.until(next) };
+            let wait = if following {
+                TICK
+            } else {
+                self.idle_time_until(next)
+            };
             let again = tokio::time::Instant::now() + wait;
             loop {
                 tokio::select! {
                     () = stop.cancelled() => break,
                     Some(attended) = self.attending.join_next(), if !self.attending.is_empty() => {
-                        self.take_note(attended);
+                        self.note_attended(attended);
                     }
                     changed = due.changed() => {
                         // Without a planner nothing is due, and this task is cancelled soon.
@@ -145,7 +149,7 @@ impl Dispatcher {
 
     /// How long there is nothing to do when that is the next instant with something due. No less than a tick: a failed
     /// call is tried again, but not at once.
-    fn until(&self, next: Option<Time>) -> Duration {
+    fn idle_time_until(&self, next: Option<Time>) -> Duration {
         let left = |at: Time| at.seconds().saturating_mul(MICROS_PER_SECOND) - self.context.clock.micros();
         let left = next.map(|at| Duration::from_micros(u64::try_from(left(at)).unwrap_or(0)));
         left.unwrap_or(IDLE).clamp(TICK, IDLE)
@@ -156,14 +160,14 @@ impl Dispatcher {
         if !self.may_try(&Concern::Planner) {
             return following;
         }
-        let mut outcome = self.what_runs(following).await;
+        let mut outcome = self.running_agreements(following).await;
         if let Ok(running) = &outcome {
             let there = running.iter().map(|of| of.resource.as_str()).collect();
             if let Err(why) = self.lanes.follow(&there, stop).await {
                 outcome = Err(why.into());
             }
         }
-        self.note(Concern::Planner, outcome.as_ref().err());
+        self.note_outcome(Concern::Planner, outcome.as_ref().err());
         let Ok(running) = outcome else { return true };
         let any = !running.is_empty();
         let ids: HashSet<Uuid> = running.iter().map(|agreement| agreement.id).collect();
@@ -174,7 +178,7 @@ impl Dispatcher {
     }
 
     /// Begins due slots, and lists the agreements that should run now.
-    async fn what_runs(&self, following: bool) -> Result<Vec<Agreement>, Failure> {
+    async fn running_agreements(&self, following: bool) -> Result<Vec<Agreement>, Failure> {
         let planner = &self.context.planner;
         let due = *planner.subscribe().borrow();
         let is_due = due.is_some_and(|at| at <= self.context.clock.now());
@@ -214,7 +218,7 @@ impl Dispatcher {
     }
 
     /// Takes note of the result of a lane.
-    fn take_note(&mut self, attended: Result<Attended, tokio::task::JoinError>) {
+    fn note_attended(&mut self, attended: Result<Attended, tokio::task::JoinError>) {
         let attended = attended.inspect_err(|cut_off| error!(%cut_off, "attending to a resource failed"));
         let Ok((resource, results)) = attended else {
             // Its agreement is not known; an agreement that is attended to already is not attended to twice.
@@ -231,11 +235,11 @@ impl Dispatcher {
         if let Some(lane) = self.lanes.get(&resource) {
             lane.note(Doing::RunJobs, hangs);
         }
-        self.note(Concern::Resource(resource), hangs);
+        self.note_outcome(Concern::Resource(resource), hangs);
         for (id, result) in results {
             // Else it is the resource's trouble, and said once.
             if !matches!(result, Err(Failure::NoAnswer(_))) {
-                self.note(Concern::Agreement(id), result.as_ref().err());
+                self.note_outcome(Concern::Agreement(id), result.as_ref().err());
             }
         }
     }
@@ -249,7 +253,7 @@ impl Dispatcher {
 
     /// Keeps account of failures: reports each when it is new, and when it is over. The failures of a resource are
     /// reported by its lane.
-    fn note(&mut self, with: Concern, failure: Option<&Failure>) {
+    fn note_outcome(&mut self, with: Concern, failure: Option<&Failure>) {
         let said = matches!(with, Concern::Resource(_));
         let Some(failure) = failure else {
             if self.retries.remove(&with).is_some() && !said {

@@ -275,7 +275,7 @@ impl Lane {
         // It goes on as it was started where its application can no longer save it.
         let application = self.application_of(&agreement);
         let application = application.filter(|of| of.checkpoint.is_some());
-        let save = application.map(|of| save_of(&agreement, &of));
+        let save = application.map(|of| save_of_running_work(&agreement, &of));
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
             let status = executor.poll(own)?;
@@ -308,7 +308,7 @@ impl Lane {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
                     self.call(Some(work), move |executor| executor.stop(own)).await?;
                 }
-                if let Some(at) = started.filter(|_| staging::is_start_new(&agreement)) {
+                if let Some(at) = started.filter(|_| staging::is_start_unreported(&agreement)) {
                     self.report_started(&agreement, at).await?;
                 }
                 Ok(())
@@ -371,7 +371,8 @@ impl Lane {
             .of(application.limits, agreement.slot_nodes());
         let piece = piece_of(agreement, &application);
         let save = piece.and_then(|piece| piece.save);
-        if save.is_some_and(|save| is_too_late(agreement.slot(), save, self.context.clock.micros())) {
+        if save.is_some_and(|save| is_too_late_to_begin(agreement.slot(), save, self.context.clock.micros()))
+        {
             return Err(RunOutcome::Lost.into());
         }
         let resumes = piece.filter(|piece| piece.number > 1);
@@ -471,14 +472,14 @@ impl Lane {
         call: impl FnOnce(&dyn Executor) -> Result<T, ExecutionError> + Send + 'static,
     ) -> Result<T, Failure> {
         let no_answer = || Failure::NoAnswer(patience);
-        let asked = self.ask_about(about).ok_or_else(no_answer)?;
+        let asked = self.open_call_about(about).ok_or_else(no_answer)?;
         let shared = &self.shared;
         let answer = shared.answer_within(patience, &shared.calls, asked, call);
         Ok(answer.await.ok_or_else(no_answer)???)
     }
 
     /// Notes that a call about something is made; `None` while an earlier one has not returned.
-    fn ask_about(&self, about: Option<Uuid>) -> Option<OpenCall> {
+    fn open_call_about(&self, about: Option<Uuid>) -> Option<OpenCall> {
         let about = (self.resource.clone(), about);
         let is_new = lock(&self.shared.asked).insert(about.clone());
         is_new.then(|| OpenCall {
@@ -494,12 +495,12 @@ fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpe
     Some(PieceSpec {
         number: agreement.slot_number(),
         of: u32::try_from(of).ok()?,
-        save: save_of(agreement, application),
+        save: save_of_running_work(agreement, application),
     })
 }
 
 /// How the running work of an agreement is told to save itself.
-fn save_of(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
+fn save_of_running_work(agreement: &Agreement, application: &Application) -> Option<SaveWork> {
     let checkpoint = application.checkpoint.as_ref();
     let save = checkpoint.filter(|_| agreement.has_more_slots());
     save.map(|checkpoint| SaveWork {
@@ -509,7 +510,7 @@ fn save_of(agreement: &Agreement, application: &Application) -> Option<SaveWork>
 }
 
 /// Whether a slot would have to save its work before it has done any to speak of.
-fn is_too_late(slot: Interval, save: SaveWork, now: Micros) -> bool {
+fn is_too_late_to_begin(slot: Interval, save: SaveWork, now: Micros) -> bool {
     let [whole, left] = [slot.start.seconds() * MICROS_PER_SECOND, now]
         .map(|from| slot.end.seconds() * MICROS_PER_SECOND - from - save.grace);
     left < WORTH_STARTING.min(whole / 2)
@@ -571,7 +572,7 @@ mod tests {
                 signal: CheckpointSignal::Term,
                 grace: grace * MICROS_PER_SECOND,
             };
-            is_too_late(
+            is_too_late_to_begin(
                 Interval::new(Time(100), Time(100 + seconds)),
                 save,
                 now_millis * 1_000,

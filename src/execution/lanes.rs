@@ -109,7 +109,7 @@ impl Lanes {
     pub(super) fn keep(&mut self, resource: &Resource, stop: &CancellationToken) {
         let name = &resource.name;
         if let Some(of) = self.present.get_mut(name)
-            && is_alike(&of.resource, resource)
+            && have_same_executor(&of.resource, resource)
         {
             if of.resource.is_retired() && !resource.is_retired() {
                 of.lane.look_now.notify_one();
@@ -150,7 +150,7 @@ impl Lanes {
 }
 
 /// Whether two resources of one name have the same executor.
-fn is_alike(one: &Resource, other: &Resource) -> bool {
+fn have_same_executor(one: &Resource, other: &Resource) -> bool {
     let of = |resource: &Resource| {
         (
             resource.kind.clone(),

@@ -79,7 +79,7 @@ impl LocalExecutor {
                 Ok(None) => return Ok(()),
                 // One that was killed, or found another at work, is no failure.
                 Ok(Some(status)) if status.code().unwrap_or(0) == 0 => {}
-                Ok(Some(status)) => result = Err(failed(gave_up(status))),
+                Ok(Some(status)) => result = Err(failed(supervisor_failure(status))),
                 Err(error) => return Err(failed(error)),
             }
             if spawned.elapsed() < RESPAWN_AFTER {
@@ -198,7 +198,7 @@ impl Executor for LocalExecutor {
     }
 }
 
-fn gave_up(status: ExitStatus) -> std::io::Error {
+fn supervisor_failure(status: ExitStatus) -> std::io::Error {
     std::io::Error::other(format!(
         "the supervisor ended with {status}; supervisor.log in this folder says why"
     ))

@@ -19,7 +19,7 @@ metrics! {
 }
 
 /// Writes the metrics of clusters, labelled with the names of their resources.
-pub fn expose(clusters: &[(String, Shared)], text: &mut Exposition) {
+pub fn expose_cluster_metrics(clusters: &[(String, Shared)], text: &mut Exposition) {
     if clusters.is_empty() {
         return;
     }

@@ -18,7 +18,7 @@ pub(super) struct ListQuery {
 }
 
 /// GET /accounts: the caller's own, for an operator those of all parties, with entries a page at a time.
-pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+pub(super) async fn get_accounts(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
     let scope = call.scope_of(query.party)?;
     let accounts = call.negotiation.accounts(scope, query.after, query.limit).await?;
     let view = accounts.view();

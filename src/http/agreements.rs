@@ -11,13 +11,13 @@ use serde_json::json;
 use uuid::Uuid;
 use wsag::states::Part;
 
-use super::availability::instant;
+use super::availability::read_instant_of_query;
 use super::body::{self, Posted};
 use super::call::Call;
-use super::conditions::{IfMatch, entity_tag};
-use super::format::{Format, document};
-use super::path::{Id, NoParameters, Path, Query, id_of, text_of_filter};
-use super::resources::{ChangeParameters, true_or_false};
+use super::conditions::{IfMatch, entity_tag_of_version};
+use super::format::{Format, xml_response};
+use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_path};
+use super::resources::{ChangeParameters, read_true_or_false};
 use super::{Answer, Api, Error};
 use crate::agreement::AgreementState;
 use crate::negotiation::{self, AcceptedView, AgreementFilter, Shown, TerminateRequest};
@@ -39,7 +39,7 @@ pub(super) struct ListQuery {
 }
 
 /// A word of a filter.
-pub(super) fn word_of_filter<T>(
+pub(super) fn read_filter_word<T>(
     name: &str,
     word: Option<&str>,
     read: fn(&str) -> Option<T>,
@@ -53,15 +53,15 @@ pub(super) fn word_of_filter<T>(
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateParameters {
-    #[serde(default, deserialize_with = "true_or_false")]
+    #[serde(default, deserialize_with = "read_true_or_false")]
     dry_run: bool,
     /// Whether the fresh offers are held that it gets where it accepts an offer too late.
-    #[serde(default, deserialize_with = "true_or_false")]
+    #[serde(default, deserialize_with = "read_true_or_false")]
     hold: bool,
 }
 
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.
-pub(super) async fn create(
+pub(super) async fn post_agreement(
     call: Call,
     format: Format,
     Query(asked): Query<CreateParameters>,
@@ -69,12 +69,14 @@ pub(super) async fn create(
 ) -> Answer {
     let use_cases = call.use_cases(asked.dry_run);
     let key = key.filter(|_| !asked.dry_run);
-    let accepted = use_cases.create(call.party(), input, asked.hold, key).await?;
+    let accepted = use_cases
+        .create_agreement(call.party(), input, asked.hold, key)
+        .await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
-        "Pending" => (StatusCode::ACCEPTED, negotiation::pending),
+        "Pending" => (StatusCode::ACCEPTED, negotiation::write_create_pending_response),
         // What became of the same request, which came before.
-        "Rejected" => (StatusCode::OK, negotiation::pending),
-        _ => (StatusCode::CREATED, negotiation::created),
+        "Rejected" => (StatusCode::OK, negotiation::write_create_pending_response),
+        _ => (StatusCode::CREATED, negotiation::write_create_response),
     };
     let answer = format.answer(&accepted, || document(&accepted, &call.base));
     if asked.dry_run {
@@ -87,28 +89,31 @@ pub(super) async fn create(
 }
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
-pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
-    let start = instant("start", query.start.as_deref())?;
-    let end = instant("end", query.end.as_deref())?;
+pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+    let start = read_instant_of_query("start", query.start.as_deref())?;
+    let end = read_instant_of_query("end", query.end.as_deref())?;
     let words = AgreementState::ALL.map(AgreementState::word);
     let filter = AgreementFilter {
         party: call.scope_of(query.party)?.party().map(ToOwned::to_owned),
-        state: word_of_filter("state", query.state.as_deref(), AgreementState::from_word, &words)?,
-        name: text_of_filter("name", query.name)?,
+        state: read_filter_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
+        name: read_filter_text("name", query.name)?,
         initiator_id: query.agreement_id,
         ..AgreementFilter::within(start, end)
     };
-    let page = call.negotiation.list(filter, query.after, query.limit).await?;
+    let page = call
+        .negotiation
+        .list_agreements(filter, query.after, query.limit)
+        .await?;
     let answer = format.answer(&page.view, || page.document(&call.base));
     Ok(call.paged(answer, page.view.next))
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
-pub(super) fn part(of: Option<Part>) -> MethodRouter<Api> {
+pub(super) fn get_agreement_part(of: Option<Part>) -> MethodRouter<Api> {
     get(async move |call: Call, format: Format, Id(id): Id| {
-        let shown = call.negotiation.show(call.scope(), id).await?;
+        let shown = call.negotiation.show_agreement(call.scope(), id).await?;
         let answer = match format {
-            Format::Xml => document(shown.document(of)),
+            Format::Xml => xml_response(shown.document(of)),
             Format::Json => select_agreement_part(&shown, of),
         };
         Ok::<_, Error>(tag_agreement_version(answer, shown.view.version))
@@ -116,26 +121,29 @@ pub(super) fn part(of: Option<Part>) -> MethodRouter<Api> {
 }
 
 /// GET /agreements/{id}/events: the timeline.
-pub(super) async fn events(call: Call, format: Format, Id(id): Id) -> Answer {
+pub(super) async fn get_agreement_events(call: Call, format: Format, Id(id): Id) -> Answer {
     let (view, timeline) = call.negotiation.timeline(call.scope(), id).await?;
     Ok(format.answer(&view, || timeline.to_xml()))
 }
 
 /// GET /agreements/{id}/files: the files that the job has written.
-pub(super) async fn files(call: Call, format: Format, Id(id): Id) -> Answer {
+pub(super) async fn get_agreement_files(call: Call, format: Format, Id(id): Id) -> Answer {
     let files = call.negotiation.outputs(call.scope(), id).await?;
     Ok(format.answer(&files, || files.document()))
 }
 
 /// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.
-pub(super) async fn file(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
-    let output = call.negotiation.output(call.scope(), id_of(&id)?, &name).await?;
-    let body = body::of(output).await?;
+pub(super) async fn get_agreement_file(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
+    let output = call
+        .negotiation
+        .output(call.scope(), read_id_in_path(&id)?, &name)
+        .await?;
+    let body = body::body_of_output(output).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 /// DELETE /agreements/{id}/files: everything that the job has left, before its time is over.
-pub(super) async fn remove_files(
+pub(super) async fn delete_agreement_files(
     call: Call,
     Id(id): Id,
     Query(NoParameters {}): Query<NoParameters>,
@@ -145,7 +153,7 @@ pub(super) async fn remove_files(
 }
 
 /// POST /agreements/{id}/terminate.
-pub(super) async fn terminate(
+pub(super) async fn post_agreement_termination(
     call: Call,
     format: Format,
     Id(id): Id,
@@ -162,17 +170,19 @@ pub(super) async fn terminate(
     };
     let view = call
         .use_cases(asked.dry_run)
-        .terminate(call.scope(), order)
+        .terminate_agreement(call.scope(), order)
         .await?;
     Ok(tag_agreement_version(
-        format.answer(&view, negotiation::terminated),
+        format.answer(&view, negotiation::write_terminate_response),
         view.version,
     ))
 }
 
 /// An answer about an agreement in this version.
 fn tag_agreement_version(mut answer: Response, version: i64) -> Response {
-    answer.headers_mut().insert(header::ETAG, entity_tag(version));
+    answer
+        .headers_mut()
+        .insert(header::ETAG, entity_tag_of_version(version));
     answer
 }
 

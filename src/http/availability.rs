@@ -20,7 +20,11 @@ pub(super) struct AvailabilityParameters {
 }
 
 /// The times in which a class of resources has nodes free, and never the parties that have the others.
-pub(super) async fn show(call: Call, format: Format, Query(asked): Query<AvailabilityParameters>) -> Answer {
+pub(super) async fn get_availability(
+    call: Call,
+    format: Format,
+    Query(asked): Query<AvailabilityParameters>,
+) -> Answer {
     if asked.nodes == Some(0) {
         return Err(Error::Query(
             "nodes: a whole number from 1 on is expected".to_owned(),
@@ -28,8 +32,8 @@ pub(super) async fn show(call: Call, format: Format, Query(asked): Query<Availab
     }
     let query = AvailabilityQuery {
         nodes: asked.nodes,
-        start: instant("start", asked.start.as_deref())?,
-        end: instant("end", asked.end.as_deref())?,
+        start: read_instant_of_query("start", asked.start.as_deref())?,
+        end: read_instant_of_query("end", asked.end.as_deref())?,
         kind: asked.kind,
     };
     match call.negotiation.availability(call.party(), query).await? {
@@ -41,7 +45,7 @@ pub(super) async fn show(call: Call, format: Format, Query(asked): Query<Availab
 }
 
 /// Reads an instant of a query.
-pub(super) fn instant(name: &str, text: Option<&str>) -> Result<Option<DateTime>, Error> {
+pub(super) fn read_instant_of_query(name: &str, text: Option<&str>) -> Result<Option<DateTime>, Error> {
     text.map(DateTime::of_rfc3339)
         .transpose()
         .map_err(|why| Error::Query(format!("{name}: a dateTime is expected: {why}")))

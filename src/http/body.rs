@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
 use uuid::Uuid;
 
-use super::conditions::idempotency_key;
+use super::conditions::read_idempotency_key;
 use super::format::Format;
 use super::{Api, Error};
 use crate::access::Caller;
@@ -29,14 +29,14 @@ impl FromRequest<Api> for Posted {
     type Rejection = Error;
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, Error> {
-        let key = idempotency_key(request.headers())?.map(str::to_owned);
+        let key = read_idempotency_key(request.headers())?.map(str::to_owned);
         let caller = request.extensions().get::<Caller>().cloned();
         let target = format!(
             "{} {}",
             request.method(),
             path_with_canonical_ids(request.uri().path())
         );
-        let input = input(api, request).await?;
+        let input = read_input(api, request).await?;
         // Without a caller, no request comes so far.
         let key = key.zip(caller);
         let key = key.map(|(key, caller)| RequestKey::new(&caller.party, &key, &target, input.bytes()));
@@ -54,9 +54,9 @@ fn path_with_canonical_ids(path: &str) -> String {
 }
 
 /// The body of a request, in the representation that its `Content-Type` names.
-pub(super) async fn input(api: &Api, request: Request) -> Result<Input, Error> {
-    let format = format_of(request.headers())?;
-    let bytes = whole(api, request).await?;
+pub(super) async fn read_input(api: &Api, request: Request) -> Result<Input, Error> {
+    let format = format_of_body(request.headers())?;
+    let bytes = read_whole_body(api, request).await?;
     Ok(match format {
         Format::Xml => Input::Xml(bytes),
         Format::Json => Input::Json(bytes),
@@ -64,8 +64,8 @@ pub(super) async fn input(api: &Api, request: Request) -> Result<Input, Error> {
 }
 
 /// The body of a request that carries JSON.
-pub(super) async fn json(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    match input(api, request).await? {
+pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
+    match read_input(api, request).await? {
         Input::Json(input) => Ok(input),
         Input::Xml(_) => Err(Error::UnsupportedMediaType(
             "expected application/json: this operation is in JSON only".to_owned(),
@@ -75,7 +75,7 @@ pub(super) async fn json(api: &Api, request: Request) -> Result<Vec<u8>, Error> 
 
 /// The format that the headers of a body name; XML where they name none. It must be UTF-8, as it stands. `text/xml` is another
 /// name of the same (RFC 7303), and a form's type is the one that `curl --data-binary @offer.xml` sends for any file.
-fn format_of(headers: &HeaderMap) -> Result<Format, Error> {
+fn format_of_body(headers: &HeaderMap) -> Result<Format, Error> {
     if let Some(coding) = headers.get(header::CONTENT_ENCODING)
         && coding != "identity"
     {
@@ -106,8 +106,8 @@ fn format_of(headers: &HeaderMap) -> Result<Format, Error> {
 }
 
 /// The body of a request.
-pub(crate) async fn whole(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    match tokio::time::timeout(api.body_timeout, read_body(request.into_body())).await {
+pub(crate) async fn read_whole_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
+    match tokio::time::timeout(api.body_timeout, read_bounded_body(request.into_body())).await {
         Err(_) => Err(Error::BodyTimeout),
         Ok(read) => read,
     }
@@ -115,7 +115,7 @@ pub(crate) async fn whole(api: &Api, request: Request) -> Result<Vec<u8>, Error>
 
 /// Reads a body to its end. One that is too large is read on for a while, into nothing: a client that is still sending
 /// does not look at the answer yet, and would see a broken connection in its place.
-async fn read_body(mut body: Body) -> Result<Vec<u8>, Error> {
+async fn read_bounded_body(mut body: Body) -> Result<Vec<u8>, Error> {
     let (mut kept, mut length) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|why| Error::BodyBroken(why.to_string()))?;
@@ -136,7 +136,7 @@ async fn read_body(mut body: Body) -> Result<Vec<u8>, Error> {
 
 /// A body of all that a job has written. An output that cannot be read at first is an error of its own; a later failure breaks
 /// the body off, so that no client takes a part for the whole.
-pub(crate) async fn of(mut output: Output) -> Result<Body, Error> {
+pub(crate) async fn body_of_output(mut output: Output) -> Result<Body, Error> {
     let mut page = output.page().await?;
     // The next page is read while one is on its way.
     let (mut sender, body) = Channel::<Bytes, negotiation::Error>::new(1);

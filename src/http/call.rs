@@ -7,8 +7,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 
-use super::path::text_of_filter;
-use super::{Api, Error, scope};
+use super::path::read_filter_text;
+use super::{Api, Error, scope_of_caller};
 use crate::access::Caller;
 use crate::negotiation::{Negotiation, Scope};
 
@@ -25,7 +25,7 @@ pub(super) struct Call {
 impl Call {
     /// The agreements that the caller may see.
     pub(super) fn scope(&self) -> Scope {
-        scope(&self.caller)
+        scope_of_caller(&self.caller)
     }
 
     /// The agreements of a party that a list is asked for; all that the caller may see where none is named.
@@ -33,7 +33,7 @@ impl Call {
     /// # Errors
     /// [`Error::Forbidden`] for another party than the caller's, unless the caller is an operator.
     pub(super) fn scope_of(&self, party: Option<String>) -> Result<Scope, Error> {
-        match (self.scope(), text_of_filter("party", party)?) {
+        match (self.scope(), read_filter_text("party", party)?) {
             (scope, None) => Ok(scope),
             (Scope::All, Some(party)) => Ok(Scope::Party(party)),
             (Scope::Party(own), Some(party)) if own == party => Ok(Scope::Party(own)),

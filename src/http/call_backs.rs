@@ -19,34 +19,41 @@ pub(super) struct OfParty {
 }
 
 /// GET /call-backs.
-pub(super) async fn list(call: Call, Query(of): Query<OfParty>) -> Answer {
+pub(super) async fn get_call_backs(call: Call, Query(of): Query<OfParty>) -> Answer {
     let party = call.party_of(of.party)?;
     let all = call.negotiation.call_backs(&party).await?;
     Ok(Json(all).into_response())
 }
 
 /// GET /call-backs/{name}.
-pub(super) async fn show(call: Call, Path(name): Path<String>) -> Answer {
-    let one = call.negotiation.registered(call.party(), &name).await?;
+pub(super) async fn get_call_back(call: Call, Path(name): Path<String>) -> Answer {
+    let one = call.negotiation.registered_call_back(call.party(), &name).await?;
     Ok(Json(one).into_response())
 }
 
 /// PUT /call-backs/{name}: the events are told there from now on.
-pub(super) async fn put(
+pub(super) async fn put_call_back(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
     Query(NoParameters {}): Query<NoParameters>,
     request: Request,
 ) -> Answer {
-    let body = body::json(&api, request).await?;
-    let one = call.negotiation.register(call.party(), &name, &body).await?;
+    let body = body::read_json_body(&api, request).await?;
+    let one = call
+        .negotiation
+        .register_call_back(call.party(), &name, &body)
+        .await?;
     Ok(Json(one).into_response())
 }
 
 /// DELETE /call-backs/{name}.
-pub(super) async fn remove(call: Call, Path(name): Path<String>, Query(of): Query<OfParty>) -> Answer {
+pub(super) async fn delete_call_back(
+    call: Call,
+    Path(name): Path<String>,
+    Query(of): Query<OfParty>,
+) -> Answer {
     let party = call.party_of(of.party)?;
-    call.negotiation.unregister(&party, &name).await?;
+    call.negotiation.unregister_call_back(&party, &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

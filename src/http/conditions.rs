@@ -15,7 +15,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const KEY_LENGTH_MAX: usize = 255;
 
 /// The `Idempotency-Key` of a request, if it has one.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+pub(super) fn read_idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -43,7 +43,7 @@ impl IfMatch {
             if text == "*" {
                 return Ok(Self(None));
             }
-            let Some(tags) = strong_tags(text) else {
+            let Some(tags) = read_strong_tags(text) else {
                 return Err(Error::Header(format!(
                     "If-Match: * or entity tags such as \"3\" are expected, not {text}"
                 )));
@@ -64,7 +64,7 @@ impl<S: Sync> FromRequestParts<S> for IfMatch {
 
 /// The strong ones among a list of entity tags, without their quotes; none where it is no such list. Commas may stand
 /// inside a tag.
-fn strong_tags(list: &str) -> Option<Vec<&str>> {
+fn read_strong_tags(list: &str) -> Option<Vec<&str>> {
     let mut tags = Vec::new();
     let mut rest = list.trim_start();
     loop {
@@ -85,7 +85,7 @@ fn strong_tags(list: &str) -> Option<Vec<&str>> {
 }
 
 /// The entity tag of a version.
-pub(super) fn entity_tag(version: i64) -> HeaderValue {
+pub(super) fn entity_tag_of_version(version: i64) -> HeaderValue {
     // Digits between quotes.
     HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are visible ASCII")
 }
@@ -129,12 +129,12 @@ mod tests {
     #[test]
     fn a_request_has_one_key_or_none() {
         let mut headers = HeaderMap::new();
-        assert!(idempotency_key(&headers).is_ok_and(|key| key.is_none()));
+        assert!(read_idempotency_key(&headers).is_ok_and(|key| key.is_none()));
         headers.append(IDEMPOTENCY_KEY, HeaderValue::from_static("a b"));
-        assert!(idempotency_key(&headers).is_ok_and(|key| key == Some("a b")));
+        assert!(read_idempotency_key(&headers).is_ok_and(|key| key == Some("a b")));
         headers.append(IDEMPOTENCY_KEY, HeaderValue::from_static("c"));
-        assert!(idempotency_key(&headers).is_err());
+        assert!(read_idempotency_key(&headers).is_err());
         headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_static(""));
-        assert!(idempotency_key(&headers).is_err());
+        assert!(read_idempotency_key(&headers).is_err());
     }
 }

@@ -7,11 +7,11 @@ use super::Answer;
 use super::call::Call;
 
 /// GET /applications.
-pub(super) async fn applications(call: Call) -> Answer {
+pub(super) async fn get_applications(call: Call) -> Answer {
     Ok(Json(call.negotiation.applications()).into_response())
 }
 
 /// GET /prices: the price list as it is for the caller's party.
-pub(super) async fn prices(call: Call) -> Answer {
+pub(super) async fn get_prices(call: Call) -> Answer {
     Ok(Json(call.negotiation.prices(call.party())).into_response())
 }

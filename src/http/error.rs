@@ -1,7 +1,7 @@
 //! All errors of a request, and the one place where an error becomes a status, a body and, for faults that are ours to mend, a
 //! line in the log.
 //!
-//! A handler's [`Error`] travels in the extensions of its response to [`rendered`], which knows the formats that the client
+//! A handler's [`Error`] travels in the extensions of its response to [`name_xml_as_asked`], which knows the formats that the client
 //! accepts: the fault document of WS-Agreement in XML, problem details (RFC 9457) in JSON.
 
 use std::any::Any;
@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use serde_json::{Value, json};
 use tracing::{debug, error};
 
-use super::format::{Format, as_text, document};
+use super::format::{Format, name_as_text_xml, xml_response};
 use super::{Api, REQUEST_ID};
 use crate::negotiation;
 
@@ -195,18 +195,26 @@ impl IntoResponse for Error {
 pub(super) type ErrorPage = fn(&Error) -> Response;
 
 /// Gives XML the name that the client asks for.
-pub(super) async fn rendered(state: State<(Api, ErrorPage)>, request: Request, next: Next) -> Response {
+pub(super) async fn name_xml_as_asked(
+    state: State<(Api, ErrorPage)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let is_text = Format::is_text(request.headers());
-    let mut response = with_body(state, request, next).await;
+    let mut response = give_error_body(state, request, next).await;
     if is_text {
-        as_text(&mut response);
+        name_as_text_xml(&mut response);
     }
     response
 }
 
 /// Gives an error its body, in a format that the client accepts, and logs faults that are ours to mend. An error around a page is
 /// a page.
-async fn with_body(State((api, page)): State<(Api, ErrorPage)>, request: Request, next: Next) -> Response {
+async fn give_error_body(
+    State((api, page)): State<(Api, ErrorPage)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let format = Format::of_error(request.headers());
     let instance = request.uri().path().to_owned();
     let id = request.headers().get(REQUEST_ID).cloned();
@@ -235,7 +243,7 @@ async fn with_body(State((api, page)): State<(Api, ErrorPage)>, request: Request
             &error.descriptions(),
             error.cause(),
         );
-        document(fault)
+        xml_response(fault)
     };
     *body.status_mut() = status;
     let headers = body.headers_mut();
@@ -276,7 +284,7 @@ pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
 }
 
 /// Answers at the root: the pages are for browsers.
-pub(super) async fn root(request: Request) -> Result<Redirect, Error> {
+pub(super) async fn answer_root(request: Request) -> Result<Redirect, Error> {
     if Format::is_page(request.headers()) {
         Ok(Redirect::to(super::PAGES))
     } else {

@@ -15,13 +15,13 @@ use super::{Answer, Api, Error, body};
 use crate::negotiation::Upload;
 
 /// GET /files: the caller's own, by name.
-pub(super) async fn list(call: Call, format: Format) -> Answer {
+pub(super) async fn get_files(call: Call, format: Format) -> Answer {
     let files = call.negotiation.files(call.party()).await?;
     Ok(format.answer(&files, || files.document()))
 }
 
 /// PUT /files/{name}: 201 where it is new, 204 where it replaces one.
-pub(super) async fn put(
+pub(super) async fn put_file(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
@@ -41,14 +41,14 @@ pub(super) async fn put(
 }
 
 /// GET /files/{name}.
-pub(super) async fn show(call: Call, Path(name): Path<String>) -> Answer {
+pub(super) async fn get_file(call: Call, Path(name): Path<String>) -> Answer {
     let file = call.negotiation.file(call.party(), &name).await?;
-    let body = body::of(file).await?;
+    let body = body::body_of_output(file).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 /// DELETE /files/{name}.
-pub(super) async fn remove(
+pub(super) async fn delete_file(
     call: Call,
     Path(name): Path<String>,
     Query(NoParameters {}): Query<NoParameters>,

@@ -32,8 +32,8 @@ impl Format {
             return Some(alike);
         }
         let ranges: Vec<_> = Range::accepted(headers).collect();
-        let xml = quality(&ranges, "application", "xml").max(text_xml(&ranges));
-        let json = quality(&ranges, "application", "json");
+        let xml = quality_of_media_type(&ranges, "application", "xml").max(quality_of_text_xml(&ranges));
+        let json = quality_of_media_type(&ranges, "application", "json");
         match xml.cmp(&json) {
             Ordering::Equal if xml == 0 => None,
             Ordering::Equal => Some(alike),
@@ -57,7 +57,7 @@ impl Format {
     /// Whether an answer in XML is to be named `text/xml`, the other name of the same (RFC 7303): the client likes that better.
     pub(super) fn is_text(headers: &HeaderMap) -> bool {
         let ranges: Vec<_> = Range::accepted(headers).collect();
-        text_xml(&ranges) > quality(&ranges, "application", "xml")
+        quality_of_text_xml(&ranges) > quality_of_media_type(&ranges, "application", "xml")
     }
 
     /// Whether a client is a browser that asks for a page: it names HTML.
@@ -77,9 +77,9 @@ impl Format {
     }
 
     /// An answer with status 200 that is written in both.
-    pub(super) fn told(self, told: StoredAnswer) -> Response {
+    pub(super) fn respond_stored(self, told: StoredAnswer) -> Response {
         match self {
-            Self::Xml => document(told.document),
+            Self::Xml => xml_response(told.document),
             Self::Json => ([(header::CONTENT_TYPE, "application/json")], told.json).into_response(),
         }
     }
@@ -87,7 +87,7 @@ impl Format {
     /// An answer with status 200 in this representation.
     pub(super) fn answer<T: Serialize>(self, view: &T, xml: impl FnOnce() -> String) -> Response {
         match self {
-            Self::Xml => document(xml()),
+            Self::Xml => xml_response(xml()),
             Self::Json => axum::Json(view).into_response(),
         }
     }
@@ -113,13 +113,13 @@ impl Range {
         Some(Self {
             kind: kind.trim().to_ascii_lowercase(),
             subtype: subtype.trim().to_ascii_lowercase(),
-            quality: weight.map_or(Some(1_000), thousandths)?,
+            quality: weight.map_or(Some(1_000), read_quality_thousandths)?,
         })
     }
 }
 
 /// A quality as RFC 9110 writes it, 0 to 1 with at most three decimals, in thousandths.
-fn thousandths(text: &str) -> Option<u16> {
+fn read_quality_thousandths(text: &str) -> Option<u16> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     if decimals.len() > 3 || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
@@ -133,13 +133,17 @@ fn thousandths(text: &str) -> Option<u16> {
 }
 
 /// The quality of `text/xml`, as far as it is meant: a range of every type is asked for our own name of it.
-fn text_xml(ranges: &[Range]) -> u16 {
+fn quality_of_text_xml(ranges: &[Range]) -> u16 {
     let named = ranges.iter().any(|range| range.kind == "text");
-    if named { quality(ranges, "text", "xml") } else { 0 }
+    if named {
+        quality_of_media_type(ranges, "text", "xml")
+    } else {
+        0
+    }
 }
 
 /// The quality of a media type: that of the most precise range that it lies in, and 0 where it lies in none.
-fn quality(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
+fn quality_of_media_type(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
     let precision = |range: &Range| match (range.kind.as_str(), range.subtype.as_str()) {
         (of, this) if of == kind && this == subtype => Some(2),
         (of, "*") if of == kind => Some(1),
@@ -158,7 +162,7 @@ const XML: HeaderValue = HeaderValue::from_static("application/xml; charset=utf-
 const TEXT_XML: HeaderValue = HeaderValue::from_static("text/xml; charset=utf-8");
 
 /// Gives a document the other name of XML.
-pub(super) fn as_text(response: &mut Response) {
+pub(super) fn name_as_text_xml(response: &mut Response) {
     if let Some(kind) = response.headers_mut().get_mut(header::CONTENT_TYPE)
         && *kind == XML
     {
@@ -167,7 +171,7 @@ pub(super) fn as_text(response: &mut Response) {
 }
 
 /// An XML document as a body.
-pub(super) fn document(xml: String) -> Response {
+pub(super) fn xml_response(xml: String) -> Response {
     ([(header::CONTENT_TYPE, XML)], xml).into_response()
 }
 

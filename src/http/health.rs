@@ -7,14 +7,14 @@ use axum::response::{IntoResponse, Response};
 use super::Api;
 
 /// GET /healthz: the process answers.
-pub(super) async fn healthz() -> &'static str {
+pub(super) async fn get_healthz() -> &'static str {
     "alive\n"
 }
 
 /// GET /readyz: the plan is rebuilt and the store answers. The text names a recent step of the clock, which moves all due
 /// times, and the clusters that have not passed their checks or do not answer; or the damage found in the store. It needs no key, so it says
 /// nothing else: the state of resources is at /resources.
-pub(super) async fn readyz(State(api): State<Api>) -> Response {
+pub(super) async fn get_readyz(State(api): State<Api>) -> Response {
     if let Some(finding) = api.negotiation.distrusted() {
         let why = format!("nothing is decided, because the stored state is inconsistent: {finding}\n");
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
@@ -25,12 +25,12 @@ pub(super) async fn readyz(State(api): State<Api>) -> Response {
     }
     let mut lines = vec!["ready".to_owned()];
     lines.extend(api.negotiation.clock().words_of_step());
-    for name in api.negotiation.closed() {
+    for name in api.negotiation.closed_resources() {
         lines.push(format!(
             "nothing new is promised on {name}: it has not passed its checks"
         ));
     }
-    for name in api.negotiation.silent() {
+    for name in api.negotiation.silent_clusters() {
         lines.push(format!("{name} does not report the states of its nodes"));
     }
     lines.push(String::new());
@@ -38,7 +38,7 @@ pub(super) async fn readyz(State(api): State<Api>) -> Response {
 }
 
 /// Everything else before the plan is rebuilt.
-pub(super) async fn starting() -> Response {
+pub(super) async fn answer_while_starting() -> Response {
     let retry = [(header::RETRY_AFTER, "1")];
     (
         StatusCode::SERVICE_UNAVAILABLE,

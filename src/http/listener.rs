@@ -66,7 +66,7 @@ pub async fn serve(
         .header_read_timeout(bounds.header_timeout)
         .max_buf_size(HEAD_MAX)
         .max_headers(HEADERS_MAX);
-    let starting = super::starting();
+    let starting = super::router_while_starting();
     loop {
         let place = tokio::select! {
             place = Arc::clone(&places).acquire_owned() => place,

@@ -60,7 +60,7 @@ impl Measured {
     }
 
     fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
-        let of = (route, method_name(method), class(status));
+        let of = (route, method_name(method), class_of_status(status));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = counts.requests.entry(of);
         histogram
@@ -89,7 +89,7 @@ impl Measured {
 }
 
 /// Writes down how the clock was stepped.
-fn expose_steps(steps: Steps, text: &mut Exposition) {
+fn expose_clock_steps(steps: Steps, text: &mut Exposition) {
     text.number(STEPS, steps.count);
     text.number(LAST_STEP, steps.last.map_or(0.0, |step| in_seconds(step.by)));
 }
@@ -107,7 +107,7 @@ fn method_name(method: &Method) -> &'static str {
         .unwrap_or("other")
 }
 
-fn class(status: StatusCode) -> &'static str {
+fn class_of_status(status: StatusCode) -> &'static str {
     match status.as_u16() / 100 {
         1 => "1xx",
         2 => "2xx",
@@ -122,7 +122,7 @@ fn class(status: StatusCode) -> &'static str {
 pub(super) struct Route(Arc<OnceLock<Arc<str>>>);
 
 /// Counts every request, by the route that is found for it further inside.
-pub(super) async fn measured(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+pub(super) async fn measure_request(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let begun = tokio::time::Instant::now();
     let (route, method) = (Route::default(), request.method().clone());
     request.extensions_mut().insert(route.clone());
@@ -134,7 +134,7 @@ pub(super) async fn measured(State(api): State<Api>, mut request: Request, next:
 }
 
 /// Notes the route that was found.
-pub(super) async fn routed(
+pub(super) async fn note_route(
     matched: Option<MatchedPath>,
     route: Option<Extension<Route>>,
     request: Request,
@@ -151,7 +151,7 @@ fn expose_connections(connections: &Connections, text: &mut Exposition) {
     let counted = connections.counted();
     text.number(CONNECTIONS, counted.open);
     text.number(CONNECTIONS_LIMIT, counted.most);
-    if let Some(open) = descriptors_open() {
+    if let Some(open) = count_open_descriptors() {
         text.number(OPEN_FILES, open);
     }
     if let Some(most) = getrlimit(Resource::Nofile).current {
@@ -161,13 +161,13 @@ fn expose_connections(connections: &Connections, text: &mut Exposition) {
 }
 
 /// How many descriptors this process has open, without the one that it looks with.
-fn descriptors_open() -> Option<usize> {
+fn count_open_descriptors() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
     open.count().checked_sub(1)
 }
 
 /// GET /metrics: for operators, and for keys that are made to watch and can nothing else.
-pub(super) async fn show(
+pub(super) async fn get_metrics(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Error> {
@@ -176,7 +176,7 @@ pub(super) async fn show(
     }
     let mut text = Exposition::default();
     api.measured.expose(&mut text);
-    expose_steps(api.negotiation.clock().steps(), &mut text);
+    expose_clock_steps(api.negotiation.clock().steps(), &mut text);
     expose_connections(&api.connections, &mut text);
     api.negotiation.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())

@@ -42,15 +42,15 @@ use tracing::Instrument;
 use uuid::Uuid;
 use wsag::states::Part;
 
-pub(crate) use body::{of as output_body, whole as body_of};
+pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of};
 pub(crate) use call::base_address;
 pub use connections::{Connections, Origin};
 pub use error::Error;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
-pub(crate) use openapi::description;
+pub(crate) use openapi::openapi_description;
 pub use places::Places;
-pub(crate) use resources::operators_only;
+pub(crate) use resources::require_operator;
 
 use crate::access::{Access, Caller, Role};
 use crate::negotiation::{self, Negotiation, OfferMessage, Scope};
@@ -99,97 +99,135 @@ type Answer = Result<Response, Error>;
 /// The routes of the API and, beside them, the pages.
 pub fn router(api: Api, pages: Pages) -> Router {
     let keyed = Router::new()
-        .route("/availability", get(availability::show))
-        .route("/templates", get(templates::list))
-        .route("/templates/{id}", get(templates::show))
-        .route("/agreements", get(agreements::list).post(agreements::create))
-        .route("/agreements/{id}", agreements::part(None))
-        .route("/agreements/{id}/state", agreements::part(Some(Part::State)))
-        .route("/agreements/{id}/terms", agreements::part(Some(Part::Terms)))
-        .route("/agreements/{id}/context", agreements::part(Some(Part::Context)))
+        .route("/availability", get(availability::get_availability))
+        .route("/templates", get(templates::get_templates))
+        .route("/templates/{id}", get(templates::get_template))
+        .route(
+            "/agreements",
+            get(agreements::get_agreements).post(agreements::post_agreement),
+        )
+        .route("/agreements/{id}", agreements::get_agreement_part(None))
+        .route(
+            "/agreements/{id}/state",
+            agreements::get_agreement_part(Some(Part::State)),
+        )
+        .route(
+            "/agreements/{id}/terms",
+            agreements::get_agreement_part(Some(Part::Terms)),
+        )
+        .route(
+            "/agreements/{id}/context",
+            agreements::get_agreement_part(Some(Part::Context)),
+        )
         .route(
             "/agreements/{id}/service-terms",
-            agreements::part(Some(Part::Services)),
+            agreements::get_agreement_part(Some(Part::Services)),
         )
         .route(
             "/agreements/{id}/guarantee-terms",
-            agreements::part(Some(Part::Guarantees)),
+            agreements::get_agreement_part(Some(Part::Guarantees)),
         )
-        .route("/agreements/{id}/events", get(agreements::events))
+        .route("/agreements/{id}/events", get(agreements::get_agreement_events))
         .route(
             "/agreements/{id}/files",
-            get(agreements::files).delete(agreements::remove_files),
+            get(agreements::get_agreement_files).delete(agreements::delete_agreement_files),
         )
-        .route("/agreements/{id}/files/{name}", get(agreements::file))
-        .route("/agreements/{id}/terminate", post(agreements::terminate))
-        .route("/accounts", get(accounts::list))
-        .route("/call-backs", get(call_backs::list))
+        .route(
+            "/agreements/{id}/files/{name}",
+            get(agreements::get_agreement_file),
+        )
+        .route(
+            "/agreements/{id}/terminate",
+            post(agreements::post_agreement_termination),
+        )
+        .route("/accounts", get(accounts::get_accounts))
+        .route("/call-backs", get(call_backs::get_call_backs))
         .route(
             "/call-backs/{name}",
-            get(call_backs::show)
-                .put(call_backs::put)
-                .delete(call_backs::remove),
+            get(call_backs::get_call_back)
+                .put(call_backs::put_call_back)
+                .delete(call_backs::delete_call_back),
         )
-        .route("/metrics", get(metrics::show))
-        .route("/events", get(trail::list))
-        .route("/refusals/{id}", get(trail::refused))
-        .route("/files", get(files::list))
+        .route("/metrics", get(metrics::get_metrics))
+        .route("/events", get(trail::get_trail_events))
+        .route("/refusals/{id}", get(trail::get_refusal))
+        .route("/files", get(files::get_files))
         .route(
             "/files/{name}",
-            get(files::show).put(files::put).delete(files::remove),
+            get(files::get_file)
+                .put(files::put_file)
+                .delete(files::delete_file),
         )
         .route(
             "/negotiations",
-            post(negotiations::initiate).get(negotiations::list),
+            post(negotiations::post_negotiation).get(negotiations::get_negotiations),
         )
-        .route("/negotiations/{id}", get(negotiations::show))
+        .route("/negotiations/{id}", get(negotiations::get_negotiation))
         .route(
             "/negotiations/{id}/offers",
-            negotiations::offer(OfferMessage::Negotiate),
+            negotiations::post_offers(OfferMessage::Negotiate),
         )
         .route(
             "/negotiations/{id}/advertisements",
-            negotiations::offer(OfferMessage::Advertise),
+            negotiations::post_offers(OfferMessage::Advertise),
         )
-        .route("/negotiations/{id}/terminate", post(negotiations::terminate))
-        .route("/offers/{id}", get(negotiations::find_offer))
-        .route("/configuration/reload", post(resources::reload))
-        .route("/applications", get(discovery::applications))
-        .route("/prices", get(discovery::prices))
-        .route("/resources", get(resources::list))
-        .route("/resources/{name}", put(resources::put))
-        .route("/resources/{name}/retire", resources::retire(true))
-        .route("/resources/{name}/restore", resources::retire(false))
-        .route("/resources/{name}/nodes", get(resources::nodes))
-        .route("/resources/{name}/nodes/{nodes}", put(resources::say))
+        .route(
+            "/negotiations/{id}/terminate",
+            post(negotiations::post_negotiation_termination),
+        )
+        .route("/offers/{id}", get(negotiations::get_offer))
+        .route(
+            "/configuration/reload",
+            post(resources::post_configuration_reload),
+        )
+        .route("/applications", get(discovery::get_applications))
+        .route("/prices", get(discovery::get_prices))
+        .route("/resources", get(resources::get_resources))
+        .route("/resources/{name}", put(resources::put_resource_definition))
+        .route(
+            "/resources/{name}/retire",
+            resources::post_resource_retirement(true),
+        )
+        .route(
+            "/resources/{name}/restore",
+            resources::post_resource_retirement(false),
+        )
+        .route("/resources/{name}/nodes", get(resources::get_resource_nodes))
+        .route(
+            "/resources/{name}/nodes/{nodes}",
+            put(resources::put_resource_nodes),
+        )
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
-        .layer(middleware::from_fn_with_state(api.clone(), authenticate))
-        .route_layer(middleware::from_fn(metrics::routed));
+        .layer(middleware::from_fn_with_state(api.clone(), authenticate_request))
+        .route_layer(middleware::from_fn(metrics::note_route));
     Router::new()
-        .route("/", get(error::root))
-        .route("/openapi.json", get(openapi::show))
+        .route("/", get(error::answer_root))
+        .route("/openapi.json", get(openapi::get_openapi))
         .merge(pages.routes)
         .fallback_service(keyed.with_state(api.clone()))
-        .layer(middleware::from_fn_with_state(api.clone(), bounded))
+        .layer(middleware::from_fn_with_state(api.clone(), limit_requests))
         // The question whether the process lives is answered also when it is busy.
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
-        .route_layer(middleware::from_fn(metrics::routed))
+        .route("/healthz", get(health::get_healthz))
+        .route("/readyz", get(health::get_readyz))
+        .route_layer(middleware::from_fn(metrics::note_route))
         .method_not_allowed_fallback(error::no_such_method)
         .layer(CatchPanicLayer::custom(error::answer_panic))
         .layer(middleware::from_fn_with_state(
             (api.clone(), pages.error),
-            error::rendered,
+            error::name_xml_as_asked,
         ))
-        .layer(middleware::from_fn_with_state(api.clone(), metrics::measured))
-        .layer(middleware::from_fn(traced))
+        .layer(middleware::from_fn_with_state(
+            api.clone(),
+            metrics::measure_request,
+        ))
+        .layer(middleware::from_fn(trace_request))
         .with_state(api)
 }
 
 /// The agreements that a caller may see: an operator those of all parties, a consumer its party's. A monitor never comes this
 /// far.
-pub fn scope(caller: &Caller) -> Scope {
+pub fn scope_of_caller(caller: &Caller) -> Scope {
     match caller.role {
         Role::Operator => Scope::All,
         Role::Consumer | Role::Monitor => Scope::Party(caller.party.clone()),
@@ -197,15 +235,15 @@ pub fn scope(caller: &Caller) -> Scope {
 }
 
 /// The routes until the plan is rebuilt: they say that the process lives, and that it is not ready.
-fn starting() -> Router {
+fn router_while_starting() -> Router {
     Router::new()
-        .route("/healthz", get(health::healthz))
-        .fallback(health::starting)
-        .layer(middleware::from_fn(traced))
+        .route("/healthz", get(health::get_healthz))
+        .fallback(health::answer_while_starting)
+        .layer(middleware::from_fn(trace_request))
 }
 
 /// Gives the request its id and, when it is answered, its line in the log.
-async fn traced(mut request: Request, next: Next) -> Response {
+async fn trace_request(mut request: Request, next: Next) -> Response {
     let id = Uuid::now_v7().to_string();
     // A UUID is a valid header value: hexadecimal digits and hyphens.
     let value = HeaderValue::from_str(&id).expect("a UUID is visible ASCII");
@@ -234,18 +272,18 @@ async fn traced(mut request: Request, next: Next) -> Response {
 }
 
 /// Turns requests away at once, with an error, rather than let them pile up.
-async fn bounded(State(api): State<Api>, request: Request, next: Next) -> Answer {
+async fn limit_requests(State(api): State<Api>, request: Request, next: Next) -> Answer {
     let _place = api.places.take().ok_or(Error::Busy)?;
     Ok(next.run(request).await)
 }
 
 /// Where a request comes from, as the accept loop has noted it.
-pub(crate) fn origin_of(request: &Request) -> Option<Origin> {
+pub(crate) fn origin_of_request(request: &Request) -> Option<Origin> {
     request.extensions().get().copied()
 }
 
 /// Lets in callers with a key, and tells the handlers which caller it is.
-async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
+async fn authenticate_request(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
     let bearer = request
         .headers()
         .get(header::AUTHORIZATION)
@@ -256,7 +294,7 @@ async fn authenticate(State(api): State<Api>, mut request: Request, next: Next) 
     let key = bearer.ok_or(Error::NoKey)?;
     let caller = {
         // Until its party is known: guesses are work, too.
-        let _place = api.places.take_unknown(origin_of(&request))?;
+        let _place = api.places.take_unknown(origin_of_request(&request))?;
         api.access.authenticate(&key).await
     };
     let caller = caller.map_err(negotiation::Error::from)?.ok_or(Error::NoKey)?;

@@ -7,8 +7,8 @@ use axum::routing::{MethodRouter, post};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::agreements::word_of_filter;
-use super::availability::instant;
+use super::agreements::read_filter_word;
+use super::availability::read_instant_of_query;
 use super::body::Posted;
 use super::call::Call;
 use super::format::Format;
@@ -19,7 +19,7 @@ use crate::agreement::NegotiationState;
 use crate::negotiation::{NegotiationFilter, OfferMessage, StoredAnswer};
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
-pub(super) async fn initiate(
+pub(super) async fn post_negotiation(
     call: Call,
     format: Format,
     Query(asked): Query<ChangeParameters>,
@@ -33,7 +33,7 @@ pub(super) async fn initiate(
         document: opened.document(&call.base),
         json: opened.json,
     };
-    let answer = format.told(told);
+    let answer = format.respond_stored(told);
     if asked.dry_run {
         // Nothing was opened.
         return Ok(answer);
@@ -55,13 +55,13 @@ pub(super) struct ListQuery {
 }
 
 /// GET /negotiations: the caller's own, for an operator those of all parties, a page at a time.
-pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
-    let start = instant("start", query.start.as_deref())?;
-    let end = instant("end", query.end.as_deref())?;
+pub(super) async fn get_negotiations(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+    let start = read_instant_of_query("start", query.start.as_deref())?;
+    let end = read_instant_of_query("end", query.end.as_deref())?;
     let words = NegotiationState::ALL.map(NegotiationState::word);
     let filter = NegotiationFilter {
         party: call.scope_of(query.party)?.party().map(ToOwned::to_owned),
-        state: word_of_filter(
+        state: read_filter_word(
             "state",
             query.state.as_deref(),
             NegotiationState::from_word,
@@ -78,20 +78,20 @@ pub(super) async fn list(call: Call, format: Format, Query(query): Query<ListQue
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.
-pub(super) async fn show(call: Call, format: Format, Id(id): Id) -> Answer {
+pub(super) async fn get_negotiation(call: Call, format: Format, Id(id): Id) -> Answer {
     let (view, xml) = call.negotiation.negotiation(&call.scope(), id).await?;
     Ok(format.answer(&view, || xml))
 }
 
 /// GET /offers/{id}. In JSON alone: WS-Agreement shows offers in their negotiation.
-pub(super) async fn find_offer(call: Call, Id(id): Id) -> Answer {
+pub(super) async fn get_offer(call: Call, Id(id): Id) -> Answer {
     let offer = call.negotiation.offer_by_id(&call.scope(), id).await?;
     Ok(Json(offer).into_response())
 }
 
 /// POST /negotiations/{id}/offers, which takes a NegotiateInput, and POST /negotiations/{id}/advertisements, which takes an
 /// AdvertiseInput: both also a `NegotiationOffer` or a flat request.
-pub(super) fn offer(message: OfferMessage) -> MethodRouter<Api> {
+pub(super) fn post_offers(message: OfferMessage) -> MethodRouter<Api> {
     post(
         async move |call: Call,
                     format: Format,
@@ -101,15 +101,15 @@ pub(super) fn offer(message: OfferMessage) -> MethodRouter<Api> {
             let key = key.filter(|_| !asked.dry_run);
             let told = call
                 .use_cases(asked.dry_run)
-                .offer(&call.scope(), id, message, input, key)
+                .exchange_offers(&call.scope(), id, message, input, key)
                 .await?;
-            Ok::<_, Error>(format.told(told))
+            Ok::<_, Error>(format.respond_stored(told))
         },
     )
 }
 
 /// POST /negotiations/{id}/terminate.
-pub(super) async fn terminate(
+pub(super) async fn post_negotiation_termination(
     call: Call,
     format: Format,
     Id(id): Id,
@@ -121,5 +121,5 @@ pub(super) async fn terminate(
         .use_cases(asked.dry_run)
         .end_negotiation(&call.scope(), id, input, key)
         .await?;
-    Ok(format.told(told))
+    Ok(format.respond_stored(told))
 }

@@ -41,12 +41,12 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
 static TEXT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", *DESCRIPTION));
 
 /// The whole description.
-pub(crate) fn description() -> &'static Value {
+pub(crate) fn openapi_description() -> &'static Value {
     &DESCRIPTION
 }
 
 /// GET /openapi.json: needs no key, because it only describes the service.
-pub(super) async fn show() -> Response {
+pub(super) async fn get_openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], TEXT.as_str()).into_response()
 }
 
@@ -89,7 +89,7 @@ fn complete_bodies(body: &mut Value, document: &Value, schemas: &Value, namespac
     let Some(json) = content.get_mut("application/json") else {
         return;
     };
-    if let Some(example) = example(&json["schema"], schemas) {
+    if let Some(example) = example_of_schema(&json["schema"], schemas) {
         json["example"] = example;
     }
     if let Some((prefix, name)) = document.as_str().and_then(|name| name.split_once(':')) {
@@ -101,7 +101,7 @@ fn complete_bodies(body: &mut Value, document: &Value, schemas: &Value, namespac
 }
 
 /// A value that a schema allows: its example, or one made of the examples of its parts.
-fn example(schema: &Value, schemas: &Value) -> Option<Value> {
+fn example_of_schema(schema: &Value, schemas: &Value) -> Option<Value> {
     let own = schema["examples"]
         .get(0)
         .or(schema.get("const"))
@@ -110,16 +110,16 @@ fn example(schema: &Value, schemas: &Value) -> Option<Value> {
         return Some(own.clone());
     }
     if let Some(reference) = schema["$ref"].as_str() {
-        return example(&schemas[reference.rsplit('/').next()?], schemas);
+        return example_of_schema(&schemas[reference.rsplit('/').next()?], schemas);
     }
     if let Some(items) = schema.get("items") {
-        return example(items, schemas).map(|item| json!([item]));
+        return example_of_schema(items, schemas).map(|item| json!([item]));
     }
     if let Some(properties) = schema["properties"].as_object() {
         let members = properties
             .iter()
-            .filter_map(|(name, of)| Some((name.clone(), example(of, schemas)?)));
+            .filter_map(|(name, of)| Some((name.clone(), example_of_schema(of, schemas)?)));
         return Some(Value::Object(members.collect()));
     }
-    example(schema["anyOf"].get(0)?, schemas)
+    example_of_schema(schema["anyOf"].get(0)?, schemas)
 }

@@ -32,12 +32,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let Path(text) = Path::<String>::from_request_parts(parts, state).await?;
-        id_of(&text).map(Self)
+        read_id_in_path(&text).map(Self)
     }
 }
 
 /// An id from a path; a text that is no id names nothing.
-pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
+pub(super) fn read_id_in_path(text: &str) -> Result<Uuid, Error> {
     text.parse().map_err(|_| negotiation::Error::NotFound.into())
 }
 
@@ -45,7 +45,7 @@ pub(super) fn id_of(text: &str) -> Result<Uuid, Error> {
 ///
 /// # Errors
 /// [`Error::Query`] for the character U+0000, which not every store takes.
-pub(super) fn text_of_filter(name: &str, text: Option<String>) -> Result<Option<String>, Error> {
+pub(super) fn read_filter_text(name: &str, text: Option<String>) -> Result<Option<String>, Error> {
     match text {
         Some(text) if text.contains('\0') => {
             Err(Error::Query(format!("{name}: it has the character U+0000")))

@@ -14,7 +14,7 @@ use crate::access::{Caller, Role};
 use crate::negotiation::ResourceChangesView;
 
 /// GET /resources: how they stand for operators, and for others what can be asked for.
-pub(super) async fn list(call: Call) -> Answer {
+pub(super) async fn get_resources(call: Call) -> Answer {
     if call.caller.role != Role::Operator {
         return Ok(Json(call.negotiation.offered_resources()).into_response());
     }
@@ -27,12 +27,12 @@ pub(super) async fn list(call: Call) -> Answer {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ChangeParameters {
     /// Whether nothing is done, and it is only answered what would follow.
-    #[serde(default, deserialize_with = "true_or_false")]
+    #[serde(default, deserialize_with = "read_true_or_false")]
     pub(super) dry_run: bool,
 }
 
 /// Reads a parameter that is `true` or `false`. The error for another word says so.
-pub(super) fn true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, D::Error> {
+pub(super) fn read_true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, D::Error> {
     match &*String::deserialize(word)? {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -41,42 +41,42 @@ pub(super) fn true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<bool, 
 }
 
 /// PUT /resources/{name}: a resource as it is from now on.
-pub(super) async fn put(
+pub(super) async fn put_resource_definition(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
     Query(asked): Query<ChangeParameters>,
     request: Request,
 ) -> Answer {
-    operators_only(&call.caller)?;
-    let body = body::json(&api, request).await?;
+    require_operator(&call.caller)?;
+    let body = body::read_json_body(&api, request).await?;
     let party = call.party();
     let told = call.negotiation.put_resource(party, &name, &body, asked.dry_run);
     let told = told.await?;
-    Ok(answer(&call, &told))
+    Ok(answer_resource_changes(&call, &told))
 }
 
 /// POST /resources/{name}/retire: nothing new is placed on it; or /resources/{name}/restore: it is in service again.
-pub(super) fn retire(is_retired: bool) -> MethodRouter<Api> {
+pub(super) fn post_resource_retirement(is_retired: bool) -> MethodRouter<Api> {
     post(
         async move |call: Call, Path(name): Path<String>, Query(asked): Query<ChangeParameters>| {
-            operators_only(&call.caller)?;
+            require_operator(&call.caller)?;
             let negotiation = &call.negotiation;
             let told = negotiation.retire_resource(call.party(), &name, is_retired, asked.dry_run);
-            Ok::<_, Error>(answer(&call, &told.await?))
+            Ok::<_, Error>(answer_resource_changes(&call, &told.await?))
         },
     )
 }
 
 /// POST /configuration/reload: the configuration file is read again.
-pub(super) async fn reload(call: Call, Query(asked): Query<ChangeParameters>) -> Answer {
-    operators_only(&call.caller)?;
+pub(super) async fn post_configuration_reload(call: Call, Query(asked): Query<ChangeParameters>) -> Answer {
+    require_operator(&call.caller)?;
     let told = call.negotiation.reload(call.party(), asked.dry_run).await?;
     Ok(Json(told).into_response())
 }
 
 /// Answers what became of resources, with a line in the log.
-fn answer(call: &Call, told: &ResourceChangesView) -> Response {
+fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -> Response {
     if !told.dry_run {
         for of in &told.resources {
             tracing::info!(
@@ -94,25 +94,25 @@ fn answer(call: &Call, told: &ResourceChangesView) -> Response {
 }
 
 /// GET /resources/{name}/nodes.
-pub(super) async fn nodes(call: Call, Path(name): Path<String>) -> Answer {
-    operators_only(&call.caller)?;
+pub(super) async fn get_resource_nodes(call: Call, Path(name): Path<String>) -> Answer {
+    require_operator(&call.caller)?;
     let nodes = call.negotiation.nodes(&name).await?;
     Ok(Json(nodes).into_response())
 }
 
 /// PUT /resources/{name}/nodes/{nodes}: how they stand from now on.
-pub(super) async fn say(
+pub(super) async fn put_resource_nodes(
     State(api): State<Api>,
     call: Call,
     Path((name, nodes)): Path<(String, String)>,
     Query(asked): Query<ChangeParameters>,
     request: Request,
 ) -> Answer {
-    operators_only(&call.caller)?;
-    let body = body::json(&api, request).await?;
+    require_operator(&call.caller)?;
+    let body = body::read_json_body(&api, request).await?;
     let said = call
         .negotiation
-        .say_nodes(call.party(), &name, &nodes, &body, asked.dry_run)
+        .override_nodes(call.party(), &name, &nodes, &body, asked.dry_run)
         .await?;
     if asked.dry_run {
         return Ok(Json(said).into_response());
@@ -132,7 +132,7 @@ pub(super) async fn say(
 }
 
 /// Lets in operators alone.
-pub(crate) fn operators_only(caller: &Caller) -> Result<(), Error> {
+pub(crate) fn require_operator(caller: &Caller) -> Result<(), Error> {
     match caller.role {
         Role::Operator => Ok(()),
         Role::Consumer | Role::Monitor => Err(Error::Forbidden("the role of operators")),

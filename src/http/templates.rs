@@ -6,14 +6,14 @@ use super::path::Path;
 use super::{Answer, Error};
 
 /// GET /templates: AgreementFactoryProperties.
-pub(super) async fn list(call: Call, format: Format) -> Answer {
+pub(super) async fn get_templates(call: Call, format: Format) -> Answer {
     Ok(format.answer(&call.negotiation.templates(), || {
         call.negotiation.factory_properties()
     }))
 }
 
 /// GET /templates/{id}: Template.
-pub(super) async fn show(call: Call, format: Format, Path(id): Path<String>) -> Answer {
+pub(super) async fn get_template(call: Call, format: Format, Path(id): Path<String>) -> Answer {
     let (view, document) = call
         .negotiation
         .template(&id)

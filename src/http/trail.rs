@@ -23,7 +23,7 @@ pub(super) struct EventsQuery {
 
 /// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs were told, in
 /// JSON alone.
-pub(super) async fn list(call: Call, format: Format, Query(asked): Query<EventsQuery>) -> Answer {
+pub(super) async fn get_trail_events(call: Call, format: Format, Query(asked): Query<EventsQuery>) -> Answer {
     let (next, answer) = if asked.party.is_some() || call.caller.role != Role::Operator {
         let party = call.party_of(asked.party)?;
         let events = call
@@ -40,7 +40,7 @@ pub(super) async fn list(call: Call, format: Format, Query(asked): Query<EventsQ
 }
 
 /// GET /refusals/{id}. In JSON alone: WS-Agreement knows nothing of offers that were refused.
-pub(super) async fn refused(call: Call, Id(id): Id) -> Result<Json<RefusedView>, Error> {
-    let refused = call.negotiation.refused(&call.scope(), id).await?;
+pub(super) async fn get_refusal(call: Call, Id(id): Id) -> Result<Json<RefusedView>, Error> {
+    let refused = call.negotiation.show_refusal(&call.scope(), id).await?;
     Ok(Json(refused))
 }

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::error::{Error, Result, wrong};
+use super::error::{Error, Result, violation_at_path};
 use super::request::json::{At, Check, Json};
 use super::service::{Negotiation, cut_page, length_of_page};
-use super::views::values::instant;
-use crate::callbacks::{EventBody, new_secret};
-use crate::planner::is_name;
+use super::views::values::instant_as_date_time;
+use crate::callbacks::{EventBody, new_signing_secret};
+use crate::planner::is_resource_name;
 use crate::store::Registration;
 
 /// Call-backs that a party may have registered: one for each of its programs, in two places.
@@ -63,10 +63,10 @@ impl CallBackView {
         Self {
             name: of.name,
             address: of.address,
-            created: instant(of.created),
+            created: instant_as_date_time(of.created),
             cursor: of.told,
             failures: of.attempts,
-            next_attempt: (of.attempts > 0).then(|| instant(of.due)),
+            next_attempt: (of.attempts > 0).then(|| instant_as_date_time(of.due)),
             secret: None,
         }
     }
@@ -79,13 +79,13 @@ impl Negotiation {
     ///
     /// # Errors
     /// The errors of the body, [`Error::Conflict`] where there are too many, [`Error::Unavailable`].
-    pub async fn register(&self, party: &str, name: &str, body: &[u8]) -> Result<CallBackView> {
-        if !is_name(name) {
+    pub async fn register_call_back(&self, party: &str, name: &str, body: &[u8]) -> Result<CallBackView> {
+        if !is_resource_name(name) {
             let message = format!("1 to 64 letters, digits, '-', '_' or '.' are expected, not {name:?}");
-            return Err(wrong("", message).into());
+            return Err(violation_at_path("", message).into());
         }
         let address = self.read_address(name, body)?;
-        let secret = new_secret().map_err(|why| Error::Internal(format!("no randomness: {why}")))?;
+        let secret = new_signing_secret().map_err(|why| Error::Internal(format!("no randomness: {why}")))?;
         let now = self.clock.micros();
         let registration = Registration {
             id: Uuid::now_v7(),
@@ -99,13 +99,17 @@ impl Negotiation {
             failing: None,
             due: now,
         };
-        if !self.store.register(registration, REGISTERED_MAX).await? {
+        if !self
+            .store
+            .register_call_back(registration, REGISTERED_MAX)
+            .await?
+        {
             let why = format!("you have {REGISTERED_MAX} call-backs, and may have no more: remove one");
             return Err(Error::Conflict(why));
         }
         Ok(CallBackView {
             secret: Some(secret),
-            ..self.registered(party, name).await?
+            ..self.registered_call_back(party, name).await?
         })
     }
 
@@ -143,7 +147,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn registered(&self, party: &str, name: &str) -> Result<CallBackView> {
+    pub async fn registered_call_back(&self, party: &str, name: &str) -> Result<CallBackView> {
         let all = self.call_backs(party).await?.call_backs;
         all.into_iter().find(|of| of.name == name).ok_or(Error::NotFound)
     }
@@ -152,8 +156,8 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn unregister(&self, party: &str, name: &str) -> Result<()> {
-        let found = is_name(name) && self.store.unregister(party, name).await?;
+    pub async fn unregister_call_back(&self, party: &str, name: &str) -> Result<()> {
+        let found = is_resource_name(name) && self.store.unregister_call_back(party, name).await?;
         found.then_some(()).ok_or(Error::NotFound)
     }
 

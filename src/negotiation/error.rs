@@ -4,7 +4,7 @@ use scheduler::Interval;
 use wsag::refusals::{Description, Fault};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
 
-use super::views::documents::{instant, refusal_document};
+use super::views::documents::{instant_in_document, refusal_document};
 use super::views::offer::LostOffer;
 use super::views::refusal::RefusalView;
 use crate::clock::Micros;
@@ -89,7 +89,7 @@ impl Error {
 }
 
 /// A fault of a value at its place.
-pub(super) fn wrong(path: impl Into<String>, message: impl Into<String>) -> Violation {
+pub(super) fn violation_at_path(path: impl Into<String>, message: impl Into<String>) -> Violation {
     Violation {
         path: path.into(),
         kind: ViolationKind::Value,
@@ -135,7 +135,7 @@ impl From<planner::Error> for Error {
 
 /// The ContinuingFault of a failure: its code, its descriptions, and the refusal or the violations behind it.
 pub fn continuing_fault(at: Micros, code: &str, descriptions: &[String], error: Option<&Error>) -> String {
-    let mut fault = Fault::new(instant(at), code, "");
+    let mut fault = Fault::new(instant_in_document(at), code, "");
     fault.descriptions = descriptions
         .iter()
         .map(|text| Description {

@@ -85,7 +85,7 @@ impl RequestKey {
 
     /// For an offer that may become an agreement.
     pub(super) fn of_acceptance(self) -> Idempotency<Accepted> {
-        self.kept(|accepted| kept(&AcceptedView::of(accepted)))
+        self.kept(|accepted| text_to_keep(&AcceptedView::of(accepted)))
     }
 }
 
@@ -94,14 +94,16 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::KeyReused`] where that was for another request, [`Error::Unavailable`].
-    pub(super) async fn answered<T: DeserializeOwned>(
+    pub(super) async fn earlier_answer<T: DeserializeOwned>(
         &self,
         request: Option<&RequestKey>,
     ) -> Result<Option<T>> {
         let Some(request) = request else { return Ok(None) };
         match self.store.idempotent(&request.party, &request.key).await? {
             Some(earlier) if earlier.created <= self.clock.micros() - IDEMPOTENCY_KEPT => Ok(None),
-            Some(earlier) if earlier.request_hash == request.hash => kept_answer(&earlier.answer).map(Some),
+            Some(earlier) if earlier.request_hash == request.hash => {
+                read_kept_answer(&earlier.answer).map(Some)
+            }
             Some(_) => Err(Error::KeyReused),
             None => Ok(None),
         }
@@ -109,7 +111,7 @@ impl Negotiation {
 
     /// Keeps the answer to a request that took several steps. Of the same request sent twice at once, both get the answer
     /// that was kept first.
-    pub(super) async fn keep<T: Serialize + DeserializeOwned>(
+    pub(super) async fn keep_answer<T: Serialize + DeserializeOwned>(
         &self,
         request: Option<RequestKey>,
         answer: T,
@@ -118,10 +120,12 @@ impl Negotiation {
             return Ok(answer);
         };
         let request = request.kept(String::clone);
-        answer_of_repeated_request(self.planner.keep(request, kept(&answer)).await, |()| answer)
+        answer_of_repeated_request(self.planner.keep(request, text_to_keep(&answer)).await, |()| {
+            answer
+        })
     }
 
-    /// Keeps a refusal of a request, as [`Self::keep`] does an answer. Other failures are not kept: they may be over by the next try, or
+    /// Keeps a refusal of a request, as [`Self::keep_answer`] does an answer. Other failures are not kept: they may be over by the next try, or
     /// are the same for the same request.
     pub(super) async fn keep_refusal<T: DeserializeOwned>(
         &self,
@@ -131,12 +135,12 @@ impl Negotiation {
         let (Some(request), Err(Error::Refused(refused))) = (request, &done) else {
             return done;
         };
-        let answer = kept(&KeptRefusal {
+        let answer = text_to_keep(&KeptRefusal {
             refused: refused.clone(),
         });
         match self.planner.keep(request.kept(String::clone), answer).await {
             Ok(()) => done,
-            Err(planner::Error::Repeated(answer)) => kept_answer(&answer),
+            Err(planner::Error::Repeated(answer)) => read_kept_answer(&answer),
             Err(why) => Err(why.into()),
         }
     }
@@ -149,13 +153,13 @@ pub(super) fn answer_of_repeated_request<T, V: DeserializeOwned>(
 ) -> Result<V> {
     match done {
         Ok(done) => Ok(view(done)),
-        Err(planner::Error::Repeated(answer)) => kept_answer(&answer),
+        Err(planner::Error::Repeated(answer)) => read_kept_answer(&answer),
         Err(why) => Err(why.into()),
     }
 }
 
 /// An answer as it was kept; a refusal that was kept is the failure that it was.
-pub(super) fn kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T> {
+pub(super) fn read_kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T> {
     if let Ok(KeptRefusal { refused }) = serde_json::from_str(answer) {
         return Err(Error::Refused(refused));
     }
@@ -164,7 +168,7 @@ pub(super) fn kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T> {
 }
 
 /// A view as it is kept.
-pub(super) fn kept<T: Serialize>(view: &T) -> String {
+pub(super) fn text_to_keep<T: Serialize>(view: &T) -> String {
     // Views are structs of strings, numbers and lists of such: writing them cannot fail.
     serde_json::to_string(view).expect("a view is JSON")
 }

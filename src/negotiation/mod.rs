@@ -34,7 +34,7 @@ pub use views::agreement::{
 };
 pub use views::availability::AvailabilityQuery;
 pub use views::discovery::{OfferedResourceView, OfferedResourcesView};
-pub use views::documents::{created, pending, terminated};
+pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};
 pub use views::refusal::{RefusalView, RelaxationView};

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::catalogue::{JobLimits, LimitKeys};
-use crate::negotiation::error::wrong;
+use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
@@ -16,7 +16,7 @@ use crate::negotiation::views::resources::{
 use crate::negotiation::{Error, Negotiation, Templates};
 use crate::planner::{
     self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Reconfiguration, Resource,
-    ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, is_name,
+    ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, is_resource_name,
 };
 
 impl Negotiation {
@@ -57,13 +57,13 @@ impl Negotiation {
         body: &[u8],
         is_dry: bool,
     ) -> Result<ResourceChangesView, Error> {
-        if !is_name(name) {
+        if !is_resource_name(name) {
             let message =
                 format!("letters, digits, '-', '_' or '.' are expected in a resource's name, not {name:?}");
-            return Err(wrong("", message).into());
+            return Err(violation_at_path("", message).into());
         }
-        let verb = ResourceVerb::Put(read_wish(body)?);
-        self.order(party, name, verb, is_dry).await
+        let verb = ResourceVerb::Put(read_resource_wish(body)?);
+        self.change_resource(party, name, verb, is_dry).await
     }
 
     /// Has nothing new be placed on a resource, and what waits there go elsewhere; or takes it into service again, unless
@@ -83,10 +83,10 @@ impl Negotiation {
         } else {
             ResourceVerb::Restore
         };
-        self.order(party, name, verb, is_dry).await
+        self.change_resource(party, name, verb, is_dry).await
     }
 
-    async fn order(
+    async fn change_resource(
         &self,
         party: &str,
         name: &str,
@@ -178,7 +178,7 @@ impl Negotiation {
 }
 
 /// The resource that a body asks for.
-fn read_wish(body: &[u8]) -> Result<ResourceWish, Error> {
+fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
     let value = Json::parse(body)?;
     let mut check = Check::default();
     let known = ["kind", "nodes", "rate", "attributes", "limits"];
@@ -189,17 +189,17 @@ fn read_wish(body: &[u8]) -> Result<ResourceWish, Error> {
             capacity: object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX)),
             rate: object.read(&mut check, "rate", |check, at| {
                 let rate = check.number(at, &expected, |rate| RATES.contains(&rate));
-                rate.and_then(planner::rate)
+                rate.and_then(planner::rate_of_multiple)
             }),
-            attributes: object.read(&mut check, "attributes", read_attributes),
-            executor: object.read(&mut check, "limits", read_limits),
+            attributes: object.read(&mut check, "attributes", read_node_attributes),
+            executor: object.read(&mut check, "limits", read_job_limits),
         }
     });
     check.finish(read)
 }
 
 /// Attributes of nodes, by the names that the configuration has for them.
-fn read_attributes(check: &mut Check, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
+fn read_node_attributes(check: &mut Check, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
     let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
     let object = check.object(at, &known)?;
     let mut attributes = BTreeMap::new();
@@ -221,7 +221,7 @@ fn read_attributes(check: &mut Check, at: &At<'_>) -> Option<BTreeMap<String, At
 }
 
 /// The limits of jobs, with the keys of the configuration, as the executor has them.
-fn read_limits(check: &mut Check, at: &At<'_>) -> Option<Value> {
+fn read_job_limits(check: &mut Check, at: &At<'_>) -> Option<Value> {
     if at.members().is_none() {
         // The keys would be read from a list, too, by their order.
         return check.wrong(at, "an object is expected");
@@ -244,14 +244,17 @@ mod tests {
 
     #[test]
     fn a_wish_has_what_it_says_and_leaves_the_rest() {
-        let read = |text: &str| read_wish(text.as_bytes());
+        let read = |text: &str| read_resource_wish(text.as_bytes());
         assert_eq!(read("{}").unwrap(), ResourceWish::default());
         let wish = read(
             r#"{"nodes": 4, "rate": 1.5, "attributes": {"cpus": 8, "cpu_architecture": "arm"},
                 "limits": {"memory_mib": 64}}"#,
         );
         let wish = wish.unwrap();
-        assert_eq!((wish.capacity, wish.rate), (Some(4), planner::rate(1.5)));
+        assert_eq!(
+            (wish.capacity, wish.rate),
+            (Some(4), planner::rate_of_multiple(1.5))
+        );
         assert_eq!(wish.attributes.unwrap().len(), 2);
         assert_eq!(wish.executor, Some(json!({"limits": {"memory_mib": 64}})));
         for (wrong, path) in [

@@ -162,7 +162,7 @@ impl Negotiation {
     pub(super) fn confidence(&self, agreement: &Agreement) -> Option<f64> {
         let known = self.predictions.as_ref()?.now();
         let confidence = known.confidence(agreement, self.clock.micros())?;
-        Some(three_digits(confidence))
+        Some(round_down_probability(confidence))
     }
 
     /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
@@ -175,7 +175,7 @@ impl Negotiation {
         let known = self.predictions.as_ref()?.now();
         let placed = slot.slots.placement();
         let slot = Interval::of(placed.start, slot.duration());
-        known.probability(&work, slot).map(three_digits)
+        known.probability(&work, slot).map(round_down_probability)
     }
 
     /// The address of an agreement where no request names the service's.
@@ -204,19 +204,19 @@ impl Negotiation {
     }
 
     /// The resources on which nothing new is promised, because they have not passed their checks.
-    pub fn closed(&self) -> Vec<String> {
+    pub fn closed_resources(&self) -> Vec<String> {
         self.faults.failing_in(Doing::PassChecks)
     }
 
     /// The clusters that do not tell how their nodes stand.
-    pub fn silent(&self) -> Vec<String> {
+    pub fn silent_clusters(&self) -> Vec<String> {
         self.faults.failing_in(Doing::TellNodes)
     }
 
     /// Writes the counts of this module and the ones below.
     pub async fn expose(&self, text: &mut Exposition) {
         self.planner.expose(text).await;
-        execution::metrics::expose(&self.executors.clusters(), text);
+        execution::metrics::expose_cluster_metrics(&self.executors.clusters(), text);
         let resources = self.planner.resources();
         let in_service = resources.iter().filter(|of| !of.is_retired());
         let troubles = in_service.map(|of| (&of.name, self.faults.of(&of.name).len()));
@@ -251,7 +251,7 @@ impl Negotiation {
     }
 
     /// Runs work on a document off the threads that serve connections, a bounded number at a time.
-    pub(super) async fn reading<T: Send + 'static>(
+    pub(super) async fn run_document_work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T> {
@@ -303,7 +303,7 @@ impl Negotiation {
 }
 
 /// A probability to three digits, rounded down: it is not stated higher than it is known to be.
-fn three_digits(probability: f64) -> f64 {
+fn round_down_probability(probability: f64) -> f64 {
     (probability * 1_000.0).floor() / 1_000.0
 }
 

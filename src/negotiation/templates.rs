@@ -17,7 +17,7 @@ use wsag::{Document, Message};
 
 use super::views::agreement::TemplateView;
 use crate::agreement::{Currency, Job};
-use crate::negotiation::request::worth::values;
+use crate::negotiation::request::worth::values_of_guarantee;
 use crate::planner::{Pricing, Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Work};
 
@@ -186,14 +186,15 @@ impl Templates {
             [] => [Some(BUILT_IN), currency.map(|_| GUARANTEED)]
                 .into_iter()
                 .flatten()
-                .map(built_in)
+                .map(built_in_template)
                 .collect(),
             configured => configured.to_vec(),
         };
         let mut offered: Vec<Arc<Offered>> = Vec::new();
         for text in texts {
             let what = &text.what;
-            let mut template = read(&text.text, languages).map_err(|why| format!("{what}: {why}"))?;
+            let mut template =
+                read_template(&text.text, languages).map_err(|why| format!("{what}: {why}"))?;
             if is_built_in {
                 template = template.with_nodes_max(capacity);
             }
@@ -213,7 +214,7 @@ impl Templates {
                     next.view.id
                 ));
             }
-            let worth = |term| values(term, currency).err();
+            let worth = |term| values_of_guarantee(term, currency).err();
             for why in next.template.terms.guarantees().filter_map(worth) {
                 tracing::warn!(
                     template = next.view.id,
@@ -278,7 +279,7 @@ impl Templates {
             ..Work::of_job(party, job, nodes)
         };
         let seconds = known.slot(&work, probability)?;
-        let scaling = match known.decides() {
+        let scaling = match known.deciding_ladder() {
             Some(_) => Scaling::Predicted(millionths(probability)),
             None => Scaling::ReferenceRate,
         };
@@ -320,7 +321,7 @@ pub fn millionths(probability: f64) -> u32 {
 }
 
 /// A template that is offered where the configuration names none.
-fn built_in(text: &str) -> TemplateText {
+fn built_in_template(text: &str) -> TemplateText {
     TemplateText {
         what: "a built-in template".to_owned(),
         text: text.into(),
@@ -331,7 +332,7 @@ fn built_in(text: &str) -> TemplateText {
 }
 
 /// Reads the document of a template, which may say when in these languages.
-pub(super) fn read(text: &[u8], languages: &TimeLanguages) -> Result<Template, String> {
+pub(super) fn read_template(text: &[u8], languages: &TimeLanguages) -> Result<Template, String> {
     let document = Document::parse_in(text, languages).map_err(|why| why.to_string())?;
     match wsag::read(&document).map_err(|why| why.to_string())? {
         Message::Template(template) => Ok(*template),
@@ -402,8 +403,8 @@ mod tests {
 
     #[test]
     fn the_built_in_template_proposes_a_size() {
-        let template = read(BUILT_IN.as_bytes(), &TimeLanguages::default()).expect("a template");
-        let (nodes, duration) = Offered::new(template, &built_in(BUILT_IN)).proposed();
+        let template = read_template(BUILT_IN.as_bytes(), &TimeLanguages::default()).expect("a template");
+        let (nodes, duration) = Offered::new(template, &built_in_template(BUILT_IN)).proposed();
         assert!(nodes.is_some() && duration.is_some());
     }
 }

@@ -11,15 +11,15 @@ use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
 use crate::planner::error::{Error, Refusal, Result};
-use crate::planner::lifecycle::reports::{in_its_time, job_end_in_words};
+use crate::planner::lifecycle::reports::{clamp_job_end, job_end_in_words};
 use crate::planner::placement::admit::admission_in_words;
 use crate::planner::plan::is_undecided;
 use crate::planner::request::{Accepted, Proposal, Termination};
-use crate::planner::requests::request_of;
+use crate::planner::requests::request_of_agreement;
 use crate::planner::resources::need::{Need, Placement};
 use crate::planner::resources::nodes::Unused;
 use crate::planner::settings::Quotas;
-use crate::planner::words::{piece_of, time_difference_in_words};
+use crate::planner::words::{piece_in_words, time_difference_in_words};
 use crate::store::Change;
 
 /// The share of a slot that may be over before its job begins: one second in this number of seconds. A shorter delay is
@@ -29,20 +29,20 @@ const LATE_SHARE: Seconds = 10;
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
-        self.is_new(proposal.idempotency.as_ref())?;
-        self.has_a_new_id(&proposal, &[])?;
+        self.check_key_is_new(proposal.idempotency.as_ref())?;
+        self.check_new_id(&proposal, &[])?;
         let mut moved = self.moved_before_reserving(proposal.id);
-        let Some((agreement, admitted, number)) = self.admitted(&proposal)? else {
+        let Some((agreement, admitted, number)) = self.admit_proposal(&proposal)? else {
             return Ok(Step::Wait(proposal));
         };
         self.plan.insert(agreement.clone(), number);
-        let event = self.accepted(&agreement, &admitted);
+        let event = self.acceptance_event(&agreement, &admitted);
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
             events: vec![event],
         });
-        moved.extend(self.make_room(&admitted));
+        moved.extend(self.apply_admission_moves(&admitted));
         moved.retain(|other| other.party == agreement.party);
         let accepted = Accepted { agreement, moved };
         self.remember(proposal.idempotency, &accepted);
@@ -51,7 +51,7 @@ impl Decider<'_> {
 
     /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
     /// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
-    pub(super) fn has_a_new_id(&self, proposal: &Proposal, but: &[Option<Uuid>]) -> Result<()> {
+    pub(super) fn check_new_id(&self, proposal: &Proposal, but: &[Option<Uuid>]) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
             return Ok(());
         };
@@ -71,26 +71,29 @@ impl Decider<'_> {
     }
 
     /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
-    fn admitted(&mut self, proposal: &Proposal) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-        self.reserved_or(proposal, |this, need, reason| {
+    fn admit_proposal(
+        &mut self,
+        proposal: &Proposal,
+    ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
+        self.admit_reserved_or(proposal, |this, need, reason| {
             // A refusal reveals something about the agreements of others, as a quote does.
             match this.count_quota_question(need.payer.party) {
-                Ok(()) => this.refused(need, reason),
+                Ok(()) => this.make_refusal(need, reason),
                 Err(exceeded) => exceeded,
             }
         })
     }
 
     /// The same, where `refused` says why it is not.
-    pub(super) fn admitted_or(
+    pub(super) fn admit_proposal_or(
         &mut self,
         proposal: &Proposal,
         refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<(Agreement, Placement, u64), Refusal> {
-        let now = self.second();
+        let now = self.present_second();
         let mut limited = None;
         if self.settings.quotas != Quotas::default() {
-            self.within_quota(limited.insert(proposal.clone()), None)?;
+            self.limit_to_quotas(limited.insert(proposal.clone()), None)?;
         }
         let proposal = limited.as_ref().unwrap_or(proposal);
         let window = self.window(proposal)?;
@@ -99,7 +102,7 @@ impl Decider<'_> {
         let mut need = Need::of(proposal, number, window, now);
         let cut = proposal.preemption.as_ref();
         self.plan.resources.cut_short = false;
-        need.window = self.after_reserving(&need);
+        need.window = self.window_after_reserving(&need);
         let mut admitted = self.admit_cut_or_whole(&need, cut);
         if admitted.is_err() && need.window != window && self.plan.reserving.not_before.is_none() {
             // Better a begin that is late than none.
@@ -110,13 +113,13 @@ impl Decider<'_> {
             self.suggest_a_move(&need, reason);
             refused(self, &need, reason)
         })?;
-        let mut agreement = self.agreement_of(proposal, window, &admitted);
+        let mut agreement = self.make_agreement(proposal, window, &admitted);
         self.settle_room(&mut agreement);
         Ok((agreement, admitted, number))
     }
 
     /// The line of the timeline for an acceptance.
-    pub(super) fn accepted(&self, agreement: &Agreement, admitted: &Placement) -> Event {
+    pub(super) fn acceptance_event(&self, agreement: &Agreement, admitted: &Placement) -> Event {
         let mut detail = admission_in_words(agreement, admitted);
         for choice in &agreement.choices {
             let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
@@ -129,17 +132,17 @@ impl Decider<'_> {
     }
 
     /// Takes over the moves that made room for an agreement. Returns the moved agreements as they are now.
-    pub(super) fn make_room(&mut self, admitted: &Placement) -> Vec<Agreement> {
+    pub(super) fn apply_admission_moves(&mut self, admitted: &Placement) -> Vec<Agreement> {
         let why = "to let another agreement in";
-        let mut moved = self.moved(&admitted.moved, why);
-        moved.extend(self.transferred_agreement(&admitted.transferred, why));
+        let mut moved = self.apply_moves(&admitted.moved, why);
+        moved.extend(self.apply_transfers(&admitted.transferred, why));
         moved
     }
 
     /// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
     /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions.
     pub(super) fn fix_those_who_have_waited(&mut self) {
-        for mut agreement in self.plan.fixed_by(self.second()) {
+        for mut agreement in self.plan.agreements_to_fix(self.present_second()) {
             self.plan.fix(&agreement);
             agreement.fixed = true;
             let event = self.event(EventKind::Fixed, "its slot moves no more");
@@ -148,7 +151,7 @@ impl Decider<'_> {
     }
 
     /// Takes over the moves of a schedule. Returns the agreements as they are now.
-    pub(super) fn moved(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
+    pub(super) fn apply_moves(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(moves.len());
         for of in moves {
             let Some((mut agreement, index)) = self.plan.must_get_slot(of.id) else {
@@ -156,7 +159,7 @@ impl Decider<'_> {
             };
             let detail = format!(
                 "{}{}, {why}",
-                piece_of(&agreement, index),
+                piece_in_words(&agreement, index),
                 time_difference_in_words(of.to - of.from)
             );
             let (slot, nodes) = agreement.slots[index].stretch();
@@ -169,8 +172,8 @@ impl Decider<'_> {
 
     /// Ends an agreement before its time.
     pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement> {
-        self.is_new(order.idempotency.as_ref())?;
-        let agreement = self.live(order.id)?;
+        self.check_key_is_new(order.idempotency.as_ref())?;
+        let agreement = self.live_agreement(order.id)?;
         if order.party.is_some_and(|party| party != agreement.party) {
             return Err(Error::NotFound);
         }
@@ -181,16 +184,16 @@ impl Decider<'_> {
             return Err(Error::Changed);
         }
         let ending = if order.by_provider && !is_undecided(&agreement) {
-            self.taken_back(agreement)?
+            self.end_taken_back(agreement)?
         } else {
-            self.terminated(agreement, order.by_provider)?
+            self.end_or_stop_job(agreement, order.by_provider)?
         };
         self.remember(order.idempotency, &ending);
         Ok(ending)
     }
 
     /// Ends an agreement at once, or has its job stopped first.
-    fn terminated(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement> {
+    fn end_or_stop_job(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement> {
         // Asked before: its job is being stopped.
         let Some(terminating) = agreement.state.terminating() else {
             return Ok(agreement);
@@ -231,7 +234,7 @@ impl Decider<'_> {
 
     /// Begins every slot that is due and closes the reservations that are over.
     pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>> {
-        let now = self.second();
+        let now = self.present_second();
         self.announce_starts();
         self.plan.give_up_stopping_lost_work(now);
         let (mut starting, mut missed) = (Vec::new(), Vec::new());
@@ -240,14 +243,14 @@ impl Decider<'_> {
                 continue;
             };
             if agreement.service == ServiceState::Processing {
-                self.overrun(&agreement);
+                self.handle_overrun(&agreement);
             } else if agreement.has_nodes() {
                 let outcome = if agreement.never_had_nodes() {
                     RunOutcome::Lost
                 } else {
                     RunOutcome::Completed
                 };
-                self.finish(agreement, outcome)?;
+                self.finish_reservation(agreement, outcome)?;
             } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
                 missed.push(agreement);
             } else if let Some(begun) = self.begin(agreement) {
@@ -255,9 +258,9 @@ impl Decider<'_> {
             }
         }
         // The agreements with the least room come first. A slot that begins now is out of their way.
-        missed.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
+        missed.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
-            let agreement = self.live(agreement.id)?;
+            let agreement = self.live_agreement(agreement.id)?;
             self.place_missed_slot(&agreement);
             let placed = self.plan.get(agreement.id).cloned();
             // A second later it might be late again.
@@ -271,7 +274,7 @@ impl Decider<'_> {
 
     /// Announces the starts whose time has come. One that has come itself is not announced any more.
     fn announce_starts(&mut self) {
-        let now = self.second();
+        let now = self.present_second();
         for id in self.plan.starts.due_by(now) {
             let Some(agreement) = self.plan.must_get(id) else {
                 continue;
@@ -289,7 +292,7 @@ impl Decider<'_> {
 
     /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.
     fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
-        let now = self.second();
+        let now = self.present_second();
         // A job of an earlier time makes way for the one that starts now.
         self.plan.has_lost_work_stopped(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
@@ -306,7 +309,7 @@ impl Decider<'_> {
             ServiceState::Idle
         };
         if agreement.job.is_none() {
-            agreement.has_started(self.handed_over_nodes(&agreement));
+            agreement.note_started(self.handed_over_nodes(&agreement));
         }
         let assessed = self.assess(&mut agreement);
         let named = self.names_of(&agreement.resource, &nodes);
@@ -332,7 +335,7 @@ impl Decider<'_> {
     }
 
     /// Ends a reservation that runs nothing, at the end of its slot.
-    fn finish(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<()> {
+    fn finish_reservation(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<()> {
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
         let mut events = Vec::new();
@@ -347,7 +350,7 @@ impl Decider<'_> {
 
     /// Warns a party that does not use its nodes, or takes them back.
     pub(super) fn treat_unused_slot(&mut self, id: Uuid, unused: Unused) -> Result<()> {
-        let mut agreement = self.live(id)?;
+        let mut agreement = self.live_agreement(id)?;
         if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
             return Err(Error::NotFound);
         }
@@ -366,12 +369,12 @@ impl Decider<'_> {
     }
 
     /// Records the real start of a job, with the files that were brought for it.
-    pub(super) fn started(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<()> {
-        let mut agreement = self.processing(id)?;
-        let mut events = self.has_brought_files(&mut agreement, brought);
+    pub(super) fn record_start(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<()> {
+        let mut agreement = self.processing_agreement(id)?;
+        let mut events = self.note_brought_files(&mut agreement, brought);
         if agreement.slot_started().is_none() || !events.is_empty() {
             if agreement.slot_started().is_none() {
-                agreement.has_started(Some(at));
+                agreement.note_started(Some(at));
             }
             events.push(self.event(EventKind::Running, "its process has started"));
             events.extend(self.assess(&mut agreement));
@@ -381,7 +384,7 @@ impl Decider<'_> {
     }
 
     /// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
-    pub(super) fn has_brought_files(
+    pub(super) fn note_brought_files(
         &self,
         agreement: &mut Agreement,
         brought: Option<Brought>,
@@ -395,12 +398,12 @@ impl Decider<'_> {
     }
 
     /// Records the end of a job and everything that follows from it.
-    pub(super) fn ended(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
+    pub(super) fn record_end(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
         if self.plan.has_lost_work_stopped(id) {
             // It was lost before, and its end changes nothing.
             return Ok(());
         }
-        let mut agreement = self.processing(id)?;
+        let mut agreement = self.processing_agreement(id)?;
         // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged. Work that
         // goes on under a later agreement began at its slot's begin at the earliest.
         let agreed = match agreement.origin {
@@ -413,7 +416,7 @@ impl Decider<'_> {
         // Where only its files were being brought, nothing of the work has begun.
         let began = agreement.slot_started();
         let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());
-        let end = in_its_time(end, began, agreed, self.now, measured);
+        let end = clamp_job_end(end, began, agreed, self.now, measured);
         let started = end.started;
         let outcome = match end.outcome {
             RunOutcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
@@ -431,9 +434,9 @@ impl Decider<'_> {
         if self.retry_after_end(&agreement, end) {
             return Ok(());
         }
-        agreement.has_started(started);
+        agreement.note_started(started);
         let staging = end.staging.as_deref();
-        let mut events = self.has_brought_files(&mut agreement, staging.and_then(|of| of.brought));
+        let mut events = self.note_brought_files(&mut agreement, staging.and_then(|of| of.brought));
         agreement.outcome = Some(match end.outcome {
             RunOutcome::Lost => agreement.lose(),
             outcome => outcome,
@@ -483,8 +486,8 @@ impl Decider<'_> {
         Ok(events)
     }
 
-    fn processing(&self, id: Uuid) -> Result<Agreement> {
-        let agreement = self.live(id)?;
+    fn processing_agreement(&self, id: Uuid) -> Result<Agreement> {
+        let agreement = self.live_agreement(id)?;
         if agreement.service == ServiceState::Processing {
             Ok(agreement)
         } else {
@@ -513,8 +516,8 @@ impl Decider<'_> {
         }
         // A node with work that ended within a second is free from the next one on.
         self.plan.replace(agreement.clone(), second_after(self.now));
-        if release && let Some(at) = self.plan.resources.place(&agreement.resource) {
-            let (now, failures) = (self.second(), &self.settings.failures);
+        if release && let Some(at) = self.plan.resources.place_of(&agreement.resource) {
+            let (now, failures) = (self.present_second(), &self.settings.failures);
             self.plan.resources.keep_freed_out_of_use(at, now, failures);
         }
         let goes_on = if waited {
@@ -529,7 +532,7 @@ impl Decider<'_> {
     }
 
     /// The agreement that an offer becomes.
-    pub(super) fn agreement_of(
+    pub(super) fn make_agreement(
         &mut self,
         proposal: &Proposal,
         window: Interval,

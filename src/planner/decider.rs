@@ -31,12 +31,12 @@ pub(super) struct Decider<'a> {
 
 impl Decider<'_> {
     /// An agreement that is not over.
-    pub(super) fn live(&self, id: Uuid) -> Result<Agreement> {
+    pub(super) fn live_agreement(&self, id: Uuid) -> Result<Agreement> {
         self.plan.get(id).cloned().ok_or(Error::NotFound)
     }
 
     /// The present second.
-    pub(super) fn second(&self) -> Time {
+    pub(super) fn present_second(&self) -> Time {
         second_of(self.now)
     }
 
@@ -115,7 +115,7 @@ impl Command {
     ) -> Self {
         Self {
             scope,
-            decide: Box::new(|decider, decisions| answer(reply, verb(decider, decisions))),
+            decide: Box::new(|decider, decisions| answer_when_stored(reply, verb(decider, decisions))),
             is_dry: false,
         }
     }
@@ -142,7 +142,7 @@ impl Command {
                 Err(why) => Err(why),
             };
             decisions.push(count(decider, &decided));
-            answer(reply, decided)
+            answer_when_stored(reply, decided)
         };
         Self {
             scope,
@@ -179,7 +179,7 @@ impl Command {
 }
 
 /// An answer that holds only if it is stored. A client that went away gets none.
-fn answer<T: Send + 'static>(reply: Reply<T>, decision: Result<T>) -> Answer {
+fn answer_when_stored<T: Send + 'static>(reply: Reply<T>, decision: Result<T>) -> Answer {
     Box::new(move |stored| {
         let _ = reply.send(if stored { decision } else { Err(Error::Unavailable) });
     })

@@ -166,7 +166,7 @@ impl Planner {
     }
 
     /// The executor of a resource, by the resource's name.
-    pub fn kind_of(&self, resource: &str) -> Option<String> {
+    pub fn executor_of(&self, resource: &str) -> Option<String> {
         let resources = self.resources.borrow();
         let found = resources.iter().find(|of| of.name == resource);
         found.map(|of| of.kind.clone())

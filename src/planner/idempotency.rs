@@ -8,7 +8,7 @@ use crate::store::{Change, Idempotent};
 
 impl Decider<'_> {
     /// Refuses a request with a key that came before.
-    pub(super) fn is_new<T>(&self, request: Option<&Idempotency<T>>) -> Result<()> {
+    pub(super) fn check_key_is_new<T>(&self, request: Option<&Idempotency<T>>) -> Result<()> {
         let Some(request) = request else { return Ok(()) };
         match self.remembered.get(&request.scope()) {
             None => Ok(()),

@@ -17,7 +17,7 @@ use crate::planner::plan::Plan;
 
 impl Plan {
     /// The fault that must never happen and did; none where the plan may be used. O(1).
-    pub(super) fn impossible(&self) -> Option<&str> {
+    pub(super) fn why_impossible(&self) -> Option<&str> {
         self.resources.impossible.0.as_deref()
     }
 
@@ -38,7 +38,7 @@ impl Plan {
     /// The live agreement with the slot that a schedule knows by a number, which must be there, and which of its slots that is.
     pub(super) fn must_get_slot(&mut self, number: u64) -> Option<(Agreement, usize)> {
         let found = self
-            .slot_of(number)
+            .slot_by_number(number)
             .map(|(agreement, index)| (agreement.clone(), index));
         self.resources.impossible.unless(found.is_some(), || {
             format!("no agreement has the number {number}")
@@ -48,7 +48,7 @@ impl Plan {
 
     /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
     pub(super) fn planned_slot(&mut self, agreement: &Agreement, index: usize) -> Option<(usize, u64)> {
-        let at = self.resources.must_place(&agreement.resource)?;
+        let at = self.resources.required_place_of(&agreement.resource)?;
         let number = self.numbers.of(agreement.id).get(index).copied();
         self.resources.impossible.unless(number.is_some(), || {
             format!("slot {index} of agreement {} has no number", agreement.id)

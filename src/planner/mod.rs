@@ -49,11 +49,11 @@ pub use offers::messages::{
     About, Acceptance, Ask, Bargain, Candidate, Initiation, NegotiationEnd, OfferWords, Proposed, Quote,
     Weights,
 };
-pub use offers::ranking::best_of;
+pub use offers::ranking::best_candidates;
 pub use offers::suggestion::Suggestion;
 pub use plan::Plan;
 pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
-pub use resources::definition::{machines, machines_as_configured};
+pub use resources::definition::{machines_as_configured, machines_of_rows};
 pub use resources::failures::Failures;
 pub use resources::node_status::{NodeOverride, NodeStatus};
 pub use resources::nodes::{
@@ -63,10 +63,11 @@ pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
 pub use resources::resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling, is_name, rate,
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling, is_resource_name,
+    rate_of_multiple,
 };
 pub use settings::{Improving, Negotiating, Proposals, Quotas, Refusals, Settings};
-pub use tried::{Tried, TriedPlace, try_out};
+pub use tried::{Tried, TriedPlace, try_proposal};
 
 #[cfg(test)]
 mod tests;

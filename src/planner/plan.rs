@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
 use crate::clock::second_of;
-use crate::planner::admission::payer::fix_at;
+use crate::planner::admission::payer::fraction_of_millionths;
 use crate::planner::admission::per_minute::PerMinute;
 use crate::planner::error::StartError;
 use crate::planner::lifecycle::deadlines::Agenda;
@@ -18,7 +18,7 @@ use crate::planner::numbers::Numbers;
 use crate::planner::offers::open::OpenNegotiations;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::placement::moved_up::MovedUp;
-use crate::planner::requests::{request_of_slot, requests_of};
+use crate::planner::requests::{request_of_slot, requests_of_agreement};
 use crate::planner::reserving::waiting::Reserving;
 use crate::planner::resources::Resources;
 use crate::planner::resources::members::new_resource_plan;
@@ -173,7 +173,7 @@ impl Plan {
             plan.insert(agreement, number);
         }
         for agreement in undecided {
-            plan.wait(agreement);
+            plan.insert_unplaced(agreement);
         }
         Ok(plan)
     }
@@ -185,7 +185,7 @@ impl Plan {
 
     /// Takes in an agreement that its resource's schedule has placed under a number.
     pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
-        self.watch(&agreement);
+        self.note_due_time(&agreement);
         self.agenda.note(None, &agreement);
         for (number, _) in (number..).zip(agreement.slots.iter()) {
             self.numbers.add(agreement.id, number);
@@ -196,12 +196,12 @@ impl Plan {
     }
 
     /// Takes in an agreement that has no place yet.
-    pub(super) fn wait(&mut self, agreement: Agreement) {
+    pub(super) fn insert_unplaced(&mut self, agreement: Agreement) {
         self.live.insert(agreement);
     }
 
     /// How many wait for their decision.
-    pub(super) fn pending(&self) -> usize {
+    pub(super) fn pending_count(&self) -> usize {
         // Agreements with a place have a number.
         self.live.len() - self.numbers.agreements()
     }
@@ -240,7 +240,7 @@ impl Plan {
             *used = used.saturating_sub(old.node_seconds()) + next;
         }
         if !next.state.is_final() {
-            self.watch(&next);
+            self.note_due_time(&next);
             self.agenda.note(Some(&old), &next);
             self.free_slots(&old, &next, now);
             self.open_windows(&next);
@@ -262,7 +262,8 @@ impl Plan {
         };
         let (end, until) = (next.released(), old.slot().end);
         if end < until {
-            self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
+            self.resources
+                .change_bindings(at, |of| of.unbind(&nodes, until, end));
         }
         for number in self.numbers.keep_first(next.id, 0) {
             self.resources.free(at, now, number);
@@ -283,7 +284,8 @@ impl Plan {
             };
             let (end, until) = (slot.occupied().end, slot.placement.end);
             if end < until {
-                self.resources.bindings(at, |of| of.unbind(&nodes, until, end));
+                self.resources
+                    .change_bindings(at, |of| of.unbind(&nodes, until, end));
             }
             self.resources.free(at, now, number);
         }
@@ -299,28 +301,28 @@ impl Plan {
     }
 
     /// When the planner has to act on an agreement by itself.
-    fn due_of(&self, agreement: &Agreement) -> Option<Time> {
+    fn due_time_of(&self, agreement: &Agreement) -> Option<Time> {
         if is_undecided(agreement) {
             return None;
         }
         match agreement.service {
             ServiceState::Idle if agreement.has_nodes() => Some(agreement.slot().end),
             ServiceState::NotReady | ServiceState::Idle => Some(agreement.slot().start),
-            ServiceState::Processing => self.look_at(agreement),
+            ServiceState::Processing => self.next_overrun_look(agreement),
             ServiceState::Completed => None,
         }
     }
 
     /// Notes when something is to be done for an agreement.
-    pub(super) fn watch(&mut self, agreement: &Agreement) {
-        self.due.set(agreement.id, self.due_of(agreement));
+    pub(super) fn note_due_time(&mut self, agreement: &Agreement) {
+        self.due.set(agreement.id, self.due_time_of(agreement));
         self.starts.watch(agreement);
         self.fixing
             .set(agreement.id, fixed_from(agreement, self.fix_after));
     }
 
     /// The agreements that wait, could still move, and are to do so no more.
-    pub(super) fn fixed_by(&self, now: Time) -> Vec<Agreement> {
+    pub(super) fn agreements_to_fix(&self, now: Time) -> Vec<Agreement> {
         let due = self.fixing.due_by(now).into_iter();
         due.filter_map(|id| self.get(id).cloned()).collect()
     }
@@ -384,7 +386,7 @@ impl Plan {
 
     /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
     /// work ended.
-    pub(super) fn on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
+    pub(super) fn begun_on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
         let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
             return Vec::new();
         };
@@ -395,7 +397,7 @@ impl Plan {
         let here = |id: &Uuid| {
             self.live
                 .get(id)
-                .is_some_and(|of| of.slot().end > now && self.resources.place(&of.resource) == Some(at))
+                .is_some_and(|of| of.slot().end > now && self.resources.place_of(&of.resource) == Some(at))
         };
         let mut lost: Vec<Uuid> = self
             .bound
@@ -413,7 +415,7 @@ impl Plan {
             return BTreeMap::new();
         };
         let waits = |number: u64| {
-            let (agreement, index) = self.slot_that_waits(number)?;
+            let (agreement, index) = self.waiting_slot_by_number(number)?;
             // An addition to a contract has to leave first.
             if agreement.adds_to_contract(index) {
                 return Some((number, Seconds::MAX));
@@ -428,7 +430,7 @@ impl Plan {
     /// nodes that are kept for it, then the lowest-numbered. Fewer than it holds only if the plan is over capacity, which it
     /// never is.
     pub(super) fn bind(&mut self, agreement: &Agreement, now: Time) -> Vec<u32> {
-        let Some(at) = self.resources.must_place(&agreement.resource) else {
+        let Some(at) = self.resources.required_place_of(&agreement.resource) else {
             return Vec::new();
         };
         let bind = |of: &mut ResourcePlan| {
@@ -436,7 +438,7 @@ impl Plan {
             of.bind(&nodes, agreement.slot().end);
             nodes
         };
-        let nodes = self.resources.bindings(at, bind).unwrap_or_default();
+        let nodes = self.resources.change_bindings(at, bind).unwrap_or_default();
         self.bound.insert(agreement.id, nodes.clone());
         nodes
     }
@@ -447,8 +449,8 @@ impl Plan {
             self.note_impossible(|| format!("agreement {} has begun and has no nodes", old.id));
             return;
         };
-        if let Some(at) = self.resources.must_place(&old.resource) {
-            self.resources.bindings(at, |of| of.rebind(&nodes, end));
+        if let Some(at) = self.resources.required_place_of(&old.resource) {
+            self.resources.change_bindings(at, |of| of.rebind(&nodes, end));
         }
         self.bound.insert(to, nodes);
     }
@@ -478,13 +480,14 @@ impl Plan {
     pub(super) fn unbind(&mut self, agreement: &Agreement, now: Time) {
         let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
         let until = agreement.slot().end;
-        if let Some(at) = self.resources.must_place(&agreement.resource) {
-            self.resources.bindings(at, |of| of.unbind(nodes, until, now));
+        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
+            self.resources
+                .change_bindings(at, |of| of.unbind(nodes, until, now));
         }
     }
 
     /// Forgets which nodes an agreement has been given, and that its slot is made no longer: it is to have another.
-    pub(super) fn forget_slot(&mut self, agreement: Uuid) {
+    pub(super) fn forget_given_nodes(&mut self, agreement: Uuid) {
         self.bound.remove(&agreement);
         self.look_again(agreement, None);
     }
@@ -502,7 +505,7 @@ fn restore_agreement(
             "is placed on the resource \"{name}\", which there is not"
         ));
     };
-    for request in requests_of(agreement, number) {
+    for request in requests_of_agreement(agreement, number) {
         let index = usize::try_from(request.id - number).unwrap_or(usize::MAX);
         let slot = agreement
             .slots
@@ -530,7 +533,7 @@ fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time
     if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;
     }
-    let own = fix_at(agreement.leeway.fix_at_ppm);
+    let own = fraction_of_millionths(agreement.leeway.fix_at_ppm);
     let submitted = second_of(agreement.created);
     let wait = agreement.placement().start - submitted;
     let reached = |of: Fraction| submitted + of.rounded_up(wait);

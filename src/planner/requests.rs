@@ -7,7 +7,7 @@ use crate::clock::second_of;
 
 /// An agreement as its resource's schedule has it: one request for each of its slots that is not over, each with its own number
 /// and its own window.
-pub(super) fn requests_of(agreement: &Agreement, number: u64) -> Vec<Request> {
+pub(super) fn requests_of_agreement(agreement: &Agreement, number: u64) -> Vec<Request> {
     let slots = agreement.slots.iter().enumerate().zip(number..);
     let open = slots.filter(|((_, slot), _)| slot.ended.is_none());
     open.map(|((index, _), number)| request_of_slot(agreement, number, index))
@@ -41,12 +41,12 @@ pub(super) fn request_of_stretch(agreement: &Agreement, number: u64, (slot, node
         ready: slot.start,
         deadline: slot.end,
         duration: slot.duration(),
-        ..request_of(agreement, number)
+        ..request_of_agreement(agreement, number)
     }
 }
 
 /// An agreement as its resource's schedule sees it.
-pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
+pub(super) fn request_of_agreement(agreement: &Agreement, number: u64) -> Request {
     Request {
         id: number,
         submitted: second_of(agreement.created),
@@ -54,11 +54,11 @@ pub(super) fn request_of(agreement: &Agreement, number: u64) -> Request {
         deadline: agreement.deadline,
         duration: agreement.duration,
         nodes: agreement.nodes(),
-        revenue: revenue(agreement.price),
+        revenue: revenue_of_price(agreement.price),
     }
 }
 
 /// The provider's revenue, for an order by revenue: by size alone where nothing is priced.
-pub(super) fn revenue(price: Option<Money>) -> u64 {
+pub(super) fn revenue_of_price(price: Option<Money>) -> u64 {
     price.map_or(0, |price| u64::try_from(price.micros).unwrap_or(0))
 }

@@ -11,7 +11,7 @@ use crate::planner::batches::Remembered;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, StartError};
 use crate::planner::request::Proposal;
-use crate::planner::resources::id;
+use crate::planner::resources::domain_id;
 use crate::planner::resources::need::Need;
 use crate::planner::settings::Settings;
 use crate::planner::writer;
@@ -41,7 +41,7 @@ pub struct TriedPlace {
 ///
 /// # Errors
 /// Those of reading the plan.
-pub async fn try_out(
+pub async fn try_proposal(
     settings: &Settings,
     store: &Store,
     clock: &Clock,
@@ -58,18 +58,20 @@ pub async fn try_out(
         later: &mut later,
         reconfigured: &mut None,
     };
-    let now = decider.second();
+    let now = decider.present_second();
     let many = decider.plan.resources.plans().count();
     (0..many).for_each(|at| decider.plan.resources.open(at));
     decider.plan.resources.advance(now);
     let places = match decider.window(proposal) {
         Ok(window) => {
             let need = Need::of(proposal, decider.plan.next_number(), window, now);
-            (0..many).filter_map(|at| decider.place_on(at, &need)).collect()
+            (0..many)
+                .filter_map(|at| decider.best_place_on(at, &need))
+                .collect()
         }
         Err(_) => Vec::new(),
     };
-    let admitted = decider.admitted_or(proposal, |this, need, reason| this.refused(need, reason));
+    let admitted = decider.admit_proposal_or(proposal, |this, need, reason| this.make_refusal(need, reason));
     Ok(Tried {
         placed: admitted.map(|(agreement, _, _)| agreement),
         places,
@@ -78,7 +80,7 @@ pub async fn try_out(
 
 impl Decider<'_> {
     /// The best place of a need on one resource.
-    fn place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
+    fn best_place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
         let of = &self.plan.resources.get(at)?.resource;
         let resource = (!of.is_retired()).then(|| of.name.clone())?;
         let only = |shape| {
@@ -95,7 +97,7 @@ impl Decider<'_> {
             .min_by_key(|of| of.0);
         let completes = best.map(|(_, shape, slot)| {
             let forecasts = self.plan.resources.forecasts(need, shape, Some(at));
-            let foreseen = forecasts.and_then(|of| Some(of.of(id(at))?.at(slot.start)));
+            let foreseen = forecasts.and_then(|of| Some(of.of(domain_id(at))?.at(slot.start)));
             foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
         });
         Some(TriedPlace {

@@ -5,7 +5,7 @@ use scheduler::{Seconds, counted};
 use crate::agreement::Agreement;
 
 /// Which of the slots of an agreement has this index, in words for its party; none where there is one only.
-pub(super) fn piece_of(agreement: &Agreement, index: usize) -> String {
+pub(super) fn piece_in_words(agreement: &Agreement, index: usize) -> String {
     match agreement.slots.pieces().len() {
         0 => String::new(),
         of => format!("piece {} of {of} ", index + 1),

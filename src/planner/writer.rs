@@ -127,7 +127,7 @@ impl Writer {
                     self.keep_lease(&stop).await
                         && (self.plan.reserving.waiting.is_empty() || self.decide(Vec::new(), &stop).await)
                 }
-                stored = Storing::end(&mut self.storing) => self.stored(stored, &stop).await,
+                stored = Storing::end(&mut self.storing) => self.finish_storing(stored, &stop).await,
                 () = std::future::ready(()), if !self.again.is_empty() && self.decided.commands < BATCH_MAX => {
                     let commands = std::mem::take(&mut self.again);
                     self.decide(commands, &stop).await
@@ -227,14 +227,14 @@ impl Writer {
         let many = commands.len();
         if commands.is_empty() {
             self.improved = second_of(now);
-            decider.improve();
+            decider.move_some_up();
         }
         answers.extend(
             commands
                 .into_iter()
                 // Nothing more is decided on a plan that cannot be right.
                 .map_while(|command| {
-                    let right = decider.plan.impossible().is_none();
+                    let right = decider.plan.why_impossible().is_none();
                     right.then(|| command.decide(&mut decider, decisions))
                 }),
         );
@@ -250,18 +250,18 @@ impl Writer {
         if self.plan.reserving.has_changed() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
-        if let Some(what) = self.plan.impossible().map(str::to_owned) {
+        if let Some(what) = self.plan.why_impossible().map(str::to_owned) {
             self.drop_decided();
             return self.settle(stop).await && self.give_up(&what, stop).await;
         }
         if self.storing.is_none() {
-            self.send();
+            self.send_batch();
         }
         true
     }
 
     /// Sends the decided batch to the store. Where nothing is to be stored, it is answered at once.
-    fn send(&mut self) {
+    fn send_batch(&mut self) {
         let decided = std::mem::take(&mut self.decided);
         if decided.batch.is_empty() {
             self.answer(decided, &[], None);
@@ -271,7 +271,7 @@ impl Writer {
     }
 
     /// Answers the stored batch, and sends the batch that was decided meanwhile. False when the lease is lost.
-    async fn stored(&mut self, stored: Result<(), store::Error>, stop: &CancellationToken) -> bool {
+    async fn finish_storing(&mut self, stored: Result<(), store::Error>, stop: &CancellationToken) -> bool {
         let Some(storing) = self.storing.take() else {
             return true;
         };
@@ -296,9 +296,9 @@ impl Writer {
             },
         }
         if self.decided.commands > 0 || !self.decided.batch.is_empty() {
-            self.send();
+            self.send_batch();
         } else if self.queue.is_empty() {
-            self.forget().await;
+            self.forget_idempotency_keys().await;
         }
         true
     }
@@ -307,7 +307,7 @@ impl Writer {
     async fn settle(&mut self, stop: &CancellationToken) -> bool {
         while self.storing.is_some() {
             let stored = Storing::end(&mut self.storing).await;
-            if !self.stored(stored, stop).await {
+            if !self.finish_storing(stored, stop).await {
                 return false;
             }
         }
@@ -324,7 +324,7 @@ impl Writer {
             .iter()
             .any(|change| matches!(change, Change::PutResource(_)))
         {
-            self.say_resources();
+            self.publish_resources();
         }
         for answer in decided.answers {
             answer(true);
@@ -402,7 +402,7 @@ impl Writer {
     }
 
     /// Tells all listeners which resources there are.
-    fn say_resources(&self) {
+    fn publish_resources(&self) {
         self.signals
             .resources
             .send_replace(self.plan.resources.list().into());
@@ -414,7 +414,7 @@ impl Writer {
     }
 
     /// Lets go of idempotency keys that are over. That it fails now and then does no harm; that it fails always fills the store.
-    async fn forget(&mut self) {
+    async fn forget_idempotency_keys(&mut self) {
         let now = self.clock.now();
         if now.seconds() < self.forgotten.seconds().saturating_add(FORGET_EVERY) {
             return;
@@ -475,7 +475,7 @@ impl Writer {
         let patient_until = Instant::now() + PATIENCE;
         let mut wait = RETRY.0;
         loop {
-            let read = read_again(
+            let read = read_plan_again(
                 &self.settings,
                 &self.store,
                 &mut self.lease,
@@ -488,7 +488,7 @@ impl Writer {
                     self.plan = plan;
                     // The plan knows nothing of their slots any more: they are not decided, and their callers are told.
                     self.later.clear();
-                    self.say_resources();
+                    self.publish_resources();
                     self.signals.ready.send_replace(true);
                     let doubt = self.doubt.take().unwrap_or_default();
                     let is_stored = doubt.is_stored.unwrap_or(false);
@@ -534,7 +534,7 @@ async fn refuse_commands_during<T>(
 
 /// The plan as it is stored, for the holder of the lease, which is taken again where it has to be. Where the store is
 /// doubted, that it takes batches is shown first.
-async fn read_again(
+async fn read_plan_again(
     settings: &Settings,
     store: &Store,
     lease: &mut Lease,
@@ -586,8 +586,8 @@ pub(super) async fn read_plan(
     plan.recall_lost(lost);
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
     plan.recall_announced(store.starts_announced(announced).await?);
-    plan.resources.settle();
-    match plan.impossible() {
+    plan.resources.find_improvable();
+    match plan.why_impossible() {
         None => Ok(plan),
         Some(what) => Err(super::StartError::Inconsistent(what.to_owned())),
     }

@@ -10,8 +10,8 @@ use super::error::Failure;
 use super::path::Path;
 use super::session::{self, Visitor};
 use super::text::{self, StateLabel};
-use super::{Answer, Frame, page};
-use crate::http::{Api, base_address, output_body, scope};
+use super::{Answer, Frame, render_page};
+use crate::http::{Api, base_address, output_body, scope_of_caller};
 use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, TerminateRequest};
 
 /// Seconds after which the page of an agreement that may still change is loaded again.
@@ -55,11 +55,22 @@ struct Output {
 }
 
 /// GET /portal/agreements/{id}.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
+pub(super) async fn show_agreement_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Answer {
     let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
-    let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
-    let (timeline, _) = api.negotiation.timeline(scope(&visitor.caller), id).await?;
-    let outputs = outputs(&api, &visitor, &view).await?;
+    let view = api
+        .negotiation
+        .show_agreement(scope_of_caller(&visitor.caller), id)
+        .await?
+        .view;
+    let (timeline, _) = api
+        .negotiation
+        .timeline(scope_of_caller(&visitor.caller), id)
+        .await?;
+    let outputs = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
     let mut frame = visitor.frame(name.as_str());
     frame.refresh = (!text::is_final(&view)).then_some(REFRESH);
@@ -76,7 +87,7 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, Path(id): P
         can_end: view.state == "Observed",
         agreement: view,
     };
-    page(StatusCode::OK, &shown)
+    render_page(StatusCode::OK, &shown)
 }
 
 /// The agreement that a path names, and its visitor.
@@ -86,7 +97,7 @@ async fn addressed_agreement(api: &Api, headers: &HeaderMap, id: &str) -> Result
 }
 
 /// The beginnings of both outputs of a job that has begun.
-async fn outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<Vec<Output>, Failure> {
+async fn read_outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<Vec<Output>, Failure> {
     let mut outputs = Vec::new();
     if view.application.is_none() || view.started.is_none() {
         return Ok(outputs);
@@ -94,7 +105,7 @@ async fn outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<V
     for (file, label) in [("stdout", "Output"), ("stderr", "Error output")] {
         let mut output = match api
             .negotiation
-            .output(scope(&visitor.caller), view.id, file)
+            .output(scope_of_caller(&visitor.caller), view.id, file)
             .await
         {
             // The agreement is shown even where its output is kept no longer.
@@ -114,13 +125,16 @@ async fn outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<V
 }
 
 /// GET /portal/agreements/{id}/files/{name}: an output as plain text, which no browser takes for a page.
-pub(super) async fn file(
+pub(super) async fn show_job_output(
     State(api): State<Api>,
     headers: HeaderMap,
     Path((id, name)): Path<(String, String)>,
 ) -> Answer {
     let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
-    let output = api.negotiation.output(scope(&visitor.caller), id, &name).await?;
+    let output = api
+        .negotiation
+        .output(scope_of_caller(&visitor.caller), id, &name)
+        .await?;
     let body = output_body(output).await?;
     // The name is one of two that the use case knows.
     let headers = [
@@ -134,21 +148,33 @@ pub(super) async fn file(
 }
 
 /// GET /portal/agreements/{id}/terminate: a page that does not reload while it is read.
-pub(super) async fn confirm(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Answer {
+pub(super) async fn confirm_termination(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Answer {
     let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
-    let view = api.negotiation.show(scope(&visitor.caller), id).await?.view;
+    let view = api
+        .negotiation
+        .show_agreement(scope_of_caller(&visitor.caller), id)
+        .await?
+        .view;
     let name = text::name(&view);
     let confirm = Confirm {
         frame: visitor.frame(format!("Terminate {name}?")),
         id,
         name,
     };
-    page(StatusCode::OK, &confirm)
+    render_page(StatusCode::OK, &confirm)
 }
 
 /// POST /portal/agreements/{id}/terminate.
-pub(super) async fn terminate(State(api): State<Api>, Path(id): Path<String>, request: Request) -> Answer {
-    let (visitor, _) = session::form(&api, request).await?;
+pub(super) async fn terminate_agreement(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Answer {
+    let (visitor, _) = session::read_session_form(&api, request).await?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let order = TerminateRequest {
         id,
@@ -157,6 +183,8 @@ pub(super) async fn terminate(State(api): State<Api>, Path(id): Path<String>, re
         versions: None,
         key: None,
     };
-    api.negotiation.terminate(scope(&visitor.caller), order).await?;
+    api.negotiation
+        .terminate_agreement(scope_of_caller(&visitor.caller), order)
+        .await?;
     Ok(Redirect::to(&format!("/portal/agreements/{id}")).into_response())
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 
-use super::{Answer, Frame, page};
+use super::{Answer, Frame, render_page};
 use crate::http::{self, Api};
 
 #[derive(Template)]
@@ -56,20 +56,20 @@ struct Body<'a> {
 }
 
 /// GET /docs: needs no session, because it only describes the service.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
-    let description = http::description();
+pub(super) async fn show_docs_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+    let description = http::openapi_description();
     let base = http::base_address(&api, &headers);
     let tags = description["tags"].as_array().into_iter().flatten();
     let groups = tags.map(|tag| Group {
         tag: text(&tag["name"]),
         about: text(&tag["description"]),
-        operations: operations(description, &base, &tag["name"]),
+        operations: operations_of_tag(description, &base, &tag["name"]),
     });
     let schemas = members(&description["components"]["schemas"]).map(|(name, schema)| {
         let mut rows = Vec::new();
-        properties(schema, &mut rows);
+        collect_properties(schema, &mut rows);
         if rows.is_empty() {
-            rows.push(row(String::new(), schema, schema, false));
+            rows.push(property_row(String::new(), schema, schema, false));
         }
         (name, rows)
     });
@@ -79,7 +79,7 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
         groups: groups.collect(),
         schemas: schemas.collect(),
     };
-    page(StatusCode::OK, &shown)
+    render_page(StatusCode::OK, &shown)
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -90,16 +90,16 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn row<'a>(name: String, of: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
+fn property_row<'a>(name: String, of: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
     Row {
         name,
-        kind: kind_of(schema),
+        kind: kind_of_schema(schema),
         is_required,
         description: text(&of["description"]),
     }
 }
 
-fn operations<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec<Operation<'a>> {
+fn operations_of_tag<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec<Operation<'a>> {
     let mut operations = Vec::new();
     for (path, methods) in members(&description["paths"]) {
         for (method, is) in members(methods).filter(|(_, is)| is["tags"][0] == *tag) {
@@ -115,7 +115,7 @@ fn operations<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec<Operat
                 .collect();
             let parameters = given.iter().map(|of| {
                 let name = format!("{} ({})", text(&of["name"]), text(&of["in"]));
-                row(name, of, &of["schema"], of["required"] == true)
+                property_row(name, of, &of["schema"], of["required"] == true)
             });
             let request = is.get("requestBody").map(|body| ("Request".to_owned(), body));
             let answers = members(&is["responses"]).map(|(status, body)| match status.as_str() {
@@ -132,7 +132,7 @@ fn operations<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec<Operat
                 summary: text(&is["summary"]),
                 parameters: parameters.collect(),
                 bodies: request.into_iter().chain(answers).map(body).collect(),
-                curl: curl(method, &format!("{base}{path}"), is, &given),
+                curl: curl_line(method, &format!("{base}{path}"), is, &given),
             });
         }
     }
@@ -140,7 +140,7 @@ fn operations<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec<Operat
 }
 
 fn body((heading, is): (String, &Value)) -> Body<'_> {
-    let kinds = members(&is["content"]).map(|(kind, of)| (kind, kind_of(&of["schema"])));
+    let kinds = members(&is["content"]).map(|(kind, of)| (kind, kind_of_schema(&of["schema"])));
     let named = ["application/json", "application/problem+json"].map(|kind| &is["content"][kind]["schema"]);
     let named = named.into_iter().find(|schema| schema["$ref"].is_string());
     let example = &is["content"]["application/json"]["example"];
@@ -148,13 +148,13 @@ fn body((heading, is): (String, &Value)) -> Body<'_> {
         heading,
         description: text(&is["description"]),
         kinds: kinds.collect(),
-        schema: named.map(kind_of),
+        schema: named.map(kind_of_schema),
         example: (!example.is_null()).then(|| format!("{example:#}")),
     }
 }
 
 /// A call with the example, as a line for a shell.
-fn curl(method: &str, url: &str, is: &Value, parameters: &[&Value]) -> String {
+fn curl_line(method: &str, url: &str, is: &Value, parameters: &[&Value]) -> String {
     let mut url = url.to_owned();
     for of in parameters.iter().filter(|of| of["in"] == "path") {
         let name = text(&of["name"]);
@@ -177,32 +177,32 @@ fn curl(method: &str, url: &str, is: &Value, parameters: &[&Value]) -> String {
 }
 
 /// The properties in a schema, those of its unnamed parts too.
-fn properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
+fn collect_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
     for (name, of) in members(&schema["properties"]) {
         let required = schema["required"].as_array();
         let is_required = required.is_some_and(|all| all.iter().any(|one| one == name));
-        rows.push(row(name.clone(), of, of, is_required));
-        properties(of, rows);
+        rows.push(property_row(name.clone(), of, of, is_required));
+        collect_properties(of, rows);
     }
     let parts = schema["anyOf"].as_array().into_iter().flatten();
     for part in parts.chain(schema.get("items")) {
-        properties(part, rows);
+        collect_properties(part, rows);
     }
 }
 
 /// The type of a schema, in words.
-fn kind_of(schema: &Value) -> String {
+fn kind_of_schema(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         return reference.rsplit('/').next().unwrap_or_default().to_owned();
     }
     if let Some(parts) = schema["anyOf"].as_array() {
-        return parts.iter().map(kind_of).collect::<Vec<_>>().join(" or ");
+        return parts.iter().map(kind_of_schema).collect::<Vec<_>>().join(" or ");
     }
     if let Some(values) = schema["enum"].as_array() {
         return values.iter().map(text).collect::<Vec<_>>().join(", ");
     }
     if let Some(items) = schema.get("items") {
-        return format!("list of {}", kind_of(items));
+        return format!("list of {}", kind_of_schema(items));
     }
     if schema.get("xml").is_some() {
         return text(&schema["description"]).to_owned();

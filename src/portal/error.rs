@@ -62,8 +62,8 @@ impl From<access::Error> for Failure {
 }
 
 /// The page of an error around a page.
-pub(super) fn around(error: &http::Error) -> Response {
-    super::with_headers(of_request(error))
+pub(super) fn error_page_with_headers(error: &http::Error) -> Response {
+    super::with_page_headers(page_of_request_error(error))
 }
 
 impl IntoResponse for Failure {
@@ -82,13 +82,13 @@ impl IntoResponse for Failure {
                 "There is no such page",
                 vec!["Nothing is at this address, or it is not yours to see.".to_owned()],
             ),
-            Self::Request(error) => of_request(&error),
+            Self::Request(error) => page_of_request_error(&error),
         }
     }
 }
 
 /// The page of an error that a request to the API can have too.
-fn of_request(error: &http::Error) -> Response {
+fn page_of_request_error(error: &http::Error) -> Response {
     error.log();
     let status = error.status().0;
     let heading = if status.is_server_error() {

@@ -84,7 +84,7 @@ pub(super) struct Line {
 const NAME_LENGTH: usize = 100;
 
 /// Digits and letters of an id for the field of an argument: `argument-0-1`.
-fn argument_id(application: usize, argument: usize) -> String {
+fn argument_field_id(application: usize, argument: usize) -> String {
     format!("argument-{application}-{argument}")
 }
 
@@ -123,7 +123,7 @@ impl OfferForm {
             errors: errors(place),
             fields: vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)],
         };
-        let chosen = form::chosen(values, catalogue);
+        let chosen = form::chosen_application(values, catalogue);
         let applications = catalogue.applications().iter().enumerate();
         Self {
             once,
@@ -137,7 +137,7 @@ impl OfferForm {
                             Vec::new()
                         }
                     };
-                    choice(index, application, values, is_chosen, errors)
+                    application_choice(index, application, values, is_chosen, errors)
                 })
                 .collect(),
             application_errors: errors(Place::Application),
@@ -178,13 +178,13 @@ impl OfferForm {
                 "Deadline (optional)",
                 "The latest end. Empty means: whenever there is room.",
             ),
-            summary: summary(problems, chosen, catalogue),
+            summary: summary_of_problems(problems, chosen, catalogue),
             files,
         }
     }
 }
 
-fn choice(
+fn application_choice(
     index: usize,
     application: &Application,
     values: &Values,
@@ -194,18 +194,18 @@ fn choice(
     let arguments = application.arguments.iter().enumerate().map(|(at, spec)| {
         let name = form::argument_field(application, at);
         Field {
-            id: argument_id(index, at),
+            id: argument_field_id(index, at),
             value: values.get(&name).to_owned(),
             name,
             label: capitalised(&spec.name),
-            hint: hint(spec),
+            hint: hint_of_argument(spec),
             errors: errors(at),
-            input: input(&spec.kind),
+            input: input_of_argument(&spec.kind),
         }
     });
     Choice {
         id: format!("application-{index}"),
-        value: form::value_of(application),
+        value: form::application_value(application),
         name: application.name.clone(),
         version: application.version.clone(),
         description: application.description.clone(),
@@ -215,13 +215,13 @@ fn choice(
 }
 
 /// The expected value, without the name that its label has already.
-fn hint(spec: &ArgumentSpec) -> String {
+fn hint_of_argument(spec: &ArgumentSpec) -> String {
     let expected = spec.to_string();
     let expected = expected.strip_prefix(spec.name.as_str()).unwrap_or(&expected);
     format!("{}.", capitalised(expected.trim_start_matches(", ")))
 }
 
-fn input(kind: &ArgumentKind) -> Input {
+fn input_of_argument(kind: &ArgumentKind) -> Input {
     match kind {
         ArgumentKind::Integer(_) => Input::Whole,
         ArgumentKind::Number(_) => Input::Decimal,
@@ -232,7 +232,11 @@ fn input(kind: &ArgumentKind) -> Input {
 }
 
 /// Every problem with the field that it is about, in the order of the form.
-fn summary(problems: &[Problem], chosen: Option<&Application>, catalogue: &Catalogue) -> Vec<Line> {
+fn summary_of_problems(
+    problems: &[Problem],
+    chosen: Option<&Application>,
+    catalogue: &Catalogue,
+) -> Vec<Line> {
     let chosen = chosen.and_then(|chosen| {
         catalogue
             .applications()
@@ -255,7 +259,7 @@ fn summary(problems: &[Problem], chosen: Option<&Application>, catalogue: &Catal
                     let spec = chosen.and_then(|chosen| catalogue.applications()[chosen].arguments.get(at));
                     let label =
                         spec.map_or_else(String::new, |spec| format!("{}: ", capitalised(&spec.name)));
-                    (2 + at, chosen.map(|chosen| argument_id(chosen, at)), label)
+                    (2 + at, chosen.map(|chosen| argument_field_id(chosen, at)), label)
                 }
                 Place::Nodes => of(1_000, field::NODES, "Nodes: "),
                 Place::Duration => of(1_001, field::HOURS, "Duration: "),

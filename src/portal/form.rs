@@ -50,7 +50,7 @@ pub(super) mod field {
 }
 
 /// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
-pub(super) fn value_of(application: &Application) -> String {
+pub(super) fn application_value(application: &Application) -> String {
     format!(
         "{}\t{}",
         application.name,
@@ -60,23 +60,23 @@ pub(super) fn value_of(application: &Application) -> String {
 
 /// The name of the field of an application's argument, from 0.
 pub(super) fn argument_field(application: &Application, index: usize) -> String {
-    format!("argument\t{index}\t{}", value_of(application))
+    format!("argument\t{index}\t{}", application_value(application))
 }
 
 /// The application that was chosen, if there is one of that name.
-pub(super) fn chosen<'a>(values: &Values, catalogue: &'a Catalogue) -> Option<&'a Application> {
+pub(super) fn chosen_application<'a>(values: &Values, catalogue: &'a Catalogue) -> Option<&'a Application> {
     let value = values.get(field::APPLICATION);
     catalogue
         .applications()
         .iter()
-        .find(|application| value_of(application) == value)
+        .find(|application| application_value(application) == value)
 }
 
 /// Reads the request of a form; a budget is in the provider's currency, where there is one.
 ///
 /// # Errors
 /// All that cannot be written into an offer.
-pub(super) fn read(
+pub(super) fn read_form(
     values: &Values,
     catalogue: &Catalogue,
     currency: Option<&str>,
@@ -149,7 +149,7 @@ impl Reading<'_> {
         if self.values.get(field::APPLICATION).is_empty() {
             return None;
         }
-        let Some(application) = chosen(self.values, catalogue) else {
+        let Some(application) = chosen_application(self.values, catalogue) else {
             self.problem(
                 Place::Application,
                 "There is no such application any more. Choose another one.",
@@ -208,7 +208,9 @@ impl Reading<'_> {
         if text.is_empty() {
             return None;
         }
-        let amount = wsag::scheduling::amount(text).ok().filter(|amount| *amount >= 0);
+        let amount = wsag::scheduling::parse_amount(text)
+            .ok()
+            .filter(|amount| *amount >= 0);
         if amount.is_none() {
             self.problem(
                 Place::Budget,
@@ -248,7 +250,7 @@ impl Reading<'_> {
 }
 
 /// The same form with another window, in seconds since the epoch; None leaves a side open.
-pub(super) fn with_window(values: Values, start: Option<i64>, deadline: i64) -> Values {
+pub(super) fn form_with_window(values: Values, start: Option<i64>, deadline: i64) -> Values {
     let (start_date, start_time) = start.map_or_else(Default::default, date_and_time);
     let (deadline_date, deadline_time) = date_and_time(deadline);
     values
@@ -297,7 +299,7 @@ mod tests {
     }
 
     fn problems(pairs: &[(&str, &str)]) -> Vec<Place> {
-        let found = read(&of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
+        let found = read_form(&of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
         found
             .unwrap_err()
             .into_iter()
@@ -308,7 +310,7 @@ mod tests {
     #[test]
     fn a_form_left_empty_asks_for_what_the_template_has() {
         assert_eq!(
-            read(&of(&[(field::APPLICATION, "")]), &catalogue(), None),
+            read_form(&of(&[(field::APPLICATION, "")]), &catalogue(), None),
             Ok(FlatRequest::default())
         );
     }
@@ -353,7 +355,7 @@ mod tests {
                 ..Scheduling::default()
             },
         };
-        assert_eq!(read(&values, &catalogue(), Some("EUR")), Ok(wish));
+        assert_eq!(read_form(&values, &catalogue(), Some("EUR")), Ok(wish));
     }
 
     #[test]
@@ -387,19 +389,19 @@ mod tests {
         ] {
             assert_eq!(problems(pairs), places, "{pairs:?}");
         }
-        let gone = read(&of(&[("application", "gone\t")]), &catalogue(), None).unwrap_err();
+        let gone = read_form(&of(&[("application", "gone\t")]), &catalogue(), None).unwrap_err();
         assert_eq!(gone[0].place, Place::Application);
-        let nothing = read(&Values::default(), &catalogue(), None).unwrap_err();
+        let nothing = read_form(&Values::default(), &catalogue(), None).unwrap_err();
         assert_eq!(nothing[0].place, Place::Application);
     }
 
     #[test]
     fn a_window_that_is_filled_in_is_read_back_as_it_was() {
-        let values = with_window(of(&[("application", "")]), Some(1_795_278_605), 1_795_305_600);
-        let wish = read(&values, &catalogue(), None).unwrap();
+        let values = form_with_window(of(&[("application", "")]), Some(1_795_278_605), 1_795_305_600);
+        let wish = read_form(&values, &catalogue(), None).unwrap();
         let at = |seconds| Some(DateTime::from_seconds(seconds));
         assert_eq!((wish.start, wish.end), (at(1_795_278_605), at(1_795_305_600)));
-        let open = read(&with_window(values, None, 5), &catalogue(), None).unwrap();
+        let open = read_form(&form_with_window(values, None, 5), &catalogue(), None).unwrap();
         assert_eq!((open.start, open.end), (None, at(5)));
     }
 }

@@ -12,11 +12,11 @@ use super::session::{self, Visitor};
 use super::sign_in::SignIn;
 use super::text::{self, StateLabel};
 use super::values::Values;
-use super::{Answer, Frame, page};
+use super::{Answer, Frame, render_page};
 use crate::access::Role;
 use crate::agreement::Currency;
 use crate::clock::second_of;
-use crate::http::{Api, scope};
+use crate::http::{Api, scope_of_caller};
 use crate::negotiation::{self, AgreementFilter, AgreementView, RefusalView};
 
 /// Agreements on a page.
@@ -73,31 +73,31 @@ struct Slot {
 }
 
 /// GET /portal: the sign in form or, signed in, the offer form and the agreements. A query fills in the form.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
-    let Some(visitor) = session::visitor(&api, &headers).await? else {
+pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+    let Some(visitor) = session::visitor_of_request(&api, &headers).await? else {
         return Ok(SignIn::offered());
     };
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after = query.get("after").parse().ok();
     let is_filled = query.has(field::APPLICATION);
-    let values = if is_filled { query } else { proposal(&api) };
+    let values = if is_filled { query } else { empty_form_values(&api) };
     let view = SubmittedForm {
         values,
         is_filled,
         ..SubmittedForm::default()
     };
-    home(&api, &visitor, StatusCode::OK, view, after).await
+    render_home_page(&api, &visitor, StatusCode::OK, view, after).await
 }
 
 /// POST /portal/agreements: the form becomes an offer and, if it can be, an agreement.
-pub(super) async fn offer(State(api): State<Api>, request: Request) -> Answer {
-    let (visitor, values) = session::form(&api, request).await?;
+pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) -> Answer {
+    let (visitor, values) = session::read_session_form(&api, request).await?;
     // Without one, a form could be taken twice: it is shown again with one.
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
     let negotiation = &api.negotiation;
     let currency = negotiation.currency();
     let (wish, form) = match (
-        form::read(
+        form::read_form(
             &values,
             &negotiation.catalogue(),
             currency.as_ref().map(Currency::code),
@@ -108,14 +108,14 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Answer {
         (read, _) => {
             let problems = read
                 .err()
-                .unwrap_or_else(|| whole("The form was not complete. Send it again."));
+                .unwrap_or_else(|| whole_form_problem("The form was not complete. Send it again."));
             let view = SubmittedForm {
                 values,
                 problems,
                 once,
                 ..SubmittedForm::default()
             };
-            return home(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view, None).await;
+            return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view, None).await;
         }
     };
     let party = &visitor.caller.party;
@@ -137,12 +137,12 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Answer {
             StatusCode::UNPROCESSABLE_ENTITY
         }
         negotiation::Error::NotOffered(why) => {
-            view.problems = whole(&why.to_string());
+            view.problems = whole_form_problem(&why.to_string());
             StatusCode::UNPROCESSABLE_ENTITY
         }
         negotiation::Error::KeyReused => {
             // The visitor went back to a form that had been sent, and changed it.
-            view.problems = whole(
+            view.problems = whole_form_problem(
                 "This form was sent before and has become a reservation, which is in your list. To make another one \
                  of what the form says now, send it again.",
             );
@@ -155,7 +155,7 @@ pub(super) async fn offer(State(api): State<Api>, request: Request) -> Answer {
         }
         other => return Err(other.into()),
     };
-    home(&api, &visitor, status, view, None).await
+    render_home_page(&api, &visitor, status, view, None).await
 }
 
 /// A form as it was sent, and its result.
@@ -169,7 +169,7 @@ struct SubmittedForm {
     is_filled: bool,
 }
 
-fn whole(message: &str) -> Vec<Problem> {
+fn whole_form_problem(message: &str) -> Vec<Problem> {
     vec![Problem {
         place: Place::Whole,
         message: message.to_owned(),
@@ -177,12 +177,14 @@ fn whole(message: &str) -> Vec<Problem> {
 }
 
 /// The values of an empty form: the first application, and the template's size and duration.
-fn proposal(api: &Api) -> Values {
+fn empty_form_values(api: &Api) -> Values {
     let (nodes, duration) = api.negotiation.proposed_size();
     let catalogue = api.negotiation.catalogue();
     let first = catalogue.applications().first();
-    let mut values =
-        Values::default().with(field::APPLICATION, first.map_or_else(String::new, form::value_of));
+    let mut values = Values::default().with(
+        field::APPLICATION,
+        first.map_or_else(String::new, form::application_value),
+    );
     if let Some(nodes) = nodes {
         values = values.with(field::NODES, nodes.to_string());
     }
@@ -202,7 +204,7 @@ fn proposal(api: &Api) -> Values {
     values
 }
 
-async fn home(
+async fn render_home_page(
     api: &Api,
     visitor: &Visitor,
     status: StatusCode,
@@ -210,10 +212,14 @@ async fn home(
     after: Option<Uuid>,
 ) -> Answer {
     let filter = AgreementFilter {
-        party: scope(&visitor.caller).party().map(ToOwned::to_owned),
+        party: scope_of_caller(&visitor.caller).party().map(ToOwned::to_owned),
         ..AgreementFilter::default()
     };
-    let listed = api.negotiation.list(filter, after, Some(AGREEMENTS)).await?.view;
+    let listed = api
+        .negotiation
+        .list_agreements(filter, after, Some(AGREEMENTS))
+        .await?
+        .view;
     let now = second_of(api.negotiation.clock().micros()).seconds();
     let went_wrong = !asked.problems.is_empty() || asked.refusal.is_some();
     let title = if went_wrong {
@@ -235,17 +241,19 @@ async fn home(
             currency.as_ref().map(Currency::code),
         ),
         is_filled: asked.is_filled,
-        refusal: asked.refusal.map(|refusal| refused(&refusal, &asked.values, now)),
+        refusal: asked
+            .refusal
+            .map(|refusal| view_refusal(&refusal, &asked.values, now)),
         now: text::date_time(now),
-        agreements: listed.agreements.iter().map(row).collect(),
+        agreements: listed.agreements.iter().map(agreement_row).collect(),
         older: listed.next,
         is_older: after.is_some(),
         is_everybodys: visitor.caller.role == Role::Operator,
     };
-    page(status, &home)
+    render_page(status, &home)
 }
 
-fn row(agreement: &AgreementView) -> Row {
+fn agreement_row(agreement: &AgreementView) -> Row {
     // What has no place has the window that was asked for.
     let planned_start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
     let planned_end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
@@ -265,14 +273,14 @@ fn row(agreement: &AgreementView) -> Row {
     }
 }
 
-fn refused(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
+fn view_refusal(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
     let slots = refusal.alternatives.iter().map(|slot| {
         let (start, end) = (slot.start.seconds(), slot.end.seconds());
         let near = start - now <= SLOT_IS_NEAR;
         let filled = if near {
-            form::with_window(values.clone(), None, end + SLOT_IS_NEAR)
+            form::form_with_window(values.clone(), None, end + SLOT_IS_NEAR)
         } else {
-            form::with_window(values.clone(), Some(start), end)
+            form::form_with_window(values.clone(), Some(start), end)
         };
         // A value that belongs to one form alone stays with it.
         let fields = filled

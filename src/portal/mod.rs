@@ -58,32 +58,38 @@ const STYLE_KEPT: &str = "private, max-age=600";
 /// The portal's pages, to be served beside the API.
 pub fn pages() -> Pages {
     let routes = Router::new()
-        .route("/docs", get(docs::show))
-        .route("/portal", get(home::show))
-        .route("/portal/", get(to_home))
-        .route("/portal/style.css", get(style))
-        .route("/portal/sign-in", get(to_home).post(session::sign_in))
-        .route("/portal/sign-out", get(to_home).post(session::sign_out))
-        .route("/portal/agreements", get(to_home).post(home::offer))
-        .route("/portal/agreements/{id}", get(agreement::show))
-        .route("/portal/agreements/{id}/files/{name}", get(agreement::file))
+        .route("/docs", get(docs::show_docs_page))
+        .route("/portal", get(home::show_home_page))
+        .route("/portal/", get(redirect_to_home))
+        .route("/portal/style.css", get(get_style_sheet))
+        .route("/portal/sign-in", get(redirect_to_home).post(session::sign_in))
+        .route("/portal/sign-out", get(redirect_to_home).post(session::sign_out))
+        .route(
+            "/portal/agreements",
+            get(redirect_to_home).post(home::submit_offer_form),
+        )
+        .route("/portal/agreements/{id}", get(agreement::show_agreement_page))
+        .route(
+            "/portal/agreements/{id}/files/{name}",
+            get(agreement::show_job_output),
+        )
         .route(
             "/portal/agreements/{id}/terminate",
-            get(agreement::confirm).post(agreement::terminate),
+            get(agreement::confirm_termination).post(agreement::terminate_agreement),
         )
-        .route("/portal/negotiations", get(negotiations::show))
+        .route("/portal/negotiations", get(negotiations::show_negotiations_page))
         .route(
             "/portal/offers/{id}/accept",
-            get(to_negotiations).post(negotiations::accept),
+            get(redirect_to_negotiations).post(negotiations::accept_held_offer),
         )
-        .route("/portal/resources", get(resources::show))
-        .route("/portal/reliability", get(reliability::show))
+        .route("/portal/resources", get(resources::show_resources_page))
+        .route("/portal/reliability", get(reliability::show_reliability_page))
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
-        .layer(middleware::from_fn(guarded));
+        .layer(middleware::from_fn(guard_page));
     Pages {
         routes,
-        error: error::around,
+        error: error::error_page_with_headers,
     }
 }
 
@@ -115,25 +121,25 @@ impl Frame {
 }
 
 /// A page as an answer.
-fn page(status: StatusCode, template: &impl Template) -> Answer {
+fn render_page(status: StatusCode, template: &impl Template) -> Answer {
     let body = template
         .render()
         .map_err(|why| Failure::internal(format!("a page cannot be rendered: {why}")))?;
     Ok((status, Html(body)).into_response())
 }
 
-async fn guarded(request: Request, next: Next) -> Response {
-    with_headers(next.run(request).await)
+async fn guard_page(request: Request, next: Next) -> Response {
+    with_page_headers(next.run(request).await)
 }
 
-fn with_headers(mut response: Response) -> Response {
+fn with_page_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
     }
     response
 }
 
-async fn style() -> Response {
+async fn get_style_sheet() -> Response {
     let headers = [
         (header::CONTENT_TYPE, "text/css; charset=utf-8"),
         (header::CACHE_CONTROL, STYLE_KEPT),
@@ -141,11 +147,11 @@ async fn style() -> Response {
     (headers, STYLE).into_response()
 }
 
-async fn to_home() -> Redirect {
+async fn redirect_to_home() -> Redirect {
     Redirect::to("/portal")
 }
 
-async fn to_negotiations() -> Redirect {
+async fn redirect_to_negotiations() -> Redirect {
     Redirect::to("/portal/negotiations")
 }
 

@@ -11,9 +11,9 @@ use super::form::field;
 use super::path::Path;
 use super::session::{self, Visitor};
 use super::text;
-use super::{Answer, Frame, page};
+use super::{Answer, Frame, render_page};
 use crate::access::Role;
-use crate::http::{self, Api, scope};
+use crate::http::{self, Api, scope_of_caller};
 use crate::negotiation::{self, NegotiationView, OfferView, QuotationView, RequestKey};
 
 #[derive(Template)]
@@ -55,14 +55,18 @@ struct Offer {
 }
 
 /// GET /portal/negotiations.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
+pub(super) async fn show_negotiations_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
-    list(&api, &visitor, StatusCode::OK, None).await
+    render_negotiations_page(&api, &visitor, StatusCode::OK, None).await
 }
 
 /// POST /portal/offers/{id}/accept: the offer becomes an agreement, as it stands.
-pub(super) async fn accept(State(api): State<Api>, Path(id): Path<String>, request: Request) -> Answer {
-    let (visitor, values) = session::form(&api, request).await?;
+pub(super) async fn accept_held_offer(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Answer {
+    let (visitor, values) = session::read_session_form(&api, request).await?;
     let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
     let party = &visitor.caller.party;
@@ -76,28 +80,33 @@ pub(super) async fn accept(State(api): State<Api>, Path(id): Path<String>, reque
         Err(lost @ negotiation::Error::Lost(_)) => {
             let words = lost.to_string();
             let status = http::Error::from(lost).status().0;
-            list(&api, &visitor, status, Some(words)).await
+            render_negotiations_page(&api, &visitor, status, Some(words)).await
         }
         Err(other) => Err(other.into()),
     }
 }
 
-async fn list(api: &Api, visitor: &Visitor, status: StatusCode, lost: Option<String>) -> Answer {
+async fn render_negotiations_page(
+    api: &Api,
+    visitor: &Visitor,
+    status: StatusCode,
+    lost: Option<String>,
+) -> Answer {
     let going = api
         .negotiation
-        .negotiations_going(&scope(&visitor.caller))
+        .negotiations_going(&scope_of_caller(&visitor.caller))
         .await?;
     let title = if lost.is_some() { "Error: Offers" } else { "Offers" };
     let shown = Negotiations {
         frame: visitor.frame(title),
         lost,
-        going: going.into_iter().map(|of| row(of, visitor)).collect(),
+        going: going.into_iter().map(|of| negotiation_row(of, visitor)).collect(),
         is_everybodys: visitor.caller.role == Role::Operator,
     };
-    page(status, &shown)
+    render_page(status, &shown)
 }
 
-fn row(negotiation: NegotiationView, visitor: &Visitor) -> Row {
+fn negotiation_row(negotiation: NegotiationView, visitor: &Visitor) -> Row {
     Row {
         id: negotiation.id,
         is_own: negotiation.party == visitor.caller.party,

@@ -13,7 +13,7 @@ pub(super) fn problems_of_offer(violations: &Violations) -> Vec<Problem> {
         let message = match place {
             // A violation without a field of its own is found by its path.
             Place::Whole => violation.to_string(),
-            _ => sentence(&beside_its_field(place, &violation.message)),
+            _ => message_as_sentence(&beside_its_field(place, &violation.message)),
         };
         let problem = Problem { place, message };
         if !problems.contains(&problem) {
@@ -84,7 +84,7 @@ fn beside_its_field(place: Place, message: &str) -> String {
 }
 
 /// A message with a capital at its beginning and a full stop at its end.
-fn sentence(message: &str) -> String {
+fn message_as_sentence(message: &str) -> String {
     let is_ended = message.ends_with(['.', '!', '?']);
     format!("{}{}", capitalised(message), if is_ended { "" } else { "." })
 }
@@ -279,9 +279,12 @@ mod tests {
 
     #[test]
     fn messages_are_sentences() {
-        assert_eq!(sentence("a number is expected"), "A number is expected.");
-        assert_eq!(sentence("Done."), "Done.");
-        assert_eq!(sentence(""), ".");
+        assert_eq!(
+            message_as_sentence("a number is expected"),
+            "A number is expected."
+        );
+        assert_eq!(message_as_sentence("Done."), "Done.");
+        assert_eq!(message_as_sentence(""), ".");
     }
 
     proptest! {
@@ -297,14 +300,14 @@ mod tests {
         ) {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let values = Values::default()
-                .with(field::APPLICATION, form::value_of(&application()))
+                .with(field::APPLICATION, form::application_value(&application()))
                 .with(&form::argument_field(&application(), 0), argument.as_str())
                 .with(field::NAME, name.as_str())
                 .with(field::NODES, nodes)
                 .with(field::SECONDS, seconds)
                 .with(field::START.0, date.as_str())
                 .with(field::START.1, time);
-            if let Ok(wish) = form::read(&values, &catalogue, Some("EUR")) {
+            if let Ok(wish) = form::read_form(&values, &catalogue, Some("EUR")) {
                 let offer = wish.offer(&built_in());
                 let text = offer.to_xml();
                 let document = Document::parse(text.as_bytes()).unwrap();
@@ -317,7 +320,7 @@ mod tests {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let mut sent = b"application=fit%09&argument%090%09fit%09=".to_vec();
             sent.extend(bytes);
-            if let Err(problems) = form::read(&Values::read(&sent), &catalogue, None) {
+            if let Err(problems) = form::read_form(&Values::read(&sent), &catalogue, None) {
                 prop_assert!(!problems.is_empty(), "refused without a reason");
             }
         }

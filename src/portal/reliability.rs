@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::{Answer, Frame, page, session};
+use super::{Answer, Frame, render_page, session};
 use crate::http::{self, Api};
 use crate::negotiation::ReliabilityView;
 
@@ -17,12 +17,12 @@ struct Predictions {
 }
 
 /// GET /portal/reliability.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
+pub(super) async fn show_reliability_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
-    http::operators_only(&visitor.caller)?;
+    http::require_operator(&visitor.caller)?;
     let shown = Predictions {
         frame: visitor.frame("Predictions"),
         reliability: api.negotiation.reliability(),
     };
-    page(StatusCode::OK, &shown)
+    render_page(StatusCode::OK, &shown)
 }

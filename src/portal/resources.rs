@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::{Answer, Frame, page, session};
+use super::{Answer, Frame, render_page, session};
 use crate::http::{self, Api};
 use crate::negotiation::{NodeView, ResourceView};
 
@@ -28,9 +28,9 @@ struct Row {
 }
 
 /// GET /portal/resources.
-pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
+pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
-    http::operators_only(&visitor.caller)?;
+    http::require_operator(&visitor.caller)?;
     let mut resources = Vec::new();
     for is in api.negotiation.resources().await?.resources {
         let mut nodes = api.negotiation.nodes(&is.name).await?.nodes;
@@ -49,5 +49,5 @@ pub(super) async fn show(State(api): State<Api>, headers: HeaderMap) -> Answer {
         frame: visitor.frame("Resources"),
         resources,
     };
-    page(StatusCode::OK, &shown)
+    render_page(StatusCode::OK, &shown)
 }

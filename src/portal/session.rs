@@ -12,7 +12,7 @@ use super::sign_in::SignIn;
 use super::values::Values;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
-use crate::http::{Api, base_address, body_of, origin_of};
+use crate::http::{Api, base_address, body_of, origin_of_request};
 use crate::negotiation;
 
 /// The name of the session's cookie.
@@ -39,8 +39,8 @@ impl Visitor {
 }
 
 /// The sender of a request, if signed in.
-pub(super) async fn visitor(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
-    let Some(cookie) = cookie(headers) else {
+pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
+    let Some(cookie) = session_cookie(headers) else {
         return Ok(None);
     };
     let session = api
@@ -54,24 +54,26 @@ pub(super) async fn visitor(api: &Api, headers: &HeaderMap) -> Result<Option<Vis
 /// Who is signed in.
 ///
 /// # Errors
-/// [`Failure::SignedOut`] where nobody is, with the agreement to go `back` to; those of [`visitor`].
+/// [`Failure::SignedOut`] where nobody is, with the agreement to go `back` to; those of [`visitor_of_request`].
 pub(super) async fn signed_in(
     api: &Api,
     headers: &HeaderMap,
     back: Option<Uuid>,
 ) -> Result<Visitor, Failure> {
-    visitor(api, headers).await?.ok_or(Failure::SignedOut(back))
+    visitor_of_request(api, headers)
+        .await?
+        .ok_or(Failure::SignedOut(back))
 }
 
 /// The sender of a form, and its values. Only a form that our own page has sent for this session counts.
-pub(super) async fn form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
-    if is_from_elsewhere(request.headers(), &base_address(api, request.headers())) {
+pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+    if is_from_other_site(request.headers(), &base_address(api, request.headers())) {
         return Err(Failure::Forged);
     }
     let visitor = signed_in(api, request.headers(), None).await?;
     let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(&body_of(api, request).await?);
-    if !visitor.csrf.is(values.get("csrf")) {
+    if !visitor.csrf.matches(values.get("csrf")) {
         return Err(Failure::Forged);
     }
     Ok((visitor, values))
@@ -80,11 +82,11 @@ pub(super) async fn form(api: &Api, request: Request) -> Result<(Visitor, Values
 /// POST /portal/sign-in.
 pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
-    if is_from_elsewhere(request.headers(), &base) {
+    if is_from_other_site(request.headers(), &base) {
         return Err(Failure::Forged);
     }
     // The party is not known yet.
-    let place = api.places.take_sign_in(origin_of(&request))?;
+    let place = api.places.take_sign_in(origin_of_request(&request))?;
     let values = Values::read(&body_of(&api, request).await?);
     drop(place);
     let back: Option<Uuid> = values.get("back").parse().ok();
@@ -94,7 +96,7 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
     };
     let to = back.map_or_else(|| "/portal".to_owned(), |id| format!("/portal/agreements/{id}"));
     let lasts = SESSION_LASTS / MICROS_PER_SECOND;
-    Ok(with_cookie(
+    Ok(with_session_cookie(
         &base,
         session.cookie.expose(),
         lasts,
@@ -106,22 +108,22 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
 pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
-    match form(&api, request).await {
+    match read_session_form(&api, request).await {
         // A visitor without a session is signed out already.
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }
-    if let Some(cookie) = cookie(&headers) {
+    if let Some(cookie) = session_cookie(&headers) {
         api.access
             .sign_out(cookie)
             .await
             .map_err(negotiation::Error::from)?;
     }
-    Ok(with_cookie(&base, "", 0, Redirect::to("/portal")))
+    Ok(with_session_cookie(&base, "", 0, Redirect::to("/portal")))
 }
 
 /// An answer that sets the session's cookie.
-fn with_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) -> Response {
+fn with_session_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) -> Response {
     let secure = if base.starts_with("https:") {
         "; Secure"
     } else {
@@ -139,7 +141,7 @@ fn with_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) 
 }
 
 /// The session's cookie among the cookies of a request.
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+fn session_cookie(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(header::COOKIE)
         .iter()
@@ -152,7 +154,7 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
 
 /// Whether a browser says that a page of another site has sent this. Programs and old browsers say nothing. Our own
 /// site is the one that the request names, or the one that a proxy in between makes of the public address.
-fn is_from_elsewhere(headers: &HeaderMap, base: &str) -> bool {
+fn is_from_other_site(headers: &HeaderMap, base: &str) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site != "same-origin" && site != "none";
     }
@@ -182,11 +184,14 @@ mod tests {
     #[test]
     fn the_session_is_found_among_other_cookies() {
         assert_eq!(
-            cookie(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")])),
+            session_cookie(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")])),
             Some("abc")
         );
-        assert_eq!(cookie(&headers(&[("cookie", "xbespeak_session=abc")])), None);
-        assert_eq!(cookie(&headers(&[])), None);
+        assert_eq!(
+            session_cookie(&headers(&[("cookie", "xbespeak_session=abc")])),
+            None
+        );
+        assert_eq!(session_cookie(&headers(&[])), None);
     }
 
     #[test]
@@ -206,7 +211,7 @@ mod tests {
             (&[("origin", "there:9090"), ("host", "there:9090")], true),
         ] {
             assert_eq!(
-                is_from_elsewhere(&headers(pairs), "http://here:8080"),
+                is_from_other_site(&headers(pairs), "http://here:8080"),
                 elsewhere,
                 "{pairs:?}"
             );
@@ -216,7 +221,7 @@ mod tests {
     #[test]
     fn the_cookie_is_for_our_pages_alone_and_secure_where_the_address_is() {
         let set = |base| {
-            let response = with_cookie(base, "abc", 60, Redirect::to("/portal"));
+            let response = with_session_cookie(base, "abc", 60, Redirect::to("/portal"));
             response.headers()[header::SET_COOKIE]
                 .to_str()
                 .unwrap()

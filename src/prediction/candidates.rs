@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use scheduler::domain::{Forecast, Foreseen};
 use scheduler::prediction::estimate::{load_factor, trans_t_estimation};
-use scheduler::prediction::weights::completion;
+use scheduler::prediction::weights::expected_completion;
 use scheduler::prediction::{
     Amounts, Base, Calibration, Distribution, Ladder, Learner, Part, Parts, Shares, whole_seconds,
 };
 use scheduler::{Interval, Seconds, Time};
 
-use super::knowledge::{Knowledge, speed};
-use super::machines::{Conditions, HOUR, HOURS_AHEAD, Seen, as_number};
+use super::knowledge::{Knowledge, speed_of_rate};
+use super::machines::{Conditions, HOUR, HOURS_AHEAD, Seen, seconds_as_number};
 use super::work::{Hold, Likeness, Work};
 
 /// Hours whose starts are told apart; later starts are taken to be as the mean of a week.
@@ -109,7 +109,7 @@ impl Knowledge {
         let learner = self.learner(ladder);
         let resource = work.resource.unwrap_or_default();
         let kept = if ladder.counts(Part::Trust) && work.resource.is_some() {
-            self.lost_on(resource).kept(self.lost_anywhere())
+            self.losses_on(resource).kept(self.losses_anywhere())
         } else {
             1.0
         };
@@ -121,7 +121,7 @@ impl Knowledge {
             calibration: learner.calibration(&work.group()),
             trust: learner.trust(resource),
             queue: self.queue(work.resource),
-            spread: self.spread(work.resource),
+            spread: self.transfer_spread(work.resource),
             conditions: self.conditions.get(resource),
             bytes: self.bytes(work),
             kept,
@@ -129,9 +129,9 @@ impl Knowledge {
     }
 
     /// Work on the resource that it names, by the parts that decide; none without any execution of its application.
-    pub(super) fn there(&self, work: &Work) -> Option<Candidate<'_>> {
+    pub(super) fn deciding_candidate(&self, work: &Work) -> Option<Candidate<'_>> {
         let ladder = self.choice.unwrap_or(Ladder::History);
-        let speed = speed(self.rate(work.resource));
+        let speed = speed_of_rate(self.rate(work.resource));
         Some(self.candidate(work, self.base(work)?, speed, ladder))
     }
 }
@@ -173,13 +173,13 @@ impl Candidate<'_> {
     }
 
     /// The probability that the work ends by itself within so many seconds from where it is, and is not lost.
-    pub(super) fn within(&self, slot: Interval, seconds: f64, progress: Progress) -> f64 {
+    pub(super) fn probability_within(&self, slot: Interval, seconds: f64, progress: Progress) -> f64 {
         let level = self.parts(slot, progress).level(seconds, &self.shares);
         self.kept * self.calibration.probability(level)
     }
 
     /// The probability that a run is not lost.
-    pub(super) fn kept(&self) -> f64 {
+    pub(super) fn probability_kept(&self) -> f64 {
         self.kept
     }
 
@@ -264,12 +264,12 @@ impl Candidate<'_> {
             let held = sized.map_or(stated, |sized| whole_seconds(sized.seconds(load, transfers)));
             let once = match hold {
                 // What follows from the requester's law is no estimate.
-                Hold::ByLaw(seconds) => as_number(seconds),
+                Hold::ByLaw(seconds) => seconds_as_number(seconds),
                 _ => mean.seconds(load, transfers),
             };
             Foreseen {
                 hold: held,
-                completion: whole_seconds(completion(once, held, self.kept)),
+                completion: whole_seconds(expected_completion(once, held, self.kept)),
                 loss: i128::try_from(self.loss(penalty, hold, Interval::of(start, held)))
                     .unwrap_or(i128::MAX),
                 rise: 0,
@@ -312,7 +312,9 @@ impl Candidate<'_> {
         }
         let ends = match hold {
             Hold::Sized(ppm) => self.kept * f64::from(ppm) / MILLION,
-            Hold::Stated(_) => self.within(slot, as_number(slot.duration()), Progress::Waits),
+            Hold::Stated(_) => {
+                self.probability_within(slot, seconds_as_number(slot.duration()), Progress::Waits)
+            }
             Hold::ByLaw(_) => self.kept,
         };
         #[expect(

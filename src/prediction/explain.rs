@@ -7,7 +7,7 @@ use scheduler::{Interval, Seconds, counted};
 
 use super::candidates::{MILLION, Progress, Source};
 use super::knowledge::{Given, Knowledge};
-use super::machines::as_number;
+use super::machines::seconds_as_number;
 use super::work::{Hold, Work};
 
 /// Runs on which a probability is stated to a person: fewer say little about how long the next one takes.
@@ -61,7 +61,7 @@ impl Knowledge {
     }
 
     fn explained(&self, work: &Work, gap: Interval, slot: Seconds, ppm: u32) -> Option<Explained> {
-        let candidate = self.there(work)?;
+        let candidate = self.deciding_candidate(work)?;
         let probability = f64::from(ppm) / MILLION;
         let resource = work.resource.unwrap_or_default();
         let (amounts, load, transfers) = candidate.amounts(probability, gap.start);
@@ -94,9 +94,13 @@ impl Knowledge {
             parts: parts.into_iter().filter(counts).collect(),
             free_cpu: seen.map(|seen| seen.outlook.mean_over(held)),
             completion: stated.at(gap.start).completion,
-            kept: candidate.kept(),
-            in_slot: candidate.within(held, as_number(slot), Progress::Waits),
-            confidence: candidate.within(held, as_number(gap.duration()), Progress::Waits),
+            kept: candidate.probability_kept(),
+            in_slot: candidate.probability_within(held, seconds_as_number(slot), Progress::Waits),
+            confidence: candidate.probability_within(
+                held,
+                seconds_as_number(gap.duration()),
+                Progress::Waits,
+            ),
         })
     }
 }

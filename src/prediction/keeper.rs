@@ -58,16 +58,20 @@ pub type Setup = (
 ///
 /// # Errors
 /// Those of reading it.
-pub async fn learn(store: &Store, (machines, ladder): Setup, now: Time) -> Result<Knowledge, store::Error> {
+pub async fn learn_from_store(
+    store: &Store,
+    (machines, ladder): Setup,
+    now: Time,
+) -> Result<Knowledge, store::Error> {
     let machines = machines(store.resources().await?)?;
-    learn_on(store, (machines, ladder), now).await
+    learn_for_machines(store, (machines, ladder), now).await
 }
 
 /// The knowledge that is in the store, for resources that may not be there yet.
 ///
 /// # Errors
 /// Those of reading it.
-pub async fn learn_on(
+pub async fn learn_for_machines(
     store: &Store,
     setup: (Machines, Option<Ladder>),
     now: Time,
@@ -83,7 +87,7 @@ pub async fn learn_on(
 
 /// Renews knowledge until `stop`. It starts when the stored resources are those of the configuration: what it learns first decides
 /// until the next look.
-pub async fn keep(
+pub async fn keep_knowledge(
     known: watch::Sender<Arc<Knowledge>>,
     store: Store,
     setup: Setup,
@@ -98,7 +102,7 @@ pub async fn keep(
         .is_some()
     {
         pause = LOOK;
-        match look(&store, setup, &clock, &mut seen).await {
+        match learn_if_changed(&store, setup, &clock, &mut seen).await {
             Ok(Some((knowledge, took))) => {
                 pause = LOOK.max(took * SHARE);
                 // It goes on without readers until it is told to stop.
@@ -113,7 +117,7 @@ pub async fn keep(
 /// The end of the last execution, the time of the samples, and the resources, that were seen.
 type Seen = Option<(Option<Micros>, i64, Vec<ResourceRow>)>;
 
-async fn look(
+async fn learn_if_changed(
     store: &Store,
     setup: Setup,
     clock: &Clock,
@@ -129,7 +133,7 @@ async fn look(
         return Ok(None);
     }
     let started = Instant::now();
-    let knowledge = learn(store, setup, now).await?;
+    let knowledge = learn_from_store(store, setup, now).await?;
     *seen = Some(there);
     Ok(Some((knowledge, started.elapsed())))
 }

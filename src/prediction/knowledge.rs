@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::prediction::estimate::{Outcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation};
-use scheduler::prediction::runs::{Event, events};
+use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{
     Came, Distribution, Estimate, Evidence, Judged, Ladder, Learner, Losses, Parts, Reliability, Runs,
@@ -11,7 +11,7 @@ use scheduler::prediction::{
 use scheduler::{Interval, Rate, Seconds, Time};
 
 use super::cache::Cache;
-use super::machines::{Conditions, Machines, Seen, kinds};
+use super::machines::{Conditions, Machines, Seen, kinds_of_machines};
 use super::windows::{Last, LastRuns};
 use super::work::{Length, Likeness, Work, as_seconds};
 use crate::agreement::RunOutcome;
@@ -56,7 +56,7 @@ pub struct Knowledge {
 impl Default for Knowledge {
     /// That of a service that has just started.
     fn default() -> Self {
-        Self::nothing(Machines::new(), Some(Ladder::All), Time(0))
+        Self::empty(Machines::new(), Some(Ladder::All), Time(0))
     }
 }
 
@@ -94,11 +94,11 @@ struct Learning<'a> {
 }
 
 impl Knowledge {
-    fn nothing(machines: Machines, choice: Option<Ladder>, now: Time) -> Self {
+    fn empty(machines: Machines, choice: Option<Ladder>, now: Time) -> Self {
         Self {
             choice,
             now,
-            kinds: kinds(&machines),
+            kinds: kinds_of_machines(&machines),
             machines,
             runs: Runs::default(),
             learners: Ladder::ALL.map(Learner::new),
@@ -126,7 +126,7 @@ impl Knowledge {
     ) -> Self {
         let conditions = Conditions::of(hours, now);
         let mut learning = Learning {
-            known: Self::nothing(machines, choice, now),
+            known: Self::empty(machines, choice, now),
             conditions: &conditions,
             replays: BTreeMap::new(),
         };
@@ -146,7 +146,7 @@ impl Knowledge {
             .iter()
             .map(|(past, _)| Interval::new(second_of(past.agreed), second_after(past.execution.ended)));
         let mut foreseen = vec![Foreseen::default(); past.len()];
-        for event in events(spans) {
+        for event in events_of_runs(spans) {
             match event {
                 Event::Asked(at) => foreseen[at] = learning.foresee(past[at].0, &past[at].1),
                 Event::Ended(at) => learning.add(past[at].0, &past[at].1, &foreseen[at]),
@@ -168,7 +168,7 @@ impl Knowledge {
     }
 
     /// What decides: the chosen parts, or the past run times alone.
-    pub(super) fn deciding(&self) -> &Learner<Likeness> {
+    pub(super) fn deciding_learner(&self) -> &Learner<Likeness> {
         self.learner(self.choice.unwrap_or(Ladder::History))
     }
 
@@ -197,14 +197,14 @@ impl Knowledge {
     }
 
     /// How far transfers to and from a resource took longer than estimated.
-    pub(super) fn spread(&self, resource: Option<&str>) -> Option<&Distribution> {
+    pub(super) fn transfer_spread(&self, resource: Option<&str>) -> Option<&Distribution> {
         self.spreads.get(resource?)?.distribution()
     }
 
     /// Bytes that are moved in and out of work on its resource: those that it says, else the mean of past executions of its
     /// application. A resource that is another machine has copies of uploaded files and of all outputs, too.
     pub(super) fn bytes(&self, work: &Work) -> [u64; 2] {
-        let copies = self.copies(work.resource);
+        let copies = self.copies_files(work.resource);
         let past = self.bytes.get(&(work.application.to_owned(), copies));
         let usual = |direction: usize| {
             let mean = past.and_then(|of| of[direction].mean()).unwrap_or(0.0);
@@ -232,20 +232,20 @@ impl Knowledge {
     }
 
     /// Whether all files of a job are copied to a resource and from there.
-    fn copies(&self, resource: Option<&str>) -> bool {
+    fn copies_files(&self, resource: Option<&str>) -> bool {
         let machine = resource.and_then(|name| self.machines.get(name));
         machine.is_some_and(|machine| machine.copies_files)
     }
 
     /// What is known of the runs that a resource lost.
-    pub(super) fn lost_on(&self, resource: &str) -> Losses {
+    pub(super) fn losses_on(&self, resource: &str) -> Losses {
         self.ended
             .get(resource)
             .map_or_else(Losses::default, LastRuns::losses)
     }
 
     /// What is known of the runs that all resources lost.
-    pub(super) fn lost_anywhere(&self) -> Losses {
+    pub(super) fn losses_anywhere(&self) -> Losses {
         self.losses
     }
 
@@ -300,7 +300,7 @@ impl Knowledge {
 
     /// How good its statements have been: those of the parts that decide.
     pub fn reliability(&self) -> &Reliability {
-        self.deciding().reliability()
+        self.deciding_learner().reliability()
     }
 
     /// How good the statements of each combination of parts have been.
@@ -358,7 +358,7 @@ impl Learning<'_> {
                 transfers,
             };
         };
-        let speed = speed(self.known.rate(work.resource));
+        let speed = speed_of_rate(self.known.rate(work.resource));
         let Knowledge {
             learners,
             queues,
@@ -401,7 +401,7 @@ impl Learning<'_> {
         let conditions = self.conditions.get(resource);
         let machine = known.machines.get(resource);
         let free = conditions.and_then(|of| of.free_during(ran, execution.nodes, machine));
-        let done = length.needed(length.run) * speed(known.rate(Some(resource)));
+        let done = length.needed(length.run) * speed_of_rate(known.rate(Some(resource)));
         let levels = work.levels(known.kind(work.resource));
         known.runs.learn_loaded(&levels, done, free.map(load_factor));
         if let Some(judged) = &foreseen.judged {
@@ -418,7 +418,7 @@ impl Learning<'_> {
             let spread = (copied / foreseen.transfers).ln().max(LEAST_SPREAD);
             known.spreads.entry(resource.clone()).or_default().push(spread);
         }
-        let copies = known.copies(Some(resource));
+        let copies = known.copies_files(Some(resource));
         let key = (execution.application.clone(), copies);
         let bytes = known.bytes.entry(key).or_default();
         for (last, bytes) in bytes.iter_mut().zip([execution.moved_in, execution.moved_out]) {
@@ -461,6 +461,6 @@ fn part_stopped_executions<T>(lengths: impl Iterator<Item = (Length, T)>) -> (Ve
 }
 
 /// Work done in a second, as a number.
-pub(super) fn speed(rate: Rate) -> f64 {
+pub(super) fn speed_of_rate(rate: Rate) -> f64 {
     f64::from(rate.millionths()) / f64::from(Rate::REFERENCE.millionths())
 }

@@ -25,7 +25,13 @@ pub(super) struct Counters {
 }
 
 /// Samples this machine for a resource with this number of nodes on it, until `stop`, and sums up old samples.
-pub async fn sample(resource: String, nodes: u32, store: Store, clock: Clock, stop: CancellationToken) {
+pub async fn sample_machine(
+    resource: String,
+    nodes: u32,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+) {
     let mut before = (clock.micros(), read_machine_counters().await);
     let mut samples = Samples::of(resource, store, clock.clone());
     while samples.are_due(&stop).await {

@@ -36,7 +36,7 @@ pub struct Machine {
 pub type Machines = BTreeMap<String, Machine>;
 
 /// Machines by name with the number of their kind: those of one kind have the same rate and attributes.
-pub(super) fn kinds(machines: &Machines) -> BTreeMap<String, u32> {
+pub(super) fn kinds_of_machines(machines: &Machines) -> BTreeMap<String, u32> {
     let mut numbers = BTreeMap::new();
     for machine in machines.values() {
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
@@ -129,13 +129,13 @@ impl Conditions {
         let own = own.map_or(0.0, |machine| f64::from(nodes) / f64::from(machine.nodes));
         // The part of the hours that it ran in.
         let hours = run.end.seconds().div_euclid(HOUR) - run.start.seconds().div_euclid(HOUR) + 1;
-        let part = as_number(run.duration()) / as_number(hours * HOUR);
+        let part = seconds_as_number(run.duration()) / seconds_as_number(hours * HOUR);
         Some((free + own * part).min(1.0))
     }
 }
 
 /// Seconds as a number to calculate with.
 #[expect(clippy::cast_precision_loss, reason = "seconds of a plan are far below 2⁵³")]
-pub(super) fn as_number(seconds: Seconds) -> f64 {
+pub(super) fn seconds_as_number(seconds: Seconds) -> f64 {
     seconds as f64
 }

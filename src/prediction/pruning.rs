@@ -30,7 +30,7 @@ pub struct HistoryPolicy {
 
 /// Until `stop`: turns executions into sums where neither the policy nor the predictions need them, turns old samples into hours,
 /// and archives agreements that ended long ago.
-pub async fn prune(policy: HistoryPolicy, store: Store, clock: Clock, stop: CancellationToken) {
+pub async fn prune_history(policy: HistoryPolicy, store: Store, clock: Clock, stop: CancellationToken) {
     let ago = |seconds: Seconds| clock.micros() - seconds * MICROS_PER_SECOND;
     loop {
         let kept = Kept {

@@ -55,7 +55,7 @@ impl Samples {
 
 /// Samples a resource that reports its condition by itself, such as a cluster, until `stop`. `look` answers from the known
 /// condition; none where it is not known.
-pub async fn sample_with(
+pub async fn sample_resource(
     resource: String,
     store: Store,
     clock: Clock,

@@ -9,8 +9,8 @@ use scheduler::{Interval, Seconds};
 
 use super::cache::{ForeseenWork, Key};
 use super::candidates::Progress;
-use super::knowledge::{Knowledge, speed};
-use super::machines::as_number;
+use super::knowledge::{Knowledge, speed_of_rate};
+use super::machines::seconds_as_number;
 use super::work::{Hold, Likeness, Work, as_seconds};
 use crate::agreement::{Agreement, ServiceState};
 use crate::clock::Micros;
@@ -30,7 +30,7 @@ pub struct ResourceWeights<'a> {
 
 impl Knowledge {
     /// The parts of an estimate that decide; none where estimates decide nothing.
-    pub fn decides(&self) -> Option<Ladder> {
+    pub fn deciding_ladder(&self) -> Option<Ladder> {
         self.choice
     }
 
@@ -41,7 +41,7 @@ impl Knowledge {
             resource,
             weights,
             rt: all.rt(resource),
-            kept: self.lost_on(resource).kept(self.lost_anywhere()),
+            kept: self.losses_on(resource).kept(self.losses_anywhere()),
         })
     }
 
@@ -59,7 +59,7 @@ impl Knowledge {
     }
 
     fn foresee(&self, work: &Work, hold: Hold, penalty: u128, ladder: Ladder) -> Option<ForeseenWork> {
-        let counts_losses = ladder.counts(Part::Trust) && self.lost_anywhere().lost > 0;
+        let counts_losses = ladder.counts(Part::Trust) && self.losses_anywhere().lost > 0;
         match hold {
             // Only which resources lose work says something there.
             Hold::ByLaw(_) if !counts_losses => return None,
@@ -93,13 +93,14 @@ impl Knowledge {
                     if !has_runs {
                         of_kinds.insert(kind, Arc::clone(&base));
                     }
-                    (base, speed(self.rate(Some(name))))
+                    (base, speed_of_rate(self.rate(Some(name))))
                 }
                 // Nothing is known of it but what its requester says.
                 (None, Hold::Stated(seconds)) => (Arc::new(Base::exactly(seconds)), 1.0),
-                (None, Hold::ByLaw(seconds)) => {
-                    (Arc::new(Base::exactly(seconds)), speed(self.rate(Some(name))))
-                }
+                (None, Hold::ByLaw(seconds)) => (
+                    Arc::new(Base::exactly(seconds)),
+                    speed_of_rate(self.rate(Some(name))),
+                ),
                 (None, Hold::Sized(_)) => return None,
             };
             let hold = match hold {
@@ -127,8 +128,8 @@ impl Knowledge {
     /// The probability that work ends by itself in a slot of the resource that it names, or at the reference rate where it names
     /// none, and is not lost; none without any execution of the application.
     pub fn probability(&self, work: &Work, slot: Interval) -> Option<f64> {
-        let candidate = self.there(work)?;
-        Some(candidate.within(slot, as_number(slot.duration()), Progress::Waits))
+        let candidate = self.deciding_candidate(work)?;
+        Some(candidate.probability_within(slot, seconds_as_number(slot.duration()), Progress::Waits))
     }
 
     /// The probability that an agreement's job ends by itself before its slot does and is not lost, given that it has not ended
@@ -142,10 +143,14 @@ impl Knowledge {
             resource: Some(&agreement.resource),
             ..Work::of_job(&agreement.party, job, agreement.nodes())
         };
-        let candidate = self.there(&work)?;
+        let candidate = self.deciding_candidate(&work)?;
         let slot = agreement.placement();
         if agreement.started.is_none() {
-            return Some(candidate.within(slot, as_number(agreement.duration), Progress::Waits));
+            return Some(candidate.probability_within(
+                slot,
+                seconds_as_number(agreement.duration),
+                Progress::Waits,
+            ));
         }
         // As before it began: the loss by saving its work and resuming it is not known.
         let progress = if agreement.is_being_brought() {
@@ -157,7 +162,9 @@ impl Knowledge {
         let brought = job.brought.map_or(0, |of| of.before);
         let done = as_seconds(agreement.run_time_by(now) - brought);
         let all = as_seconds(agreement.run_time_to_end() - brought);
-        let of = |seconds: f64| candidate.within(slot, seconds, progress) / candidate.kept();
+        let of = |seconds: f64| {
+            candidate.probability_within(slot, seconds, progress) / candidate.probability_kept()
+        };
         let (before, whole) = (of(done), of(all));
         let left = 1.0 - before;
         let rest = if all > 0.0 {
@@ -167,7 +174,7 @@ impl Knowledge {
         };
         Some(if left > 0.0 {
             // It can only be lost in the time that is left.
-            ((whole - before) / left).clamp(0.0, 1.0) * candidate.kept().powf(rest)
+            ((whole - before) / left).clamp(0.0, 1.0) * candidate.probability_kept().powf(rest)
         } else {
             0.0
         })

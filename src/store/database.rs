@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::batch::trail::Trail;
 use super::engine::bulk::ALL_BULK;
-use super::engine::connect::{Database, Missing, Place, connect};
+use super::engine::connect::{Database, Missing, Place, connect_to_database};
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
 
@@ -35,8 +35,8 @@ impl Store {
     }
 
     async fn open_file(url: &str, missing: Missing) -> Result<Self> {
-        let database = connect(url, missing).await?;
-        migrations::run(&database.writers).await?;
+        let database = connect_to_database(url, missing).await?;
+        migrations::run_migrations(&database.writers).await?;
         Ok(Self {
             database: Arc::new(database),
             trail: Arc::default(),
@@ -82,7 +82,7 @@ impl Store {
     }
 
     /// Takes note of a later end.
-    pub(super) fn went_on(&self, trail: Trail) {
+    pub(super) fn note_trail_end(&self, trail: Trail) {
         *self.trail.lock().unwrap_or_else(PoisonError::into_inner) = trail;
     }
 
@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// Reads all rows by the first of two statements, or only those of one name by the second ([`super::engine::connection::Connection::read_of`]).
-    pub(super) async fn read_of<T: Send>(
+    pub(super) async fn read_all_or_named<T: Send>(
         &self,
         name: Option<&str>,
         values: &[Value<'_>],

@@ -66,7 +66,7 @@ async fn whoever_changes_the_trail_is_found(url: String) {
         version: 2,
         ..one.clone()
     };
-    begun.has_started(Some(100_000_000));
+    begun.note_started(Some(100_000_000));
     let asked = Agreement {
         state: AgreementState::ObservedAndTerminating,
         version: 3,

@@ -13,7 +13,7 @@ use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::store::{Change, ResourceRow, Store};
 use reqwest::Method;
 use scheduler::Interval;
-use scheduler::measure::{Bar, verdict};
+use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -44,7 +44,7 @@ fn asked(nodes: usize, duration: i64, from: i64, room: i64) -> Value {
 
 /// Prints a row of the table, on a line of its own.
 fn row(what: &str, at_most: f64, seen: f64) {
-    println!("\n{}", verdict(what, Bar::AtMost(at_most), seen));
+    println!("\n{}", verdict_row(what, Bar::AtMost(at_most), seen));
 }
 
 /// A million agreements that are over are no reason to start late.

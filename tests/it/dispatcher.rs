@@ -545,7 +545,7 @@ fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told
         let service = Service::start_on(&folder, catalogue, vec![("local".to_owned(), shared)]).await;
         let fills = service.place("head -c 3000000 /dev/zero > file", 0, 600).await;
         service.completes(fills.id).await;
-        folders.look().unwrap();
+        folders.enforce_quotas().unwrap();
         let next = service.place("touch ran", 0, 600).await;
         let over = service.over(next.id).await;
         let limit = Limit::Files;

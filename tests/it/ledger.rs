@@ -229,7 +229,7 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
         );
         // One that is not decided yet is ended as its party would end it.
         let pending = proposal(Vec::new());
-        let pended = domain.planner.pend(pending.clone(), None, None).await;
+        let pended = domain.planner.submit_pending(pending.clone(), None, None).await;
         pended.expect("it is stored");
         let ended = domain.planner.terminate(take_back(pending.id)).await;
         assert_ne!(ended.expect("it is stored").outcome, Some(RunOutcome::Lost));

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use bespeak::agreement::{JobEnd, Run, RunOutcome};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, name_of};
+use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use bespeak::planner::{BusyTime, NodeState, Unused};
 use scheduler::Interval;
@@ -72,7 +72,7 @@ impl Site {
     }
 
     fn reservation(&self, slot: &PlannedSlot) -> Option<BTreeMap<String, String>> {
-        self.cluster.reservation(&name_of("cluster", slot.run))
+        self.cluster.reservation(&slurm_name_of_run("cluster", slot.run))
     }
 
     /// Reserves a node from now on and answers the job to run there: a script that may last `seconds` seconds.
@@ -234,13 +234,13 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
         "scontrol",
         &[
             "delete",
-            &format!("ReservationName={}", name_of("cluster", third.run)),
+            &format!("ReservationName={}", slurm_name_of_run("cluster", third.run)),
         ],
     );
     site.executor.prepare(&[long.clone(), third.clone()]).unwrap();
     assert!(site.reservation(&third).is_some());
     // A reservation of that kind that this service has not made is another one's.
-    let name = name_of("cluster", Run::first(Uuid::now_v7()));
+    let name = slurm_name_of_run("cluster", Run::first(Uuid::now_v7()));
     let named = format!("ReservationName={name}");
     site.cluster.run(
         "scontrol",
@@ -264,7 +264,9 @@ fn reservations_follow_the_plan_and_leave_others_alone() {
         .prepare(&[fits.clone(), too_many.clone()])
         .unwrap_err();
     assert!(
-        refused.to_string().contains(&name_of("cluster", too_many.run)),
+        refused
+            .to_string()
+            .contains(&slurm_name_of_run("cluster", too_many.run)),
         "{refused}"
     );
     assert_eq!(site.reservation(&fits).unwrap()["NodeCnt"], "4");
@@ -349,7 +351,7 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     assert_eq!(site.output(id, "stdout"), "a b|$HOME; *\n");
     assert_eq!(
         site.output(id, "stderr"),
-        format!("1 {}", name_of("cluster", Run::first(id)))[..20]
+        format!("1 {}", slurm_name_of_run("cluster", Run::first(id)))[..20]
     );
     assert!(end.truncated && end.output_bytes == 33, "{end:?}");
     assert!(
@@ -365,7 +367,8 @@ fn a_job_runs_once_in_its_reservation_with_its_arguments_and_leaves_its_outputs(
     // Over, though a user goes on in it: it is given back with the processes there.
     site.executor.prepare(&[]).unwrap();
     assert_eq!(
-        site.cluster.reservation(&name_of("cluster", Run::first(id))),
+        site.cluster
+            .reservation(&slurm_name_of_run("cluster", Run::first(id))),
         None
     );
 }
@@ -396,7 +399,7 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
     site.until_started(lost.agreement);
     let node = site
         .cluster
-        .reservation(&name_of("cluster", Run::first(lost.agreement)))
+        .reservation(&slurm_name_of_run("cluster", Run::first(lost.agreement)))
         .unwrap()["Nodes"]
         .clone();
     site.cluster
@@ -479,7 +482,7 @@ fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_jo
     assert_eq!(site.executor.unused(), []);
     let script = site.cluster.folder().join("script");
     fs::write(&script, "#!/bin/sh\nsleep 600\n").unwrap();
-    let reservation = format!("--reservation={}", name_of("cluster", used.run));
+    let reservation = format!("--reservation={}", slurm_name_of_run("cluster", used.run));
     let user = format!("--uid={}", Cluster::user());
     let mut arguments = vec![
         &*reservation,

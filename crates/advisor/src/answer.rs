@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::policies::{
-    Advice, Behind, Goal, Named, SIGNIFICANCE, Score, chance_text, fixing_name, order_name, percent,
-    threshold_name,
+    Advice, Behind, Goal, Named, SIGNIFICANCE, Score, chance_text, fixing_name, order_name, threshold_name,
+    whole_percent,
 };
 use crate::prices::Prices;
 use crate::replay::Policy;
@@ -71,7 +71,7 @@ impl Answer<'_> {
         ] {
             if part.numerator > 0 {
                 // Writing to a string does not fail.
-                let _ = write!(text, ", {} % {what}", percent(*part));
+                let _ = write!(text, ", {} % {what}", whole_percent(*part));
             }
         }
         for profile in profiles {
@@ -160,7 +160,7 @@ impl Answer<'_> {
     /// The settings for the configuration, if any.
     fn settings_text(&self, advice: &Advice) -> String {
         let goal = advice.goal.word();
-        let best = settings(&self.scores[advice.best].policy);
+        let best = policy_settings(&self.scores[advice.best].policy);
         let Some(present) = self.present else {
             return format!("\nThe settings to {goal} most:\n\n[scheduling]\n{best}");
         };
@@ -181,8 +181,8 @@ impl Answer<'_> {
             let policy = &self.scores[at].policy;
             json!({
                 "order": order_name(policy.order),
-                "fix_after_percent": policy.fixing.map(percent),
-                "alternatives_percent": policy.alternatives.map(|alternatives| percent(alternatives.phi_max)),
+                "fix_after_percent": policy.fixing.map(whole_percent),
+                "alternatives_percent": policy.alternatives.map(|alternatives| whole_percent(alternatives.phi_max)),
             })
         };
         let goals = self
@@ -231,15 +231,15 @@ impl Answer<'_> {
 }
 
 /// The keys of `[scheduling]` that make a policy.
-fn settings(policy: &Policy) -> String {
+fn policy_settings(policy: &Policy) -> String {
     let fixing = policy.fixing.map_or(String::new(), |part| {
-        format!("fix_after_percent = {}\n", percent(part))
+        format!("fix_after_percent = {}\n", whole_percent(part))
     });
     format!(
         "order = \"{}\"\n{fixing}alternatives_percent = {}\n",
         order_name(policy.order),
         policy
             .alternatives
-            .map_or(0, |alternatives| percent(alternatives.phi_max))
+            .map_or(0, |alternatives| whole_percent(alternatives.phi_max))
     )
 }

@@ -15,7 +15,9 @@ use crate::answer::Answer;
 use crate::fault::Fault;
 use crate::lublin;
 use crate::parallel::Workers;
-use crate::policies::{Advice, Goal, Users, behind_portfolio, compared, score, table};
+use crate::policies::{
+    Advice, Goal, Users, compare_with_portfolio, compared_policies, policies_table, score_policies,
+};
 use crate::prices::{PROFILES_MAX, Prices, Profile};
 use crate::progress::ProgressLine;
 use crate::replay::Policy;
@@ -106,7 +108,7 @@ impl Source {
 
     fn workload(&self) -> Result<Workload, Fault> {
         let Some(path) = &self.trace else {
-            return Ok(lublin::generate(
+            return Ok(lublin::generate_lublin_jobs(
                 self.seed,
                 WINDOW_SECONDS * i64::from(self.windows),
             ));
@@ -158,7 +160,7 @@ impl Form {
 }
 
 /// All cores. Each reports through `progress` how far they all are.
-pub fn all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers<'_> {
+pub fn workers_on_all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers<'_> {
     Workers {
         threads: thread::available_parallelism().map_or(1, NonZero::get),
         progress,
@@ -171,7 +173,7 @@ pub struct Question {
     #[command(flatten)]
     source: Source,
     /// SHARE % of the requests pay PRICE % of the price; several times for several profiles.
-    #[arg(long = "profile", value_name = "SHARE:PRICE", value_parser = profile)]
+    #[arg(long = "profile", value_name = "SHARE:PRICE", value_parser = parse_profile)]
     profiles: Vec<Profile>,
     /// Frequency of submissions, in percent of the workload's.
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(10..=1_000))]
@@ -217,7 +219,7 @@ impl Question {
             Some(path) => Some((File::create(path).map_err(|why| Fault::of(path, why))?, path)),
             None => None,
         };
-        let mut candidates = compared();
+        let mut candidates = compared_policies();
         let at_present = present.map(|present| {
             let known = candidates.iter().position(|policy| *policy == present);
             known.unwrap_or_else(|| {
@@ -233,9 +235,9 @@ impl Question {
         line.starts("advise");
         let progress = |done, total| line.show(done, total);
         let played = |policies: &[Policy]| {
-            let workers = all_cores(&progress);
+            let workers = workers_on_all_cores(&progress);
             let seed = self.source.seed;
-            score(
+            score_policies(
                 workload.capacity,
                 &windows,
                 seed,
@@ -250,10 +252,10 @@ impl Question {
             .into_iter()
             .filter_map(|goal| Advice::of(&scores, goal))
             .collect();
-        let portfolio = behind_portfolio(&scores, &advice, played);
+        let portfolio = compare_with_portfolio(&scores, &advice, played);
         ProgressLine::clear();
         if let Some((mut file, path)) = out {
-            let table = table(&scores, &advice).csv();
+            let table = policies_table(&scores, &advice).csv();
             file.write_all(table.as_bytes())
                 .map_err(|why| Fault::of(path, why))?;
         }
@@ -303,7 +305,7 @@ impl Question {
     }
 }
 
-fn profile(text: &str) -> Result<Profile, String> {
+fn parse_profile(text: &str) -> Result<Profile, String> {
     let number = |text: &str, most: u32| text.parse().ok().filter(|number| *number <= most);
     text.split_once(':')
         .and_then(|(share, price)| {

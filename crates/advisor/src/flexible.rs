@@ -7,7 +7,7 @@
 use scheduler::{Fraction, Interval, Order, Request, Seconds, Time};
 
 use crate::random::Random;
-use crate::replay::{Alternatives, Ask, Outcome, Policy, replay};
+use crate::replay::{Alternatives, Ask, Outcome, Policy, replay_asks};
 use crate::workload::{WINDOW_SECONDS, Window};
 
 /// Loads in percent of the submissions in the workload.
@@ -97,7 +97,7 @@ impl Run {
 }
 
 /// The draws of the jobs of a window.
-pub fn draws(seed: u64, window: &Window) -> Vec<Draws> {
+pub fn draw_flexible_jobs(seed: u64, window: &Window) -> Vec<Draws> {
     (0..window.jobs.len() as u64)
         .map(|job| {
             let mut random = Random::new(seed, &[STREAM, window.index as u64, job]);
@@ -112,10 +112,10 @@ pub fn draws(seed: u64, window: &Window) -> Vec<Draws> {
 }
 
 /// The requests of the jobs of a window in a run.
-pub fn asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
+pub fn flexible_asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
     let jobs = window.jobs.iter().zip(draws).zip(0..);
     jobs.map(|((job, draws), id)| {
-        let submit = at_load(job.submit, run.load);
+        let submit = scale_to_load(job.submit, run.load);
         let duration = job.run;
         let deadline = submit + duration * Seconds::from(draws.deadline_factor);
         let latest = deadline - duration;
@@ -154,17 +154,17 @@ pub fn asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
 }
 
 /// Plays a run of a window.
-pub fn play(capacity: u32, window: &Window, draws: &[Draws], run: &Run) -> Outcome {
-    replay(capacity, run.policy, &asks(window, draws, run))
+pub fn play_flexible_run(capacity: u32, window: &Window, draws: &[Draws], run: &Run) -> Outcome {
+    replay_asks(capacity, run.policy, &flexible_asks(window, draws, run))
 }
 
 /// Utilisation in percent of the part of time that the submissions of a window take at a load.
 pub fn utilisation_percent(capacity: u32, outcome: &Outcome, load: u32) -> f64 {
-    let span = Interval::new(Time(0), Time(at_load(WINDOW_SECONDS, load)));
+    let span = Interval::new(Time(0), Time(scale_to_load(WINDOW_SECONDS, load)));
     100.0 * outcome.utilisation(capacity, span)
 }
 
 /// A time of the workload when submissions come `load` percent as fast.
-fn at_load(seconds: Seconds, load: u32) -> Seconds {
+fn scale_to_load(seconds: Seconds, load: u32) -> Seconds {
     seconds * 100 / Seconds::from(load)
 }

@@ -39,7 +39,7 @@ const HALF_HOUR: f64 = 1_800.0;
 const STREAM: u64 = 0x4C75_626C;
 
 /// Jobs for `seconds` from the midnight of a day, on 128 nodes.
-pub fn generate(seed: u64, seconds: Seconds) -> Workload {
+pub fn generate_lublin_jobs(seed: u64, seconds: Seconds) -> Workload {
     let mut random = Random::new(seed, &[STREAM]);
     let mut clock = Clock::new();
     let mut jobs = Vec::new();
@@ -48,10 +48,10 @@ pub fn generate(seed: u64, seconds: Seconds) -> Workload {
         if submit >= seconds {
             break;
         }
-        let nodes = size(&mut random);
+        let nodes = draw_lublin_size(&mut random);
         jobs.push(Job {
             submit,
-            run: run_time(&mut random, nodes),
+            run: draw_lublin_run_time(&mut random, nodes),
             nodes,
             ..Job::default()
         });
@@ -64,7 +64,7 @@ pub fn generate(seed: u64, seconds: Seconds) -> Workload {
     }
 }
 
-fn size(random: &mut Random) -> u32 {
+fn draw_lublin_size(random: &mut Random) -> u32 {
     let kind = random.unit();
     if kind < SERIAL {
         return 1;
@@ -81,7 +81,7 @@ fn size(random: &mut Random) -> u32 {
     whole_lublin_number(logarithm.exp2()).clamp(1, CAPACITY)
 }
 
-fn run_time(random: &mut Random, nodes: u32) -> Seconds {
+fn draw_lublin_run_time(random: &mut Random, nodes: u32) -> Seconds {
     let short = SHORT_PER_NODE * f64::from(nodes) + SHORT_BASE;
     loop {
         let (shape, scale) = if random.chance(short) { SHORT } else { LONG };
@@ -103,7 +103,8 @@ impl Clock {
         let mut weights = [0.0; HALF_HOURS];
         for bucket in DAY_STARTS..DAY_STARTS + HALF_HOURS {
             // Buckets of the model are numbered from 1.
-            weights[(bucket - 1) % HALF_HOURS] = density_over(bucket as f64 - 0.5, bucket as f64 + 0.5);
+            weights[(bucket - 1) % HALF_HOURS] =
+                arrival_density_over(bucket as f64 - 0.5, bucket as f64 + 0.5);
         }
         let mean = weights.iter().sum::<f64>() / HALF_HOURS as f64;
         Self {
@@ -141,7 +142,7 @@ impl Clock {
 
 /// The integral of the gamma density of arrivals over the day between two half-hours, up to a constant factor (Simpson's
 /// rule; the weights are divided by their mean, so the factor does not matter).
-fn density_over(low: f64, high: f64) -> f64 {
+fn arrival_density_over(low: f64, high: f64) -> f64 {
     let density = |x: f64| x.powf(DAY.0 - 1.0) * (-x / DAY.1).exp();
     (high - low) / 6.0 * (density(low) + 4.0 * density(f64::midpoint(low, high)) + density(high))
 }
@@ -158,20 +159,20 @@ fn whole_lublin_number(number: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CAPACITY, generate};
+    use super::{CAPACITY, generate_lublin_jobs};
 
     const DAY_SECONDS: i64 = 86_400;
 
     #[test]
     fn the_same_seed_gives_the_same_jobs_and_another_seed_others() {
-        let jobs = |seed| generate(seed, 5 * DAY_SECONDS).jobs;
+        let jobs = |seed| generate_lublin_jobs(seed, 5 * DAY_SECONDS).jobs;
         assert_eq!(jobs(1), jobs(1));
         assert_ne!(jobs(1), jobs(2));
     }
 
     #[test]
     fn sizes_run_times_and_arrivals_have_the_shape_of_the_model() {
-        let jobs = generate(1, 400 * DAY_SECONDS).jobs;
+        let jobs = generate_lublin_jobs(1, 400 * DAY_SECONDS).jobs;
         let part =
             |test: &dyn Fn(&&super::Job) -> bool| jobs.iter().filter(test).count() as f64 / jobs.len() as f64;
         assert!(jobs.windows(2).all(|pair| pair[0].submit <= pair[1].submit));

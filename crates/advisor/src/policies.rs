@@ -9,12 +9,12 @@ use std::fmt;
 
 use scheduler::{Fraction, Order};
 
-use crate::flexible::{self, Run, draws, utilisation_percent};
+use crate::flexible::{self, Run, draw_flexible_jobs, utilisation_percent};
 use crate::parallel::Workers;
 use crate::prices::Prices;
 use crate::random::Random;
-use crate::replay::{Accepted, Alternatives, Ask, Policy, replay};
-use crate::statistics::{Summary, chance, holm};
+use crate::replay::{Accepted, Alternatives, Ask, Policy, replay_asks};
+use crate::statistics::{Summary, chance_of_mean, correct_by_holm};
 use crate::table::Table;
 use crate::workload::Window;
 
@@ -84,12 +84,16 @@ impl Score {
 }
 
 /// The policies that are compared: all combinations of six orders, three fixings and three thresholds.
-pub fn compared() -> Vec<Policy> {
-    policies(&ORDERS, &FIXINGS, &THRESHOLDS)
+pub fn compared_policies() -> Vec<Policy> {
+    combine_policies(&ORDERS, &FIXINGS, &THRESHOLDS)
 }
 
 /// All combinations of orders, of fixing, and of how far alternatives may lie.
-fn policies(orders: &[Order], fixings: &[Option<Fraction>], thresholds: &[Option<Fraction>]) -> Vec<Policy> {
+fn combine_policies(
+    orders: &[Order],
+    fixings: &[Option<Fraction>],
+    thresholds: &[Option<Fraction>],
+) -> Vec<Policy> {
     let mut policies = Vec::new();
     for &order in orders {
         for &fixing in fixings {
@@ -107,7 +111,7 @@ fn policies(orders: &[Order], fixings: &[Option<Fraction>], thresholds: &[Option
 }
 
 /// Plays every policy in every window.
-pub fn score(
+pub fn score_policies(
     capacity: u32,
     windows: &[Window],
     seed: u64,
@@ -120,8 +124,8 @@ pub fn score(
         .flat_map(|window| policies.iter().map(move |policy| (window, policy)))
         .collect();
     let played = workers.map(&tasks, |(window, policy)| {
-        let (asks, profiles) = asks(seed, window, users, prices);
-        let outcome = replay(capacity, **policy, &asks);
+        let (asks, profiles) = priced_asks(seed, window, users, prices);
+        let outcome = replay_asks(capacity, **policy, &asks);
         let of = |(id, accepted): (&u64, &Accepted)| {
             let at = usize::try_from(*id).unwrap_or(usize::MAX);
             let (ask, profile) = asks.get(at).zip(profiles.get(at))?;
@@ -148,9 +152,9 @@ pub fn score(
 }
 
 /// The requests of the jobs of a window, with the part of the price that each pays.
-fn asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<Ask>, Vec<Fraction>) {
+fn priced_asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<Ask>, Vec<Fraction>) {
     let run = Run::flexible(users.load_percent, PHI, Order::Edf);
-    let asks = flexible::asks(window, &draws(seed, window), &run);
+    let asks = flexible::flexible_asks(window, &draw_flexible_jobs(seed, window), &run);
     asks.into_iter()
         .map(|mut ask| {
             let mut random = Random::new(seed, &[STREAM, window.index as u64, ask.request.id]);
@@ -209,11 +213,11 @@ impl Advice {
         let chances: Vec<f64> = (pairs.iter())
             .map(|(one, other)| {
                 let (one, other) = (scores[*one].values(goal), scores[*other].values(goal));
-                chance(&Summary::of_differences(one, other))
+                chance_of_mean(&Summary::of_differences(one, other))
             })
             .collect();
         let mut corrected = vec![1.0; scores.len()];
-        for (pair, chance) in pairs.into_iter().zip(holm(&chances)) {
+        for (pair, chance) in pairs.into_iter().zip(correct_by_holm(&chances)) {
             match pair {
                 (one, other) if one == best => corrected[other] = chance,
                 (one, other) if other == best => corrected[one] = chance,
@@ -241,7 +245,7 @@ impl Advice {
 
 /// By how much each goal's best policy is behind the same policy with a portfolio of orders, and the scores of those, in the
 /// order of the advice. Each is one comparison that was planned, so that its chance is not corrected.
-pub fn behind_portfolio(
+pub fn compare_with_portfolio(
     scores: &[Score],
     advice: &[Advice],
     played: impl Fn(&[Policy]) -> Vec<Score>,
@@ -254,14 +258,14 @@ pub fn behind_portfolio(
     let compared = advice.iter().zip(with).map(|(advice, with)| {
         let best = scores[advice.best].values(advice.goal);
         let difference = Summary::of_differences(with.values(advice.goal), best);
-        let chance = chance(&difference);
+        let chance = chance_of_mean(&difference);
         (with, Behind { difference, chance })
     });
     compared.collect()
 }
 
 /// A row a policy: its score for each goal, and by how much it is behind the best.
-pub fn table(scores: &[Score], advice: &[Advice]) -> Table {
+pub fn policies_table(scores: &[Score], advice: &[Advice]) -> Table {
     let mut table = Table::new(&["order", "fixed", "alternatives"]);
     for advice in advice {
         let columns = ["mean", "± 95 %", "behind the best", "behind ± 95 %", "chance"];
@@ -324,14 +328,14 @@ pub fn fixing_name(fixing: Option<Fraction>) -> String {
     match fixing {
         None => "never".to_owned(),
         Some(Fraction { numerator: 0, .. }) => "at once".to_owned(),
-        Some(part) => format!("after {} % of the wait", percent(part)),
+        Some(part) => format!("after {} % of the wait", whole_percent(part)),
     }
 }
 
 /// How far alternatives may lie, in words.
 pub fn threshold_name(alternatives: Option<Alternatives>) -> String {
     alternatives.map_or("none".to_owned(), |alternatives| {
-        format!("up to {} %", percent(alternatives.phi_max))
+        format!("up to {} %", whole_percent(alternatives.phi_max))
     })
 }
 
@@ -345,13 +349,13 @@ pub fn chance_text(chance: f64) -> String {
 }
 
 /// Whole, as those of the configuration and of the policies are.
-pub(crate) fn percent(part: Fraction) -> u32 {
+pub(crate) fn whole_percent(part: Fraction) -> u32 {
     100 * part.numerator / part.denominator.max(1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Advice, Goal, Score, Users, policies, score};
+    use super::{Advice, Goal, Score, Users, combine_policies, score_policies};
     use crate::lublin;
     use crate::parallel::Workers;
     use crate::prices::Prices;
@@ -361,7 +365,7 @@ mod tests {
     use scheduler::{Fraction, Order};
 
     fn windows() -> (u32, Vec<Window>) {
-        let workload = lublin::generate(1, 24 * WINDOW_SECONDS);
+        let workload = lublin::generate_lublin_jobs(1, 24 * WINDOW_SECONDS);
         (workload.capacity, workload.windows(Filter::F1h, 24))
     }
 
@@ -375,7 +379,7 @@ mod tests {
             load_percent: 150,
             takers_percent: 50,
         };
-        score(
+        score_policies(
             capacity,
             &windows,
             1,
@@ -388,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_policy_scores_the_same_whatever_it_is_compared_with() {
-        let all = policies(
+        let all = combine_policies(
             &[Order::Fifo, Order::Edf, Order::Brf],
             &[None, Some(Fraction::percent(50))],
             &[None, Some(Fraction::percent(100))],
@@ -402,7 +406,7 @@ mod tests {
 
     #[test]
     fn freedom_serves_more_and_the_same_policy_twice_is_told_from_nothing() {
-        let all = policies(
+        let all = combine_policies(
             &[Order::Fifo, Order::Edf],
             &[Some(Fraction::percent(0)), None],
             &[None, Some(Fraction::percent(100))],
@@ -432,7 +436,7 @@ mod tests {
     fn of_equal_policies_hardly_ever_is_one_called_worse_than_the_best() {
         const RUNS: u64 = 1_000;
         const POLICIES: usize = 10;
-        let policy = policies(&[Order::Edf], &[None], &[None])[0];
+        let policy = combine_policies(&[Order::Edf], &[None], &[None])[0];
         let alarms = (0..RUNS).filter(|run| {
             let mut random = Random::new(*run, &[]);
             let scores: Vec<Score> = (0..POLICIES)

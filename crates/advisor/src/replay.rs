@@ -134,12 +134,12 @@ impl Outcome {
 }
 
 /// Plays requests, which are in order of submission, on a resource of `capacity` nodes.
-pub fn replay(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
-    replay_watched(capacity, policy, asks, &mut |_| {})
+pub fn replay_asks(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
+    replay_asks_watched(capacity, policy, asks, &mut |_| {})
 }
 
 /// The same; after each request, `progress` gets the number of requests decided so far.
-pub fn replay_watched(
+pub fn replay_asks_watched(
     capacity: u32,
     policy: Policy,
     asks: &[Ask],

@@ -40,7 +40,7 @@ impl Summary {
             count,
             mean,
             deviation,
-            confidence: t_quantile(count - 1) * deviation / n.sqrt(),
+            confidence: student_t_quantile(count - 1) * deviation / n.sqrt(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Summary {
 
 /// The probability that values which are zero in the mean have, by chance, a mean this far from it on either side (Student's
 /// t-test). 1 for fewer than two values.
-pub fn chance(summary: &Summary) -> f64 {
+pub fn chance_of_mean(summary: &Summary) -> f64 {
     if summary.count < 2 || summary.mean == 0.0 {
         return 1.0;
     }
@@ -103,7 +103,7 @@ fn student_t_within(t: f64, degrees: usize) -> f64 {
 
 /// Probabilities corrected for their number, so that the chance of even one error stays that of a single comparison (Holm, 1979);
 /// in the order given.
-pub fn holm(probabilities: &[f64]) -> Vec<f64> {
+pub fn correct_by_holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
     let mut corrected = vec![1.0; probabilities.len()];
@@ -125,7 +125,7 @@ impl fmt::Display for Summary {
 
 /// The 97.5 % point of Student's t: a table for few degrees of freedom, then the expansion in their inverse (Abramowitz and
 /// Stegun, 26.7.5), which is right to three digits there.
-fn t_quantile(degrees: usize) -> f64 {
+fn student_t_quantile(degrees: usize) -> f64 {
     const FEW: [f64; 6] = [0.0, 12.706, 4.303, 3.182, 2.776, 2.571];
     if let Some(t) = FEW.get(degrees) {
         return *t;
@@ -139,7 +139,7 @@ fn t_quantile(degrees: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Summary, chance, holm, student_t_within, t_quantile};
+    use super::{Summary, chance_of_mean, correct_by_holm, student_t_quantile, student_t_within};
 
     fn assert_near(seen: f64, expected: f64) {
         assert!((seen - expected).abs() < 2e-3, "{seen} is not {expected}");
@@ -156,7 +156,7 @@ mod tests {
             (47, 2.012),
             (1_000, 1.962),
         ] {
-            assert_near(t_quantile(degrees), t);
+            assert_near(student_t_quantile(degrees), t);
         }
     }
 
@@ -187,20 +187,20 @@ mod tests {
         assert_near(student_t_within(0.0, 7), 0.0);
         let values = [1.0, 2.0, 3.0, 4.0, 5.0];
         // t = 3 / (1.5811 / √5) = 4.2426 at 4 degrees.
-        assert!((chance(&Summary::of(&values)) - 0.013_24).abs() < 1e-4);
-        assert_near(chance(&Summary::of(&[-1.0, 1.0])), 1.0);
-        assert_near(chance(&Summary::of(&[2.0, 2.0])), 0.0);
-        assert_near(chance(&Summary::of(&[2.0])), 1.0);
+        assert!((chance_of_mean(&Summary::of(&values)) - 0.013_24).abs() < 1e-4);
+        assert_near(chance_of_mean(&Summary::of(&[-1.0, 1.0])), 1.0);
+        assert_near(chance_of_mean(&Summary::of(&[2.0, 2.0])), 0.0);
+        assert_near(chance_of_mean(&Summary::of(&[2.0])), 1.0);
     }
 
     #[test]
     fn many_comparisons_are_corrected_step_by_step() {
-        let corrected = holm(&[0.04, 0.01, 0.03, 0.5]);
+        let corrected = correct_by_holm(&[0.04, 0.01, 0.03, 0.5]);
         for (seen, expected) in corrected.iter().zip([0.09, 0.04, 0.09, 0.5]) {
             assert_near(*seen, expected);
         }
-        assert_eq!(holm(&[]), Vec::<f64>::new());
-        assert_eq!(holm(&[0.4, 0.9]), [0.8, 0.9]);
+        assert_eq!(correct_by_holm(&[]), Vec::<f64>::new());
+        assert_eq!(correct_by_holm(&[0.4, 0.9]), [0.8, 0.9]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl Table {
 
     /// As comma-separated values (RFC 4180).
     pub fn csv(&self) -> String {
-        csv_of(std::iter::once(&self.columns).chain(&self.rows))
+        rows_as_csv(std::iter::once(&self.columns).chain(&self.rows))
     }
 
     /// As a Markdown table.
@@ -47,7 +47,7 @@ impl Table {
             })
             .collect();
         let right: Vec<usize> = (1..self.columns.len()).collect();
-        above + &aligned(std::iter::once(headings).chain(self.rows.iter().cloned()), &right)
+        above + &align_rows(std::iter::once(headings).chain(self.rows.iter().cloned()), &right)
     }
 
     /// As a list of objects with a member for each column: a number where a cell is one, null where it is "–".
@@ -66,7 +66,7 @@ impl Table {
 }
 
 /// Rows of cells as comma-separated values (RFC 4180).
-pub fn csv_of<R>(rows: impl IntoIterator<Item = R>) -> String
+pub fn rows_as_csv<R>(rows: impl IntoIterator<Item = R>) -> String
 where
     R: IntoIterator<Item: AsRef<[u8]>>,
 {
@@ -81,7 +81,7 @@ where
 
 /// Rows of cells in columns as wide as their widest cell, with two spaces between them; those of these indexes are set to the
 /// right. A line each, without spaces at its end.
-pub fn aligned(rows: impl IntoIterator<Item = Vec<String>>, right: &[usize]) -> String {
+pub fn align_rows(rows: impl IntoIterator<Item = Vec<String>>, right: &[usize]) -> String {
     let mut table = comfy_table::Table::new();
     table
         .load_style(presets::NOTHING)
@@ -100,7 +100,7 @@ pub fn aligned(rows: impl IntoIterator<Item = Vec<String>>, right: &[usize]) -> 
 mod tests {
     use serde_json::json;
 
-    use super::{Table, aligned};
+    use super::{Table, align_rows};
 
     fn table() -> Table {
         let mut table = Table::new(&["a", "b, c"]);
@@ -137,6 +137,9 @@ mod tests {
             "(2) a heading of many words\nwhat     (2)    s\ngrößer   1.5    –\nx       10.5  123"
         );
         let empty = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
-        assert_eq!(aligned([empty(["a", ""]), empty(["bbb", "c"])], &[]), "a\nbbb  c");
+        assert_eq!(
+            align_rows([empty(["a", ""]), empty(["bbb", "c"])], &[]),
+            "a\nbbb  c"
+        );
     }
 }

@@ -21,6 +21,6 @@ pub mod run;
     clippy::cast_possible_truncation,
     reason = "seconds of a few years, far below 2⁵³"
 )]
-fn whole(seconds: f64) -> scheduler::Seconds {
+fn whole_seconds(seconds: f64) -> scheduler::Seconds {
     seconds as scheduler::Seconds
 }

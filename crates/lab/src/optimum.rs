@@ -1,8 +1,8 @@
 //! The best possible: exactly for a few requests, and a bound for many.
 //!
-//! Both know all submissions in advance. [`optimum`] chooses the requests to accept by branch and bound, and decides for sure
+//! Both know all submissions in advance. [`find_optimum`] chooses the requests to accept by branch and bound, and decides for sure
 //! whether they have a plan. Any plan can be moved up until it is the one that first fit makes of its requests in order of their
-//! starts. So it suffices to try such orders ([`plan`]). The bound cuts branches off, and is used in place of the optimum where
+//! starts. So it suffices to try such orders ([`find_starts`]). The bound cuts branches off, and is used in place of the optimum where
 //! there are too many requests.
 
 use scheduler::{Interval, Request, Seconds, Time};
@@ -32,7 +32,7 @@ pub struct Best {
 
 /// The requests to accept, and when, so that the most node-seconds are used. `None` if that takes more than [`STEPS_MAX`] steps:
 /// exponentially many in the requests at worst.
-pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
+pub fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     // The biggest first: their refusal changes the bound most.
     order.sort_by_key(|at| (-request_area(&requests[*at]), *at));
@@ -43,7 +43,7 @@ pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
         best: Best::default(),
         steps: 0,
     };
-    let all = bound(capacity, requests, span_of_requests(requests));
+    let all = bound_node_seconds(capacity, requests, span_of_requests(requests));
     search.branch(0, &Best::default(), &mut vec![false; requests.len()], all)?;
     search.best.starts.sort_unstable();
     Some(search.best)
@@ -51,7 +51,7 @@ pub fn optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
 
 /// Starts for all the requests, beside slots that are taken, if there is a plan; `None` if that takes more than [`STEPS_MAX`]
 /// steps.
-pub fn plan(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
+pub fn find_starts(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Option<Vec<Time>>> {
     let members: Vec<usize> = (0..requests.len()).collect();
     let found = arrange_requests(capacity, taken, requests, &members, &mut 0)?;
     Some(found.map(|mut starts| {
@@ -63,7 +63,7 @@ pub fn plan(capacity: u32, taken: &[Slot], requests: &[Request]) -> Option<Optio
 /// The most node-seconds inside `span` that any plan on `capacity` nodes can use for these requests, even a plan that cuts them
 /// anywhere and accepts parts of them. It is a maximum flow from the requests through the stretches of time that their windows
 /// hold.
-pub fn bound(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
+pub fn bound_node_seconds(capacity: u32, requests: &[Request], span: Interval) -> Seconds {
     let inside = |request: &Request| {
         let window = request.window();
         Interval::new(window.start.max(span.start), window.end.min(span.end))
@@ -140,7 +140,7 @@ impl Search<'_> {
             .filter(|(_, refused)| !**refused)
             .map(|(request, _)| *request)
             .collect();
-        let most = bound(self.capacity, &rest, span_of_requests(&rest));
+        let most = bound_node_seconds(self.capacity, &rest, span_of_requests(&rest));
         let done = self.branch(at + 1, accepted, refused, most);
         refused[next] = false;
         done
@@ -151,7 +151,7 @@ impl Search<'_> {
     fn with(&mut self, accepted: &Best, more: usize) -> Option<Option<Vec<(usize, Time)>>> {
         // The plan that there is may have room.
         let placed = accepted.starts.iter();
-        let slots = placed.map(|(at, start)| slot(&self.requests[*at], *start));
+        let slots = placed.map(|(at, start)| slot_at(&self.requests[*at], *start));
         let slots: Vec<Slot> = slots.collect();
         if let Some(start) = first_fit(self.capacity, &slots, &self.requests[more], Time::MIN) {
             let mut starts = accepted.starts.clone();
@@ -164,7 +164,7 @@ impl Search<'_> {
     }
 }
 
-pub(crate) fn slot(request: &Request, start: Time) -> Slot {
+pub(crate) fn slot_at(request: &Request, start: Time) -> Slot {
     Slot {
         interval: request.slot(start),
         nodes: request.nodes,
@@ -213,7 +213,7 @@ struct Arrangement<'a> {
 
 impl Arrangement<'_> {
     fn place(&mut self, at: usize, start: Time) {
-        self.taken.push(slot(&self.requests[at], start));
+        self.taken.push(slot_at(&self.requests[at], start));
         self.starts.push((at, start));
     }
 
@@ -292,9 +292,11 @@ fn obstacle_to_slot(free: u32, taken: &[Slot], interval: Interval) -> Option<Tim
 
 #[cfg(test)]
 mod tests {
-    use super::{Best, Slot, bound, optimum, plan, request_area, slot, span_of_requests};
+    use super::{
+        Best, Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at, span_of_requests,
+    };
     use advisor::random::Random;
-    use advisor::replay::{Ask, Policy, replay};
+    use advisor::replay::{Ask, Policy, replay_asks};
     use scheduler::{Interval, Order, Request, Time};
 
     fn request(id: u64, ready: i64, deadline: i64, duration: i64, nodes: u32) -> Request {
@@ -340,7 +342,7 @@ mod tests {
         };
         let mut best = by_brute_force(capacity, rest, slots);
         for start in first.ready.0..=first.deadline.0 - first.duration {
-            slots.push(slot(first, Time(start)));
+            slots.push(slot_at(first, Time(start)));
             if holds(capacity, slots) {
                 best = best.max(request_area(first) + by_brute_force(capacity, rest, slots));
             }
@@ -352,7 +354,7 @@ mod tests {
     /// That a best plan is a plan, of the area that it says.
     fn check(capacity: u32, requests: &[Request], best: &Best) {
         let slots: Vec<Slot> = (best.starts.iter())
-            .map(|(at, start)| slot(&requests[*at], *start))
+            .map(|(at, start)| slot_at(&requests[*at], *start))
             .collect();
         assert!(holds(capacity, &slots), "{requests:?} {best:?}");
         let inside =
@@ -373,7 +375,7 @@ mod tests {
             let mut random = Random::new(seed, &[2]);
             let capacity = 1 + u32::try_from(seed % 5).unwrap();
             let requests = crowd(&mut random, 1 + seed % 6, capacity, 4.0);
-            let best = optimum(capacity, &requests).expect("a few requests are solved");
+            let best = find_optimum(capacity, &requests).expect("a few requests are solved");
             check(capacity, &requests, &best);
             let expected = by_brute_force(capacity, &requests, &mut Vec::new());
             assert_eq!(best.area, expected, "seed {seed}: {requests:?}");
@@ -396,13 +398,13 @@ mod tests {
             };
             let possible = by_brute_force(capacity, &requests, &mut vec![taken])
                 == requests.iter().map(request_area).sum::<i64>();
-            let starts = plan(capacity, &[taken], &requests).expect("so few are soon tried");
+            let starts = find_starts(capacity, &[taken], &requests).expect("so few are soon tried");
             assert_eq!(starts.is_some(), possible, "seed {seed}: {requests:?}");
             if let Some(starts) = starts {
                 let mut slots: Vec<Slot> = requests
                     .iter()
                     .zip(starts)
-                    .map(|(r, start)| slot(r, start))
+                    .map(|(r, start)| slot_at(r, start))
                     .collect();
                 slots.push(taken);
                 assert!(holds(capacity, &slots), "seed {seed}");
@@ -419,15 +421,15 @@ mod tests {
         for seed in 0..150 {
             let mut random = Random::new(seed, &[4]);
             let requests = crowd(&mut random, 12, 8, 10.0);
-            let best = optimum(8, &requests).expect("a dozen requests are solved");
+            let best = find_optimum(8, &requests).expect("a dozen requests are solved");
             check(8, &requests, &best);
             assert!(
-                best.area <= bound(8, &requests, span_of_requests(&requests)),
+                best.area <= bound_node_seconds(8, &requests, span_of_requests(&requests)),
                 "seed {seed}"
             );
             let asks: Vec<Ask> = requests.iter().copied().map(Ask::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
-                let ran = replay(8, Policy::of(order), &asks).ran;
+                let ran = replay_asks(8, Policy::of(order), &asks).ran;
                 let used: i64 = ran
                     .values()
                     .map(|(slot, nodes)| i64::from(*nodes) * slot.duration())
@@ -441,15 +443,19 @@ mod tests {
     fn two_requests_for_the_same_time_share_what_there_is() {
         let span = Interval::new(Time(0), Time(100));
         let pair = |deadline| [request(0, 0, 10, 10, 4), request(1, 0, deadline, 10, 4)];
-        assert_eq!(bound(4, &pair(10), span), 40);
-        assert_eq!(bound(4, &pair(20), span), 80);
-        assert_eq!(optimum(4, &pair(10)).unwrap().area, 40);
+        assert_eq!(bound_node_seconds(4, &pair(10), span), 40);
+        assert_eq!(bound_node_seconds(4, &pair(20), span), 80);
+        assert_eq!(find_optimum(4, &pair(10)).unwrap().area, 40);
         assert_eq!(
-            optimum(4, &pair(20)).unwrap().starts,
+            find_optimum(4, &pair(20)).unwrap().starts,
             [(0, Time(0)), (1, Time(10))]
         );
         let outside = [request(0, 90, 120, 30, 2)];
-        assert_eq!(bound(4, &outside, span), 20, "only the part inside counts");
+        assert_eq!(
+            bound_node_seconds(4, &outside, span),
+            20,
+            "only the part inside counts"
+        );
     }
 
     #[test]
@@ -465,10 +471,10 @@ mod tests {
                     request(id, ready, ready + duration + draw(15.0), duration, nodes)
                 })
                 .collect();
-            let most = bound(8, &requests, span) as f64 / (8.0 * 300.0);
+            let most = bound_node_seconds(8, &requests, span) as f64 / (8.0 * 300.0);
             let asks: Vec<Ask> = requests.iter().copied().map(Ask::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
-                let used = replay(8, Policy::of(order), &asks).utilisation(8, span);
+                let used = replay_asks(8, Policy::of(order), &asks).utilisation(8, span);
                 assert!(used <= most + 1e-9, "seed {seed}, {order:?}: {used} above {most}");
             }
         }

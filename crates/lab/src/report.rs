@@ -199,7 +199,7 @@ impl Report {
                 of.why.clone(),
             ]
         };
-        let claims = table(
+        let claims = report_table(
             "claim | paper | seen here | verdict | why",
             self.findings.iter().map(claim),
         );
@@ -208,11 +208,11 @@ impl Report {
 }
 
 /// The whole page.
-pub fn page(preface: &str, reports: &[Report]) -> String {
+pub fn report_page(preface: &str, reports: &[Report]) -> String {
     let verdict =
         |report: &Report, of: &Finding| vec![report.name.to_owned(), of.what.clone(), of.verdict.to_string()];
     let rows = (reports.iter()).flat_map(|report| report.findings.iter().map(move |of| verdict(report, of)));
-    let verdicts = table("experiment | claim | verdict", rows);
+    let verdicts = report_table("experiment | claim | verdict", rows);
     let sections: String = reports.iter().map(Report::markdown).collect();
     format!(
         "# Evaluation\n\n{preface}\n## Verdicts\n\n{}\n{sections}",
@@ -221,7 +221,7 @@ pub fn page(preface: &str, reports: &[Report]) -> String {
 }
 
 /// Rows under headings, which are written as in a Markdown table: `load | policy`.
-pub fn table(headings: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+pub fn report_table(headings: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     Table {
         rows: rows.into_iter().collect(),
         ..Table::new(&headings.split(" | ").collect::<Vec<_>>())
@@ -229,7 +229,7 @@ pub fn table(headings: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Tab
 }
 
 /// A row for each cell of a grid, which begins with the names of both its sides.
-pub fn grid<C>(
+pub fn grid_rows<C>(
     outer: &[String],
     inner: &[impl AsRef<str>],
     cells: &[Vec<C>],
@@ -245,33 +245,33 @@ pub fn grid<C>(
 }
 
 /// Numbers for a table.
-pub fn cells<const N: usize>(numbers: [f64; N]) -> Vec<String> {
+pub fn number_cells<const N: usize>(numbers: [f64; N]) -> Vec<String> {
     numbers.map(|number| format!("{number:.2}")).to_vec()
 }
 
 /// A mean, its interval and its deviation, for a table.
-pub fn spread(summary: &Summary) -> Vec<String> {
-    cells([summary.mean, summary.confidence, summary.deviation])
+pub fn spread_cells(summary: &Summary) -> Vec<String> {
+    number_cells([summary.mean, summary.confidence, summary.deviation])
 }
 
 /// A mean and its interval, for a table.
-pub fn mean(summary: &Summary) -> Vec<String> {
-    cells([summary.mean, summary.confidence])
+pub fn mean_cells(summary: &Summary) -> Vec<String> {
+    number_cells([summary.mean, summary.confidence])
 }
 
 /// How many of these hold, and how many there are.
-pub fn holding(parts: impl IntoIterator<Item = bool>) -> (usize, usize) {
+pub fn count_holding(parts: impl IntoIterator<Item = bool>) -> (usize, usize) {
     let count = |(holding, all), holds| (holding + usize::from(holds), all + 1);
     parts.into_iter().fold((0, 0), count)
 }
 
 /// The mean of these, with its spread.
-pub fn over(values: impl IntoIterator<Item = f64>) -> Summary {
+pub fn summary_of_values(values: impl IntoIterator<Item = f64>) -> Summary {
     Summary::of(&values.into_iter().collect::<Vec<_>>())
 }
 
 /// Results side by side, in a claim.
-pub fn joined(values: impl IntoIterator<Item = String>) -> String {
+pub fn join_results(values: impl IntoIterator<Item = String>) -> String {
     values.into_iter().collect::<Vec<_>>().join(" / ")
 }
 

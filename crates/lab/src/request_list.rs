@@ -37,17 +37,17 @@ pub struct LineError {
 ///
 /// # Errors
 /// The first line that is neither a request nor the heading, or the first beyond [`REQUESTS_MAX`].
-pub fn parse(text: &str) -> Result<Vec<Request>, LineError> {
+pub fn parse_request_list(text: &str) -> Result<Vec<Request>, LineError> {
     let mut requests = Vec::new();
     let mut ids = BTreeSet::new();
-    for row in rows(text) {
+    for row in numbered_rows(text) {
         let (line, row) = row?;
         let error = |reason| LineError { line, reason };
         if is_heading(line, &row) {
-            heading(&row).map_err(error)?;
+            check_heading(&row).map_err(error)?;
             continue;
         }
-        let request = request(&row).map_err(error)?;
+        let request = read_listed_request(&row).map_err(error)?;
         if !ids.insert(request.id) {
             return Err(error(format!("the id {} is there twice", request.id)));
         }
@@ -61,7 +61,7 @@ pub fn parse(text: &str) -> Result<Vec<Request>, LineError> {
 
 /// The rows of comma-separated values with the numbers of their lines, from 1. Rows without anything in them are left out, and so is
 /// the space around cells.
-pub fn rows(text: &str) -> impl Iterator<Item = Result<(usize, StringRecord), LineError>> {
+pub fn numbered_rows(text: &str) -> impl Iterator<Item = Result<(usize, StringRecord), LineError>> {
     // Spreadsheets put a byte order mark before the first line.
     let text = text.trim_start_matches('\u{feff}');
     let reader = csv::ReaderBuilder::new()
@@ -89,7 +89,7 @@ pub fn is_heading(line: usize, row: &StringRecord) -> bool {
 }
 
 /// Columns in another order would be taken for each other.
-fn heading(row: &StringRecord) -> Result<(), String> {
+fn check_heading(row: &StringRecord) -> Result<(), String> {
     let names = row.iter().collect::<Vec<_>>().join(",");
     let columns = names.strip_suffix(REVENUE).unwrap_or(&names);
     if columns == COLUMNS {
@@ -101,7 +101,7 @@ fn heading(row: &StringRecord) -> Result<(), String> {
     }
 }
 
-fn request(row: &StringRecord) -> Result<Request, String> {
+fn read_listed_request(row: &StringRecord) -> Result<Request, String> {
     let columns: Vec<&str> = row.iter().collect();
     let (columns, revenue) = match columns[..] {
         [ref columns @ .., revenue] if columns.len() == 6 => (columns, revenue),
@@ -144,12 +144,13 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::{COLUMNS, REQUESTS_MAX, parse};
+    use super::{COLUMNS, REQUESTS_MAX, parse_request_list};
 
     #[test]
     fn a_list_is_read_with_or_without_a_heading() {
         for heading in ["", &format!("{COLUMNS}\n"), &format!("\u{feff}{COLUMNS}\r\n")] {
-            let requests = parse(&format!("{heading}0, 5,100,8,10,110\r\n\n7,6,50,1,-3,90\n")).unwrap();
+            let requests =
+                parse_request_list(&format!("{heading}0, 5,100,8,10,110\r\n\n7,6,50,1,-3,90\n")).unwrap();
             assert_eq!(requests.len(), 2, "{heading:?}");
             assert_eq!((requests[0].id, requests[0].submitted.0), (0, 5));
             assert_eq!((requests[0].duration, requests[0].nodes), (100, 8));
@@ -161,13 +162,22 @@ mod tests {
     fn a_seventh_column_is_the_revenue() {
         let text =
             "id,submit,duration,nodes,ready,deadline,revenue\n0,5,100,8,10,110,900\n1,5,100,8,10,110\n";
-        let revenues: Vec<u64> = parse(text).unwrap().iter().map(|r| r.revenue).collect();
+        let revenues: Vec<u64> = parse_request_list(text)
+            .unwrap()
+            .iter()
+            .map(|r| r.revenue)
+            .collect();
         assert_eq!(revenues, [900, 0]);
     }
 
     #[test]
     fn a_request_that_no_plan_can_hold_is_a_request() {
-        assert_eq!(parse("1,0,10,1,0,9\n2,0,10,4000000000,0,10").unwrap().len(), 2);
+        assert_eq!(
+            parse_request_list("1,0,10,1,0,9\n2,0,10,4000000000,0,10")
+                .unwrap()
+                .len(),
+            2
+        );
     }
 
     #[test]
@@ -203,14 +213,14 @@ mod tests {
             ),
             ("0,0,9,1,0,9", "the id 0 is there twice"),
         ] {
-            let error = parse(&format!("0,5,100,8,10,110\n{line}\n")).unwrap_err();
+            let error = parse_request_list(&format!("0,5,100,8,10,110\n{line}\n")).unwrap_err();
             assert_eq!((error.line, error.reason.as_str()), (2, reason));
         }
     }
 
     #[test]
     fn a_heading_with_other_columns_is_refused() {
-        let error = parse("id,submit,nodes,duration,ready,deadline\n").unwrap_err();
+        let error = parse_request_list("id,submit,nodes,duration,ready,deadline\n").unwrap_err();
         assert_eq!(error.line, 1);
         assert!(
             error
@@ -224,7 +234,7 @@ mod tests {
     fn a_list_has_an_end() {
         let line = |id| format!("{id},0,1,1,0,1\n");
         let text: String = (0..=REQUESTS_MAX).map(line).collect();
-        let error = parse(&text).unwrap_err();
+        let error = parse_request_list(&text).unwrap_err();
         assert_eq!(error.line, REQUESTS_MAX + 1);
     }
 }

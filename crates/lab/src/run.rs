@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::experiment::{Experiment, Setup};
-use crate::report::{Report, page};
+use crate::report::{Report, report_page};
 use advisor::fault::Fault;
 use advisor::workload::{Filter, Workload};
 
@@ -16,7 +16,7 @@ use advisor::workload::{Filter, Workload};
 ///
 /// # Errors
 /// The first file that could not be written.
-pub fn run(
+pub fn run_experiments(
     experiments: &[&Experiment],
     setup: &Setup,
     filter: Filter,
@@ -37,25 +37,29 @@ pub fn run(
         for (what, nanoseconds) in setup.take_times() {
             let _ = writeln!(decisions, "{name},{what},{nanoseconds:.0}");
         }
-        write(folder, &format!("{name}.csv"), &report.table.csv())?;
+        write_result_file(folder, &format!("{name}.csv"), &report.table.csv())?;
         for figure in &report.figures {
-            write(folder, &format!("{}.svg", figure.name), &figure.svg())?;
+            write_result_file(folder, &format!("{}.svg", figure.name), &figure.svg())?;
         }
         reports.push(report);
     }
-    write(folder, "report.md", &page(&preface(setup, filter), &reports))?;
-    write(folder, "times.csv", &times)?;
-    write(folder, "times-per-decision.csv", &decisions)?;
+    write_result_file(
+        folder,
+        "report.md",
+        &report_page(&report_preface(setup, filter), &reports),
+    )?;
+    write_result_file(folder, "times.csv", &times)?;
+    write_result_file(folder, "times-per-decision.csv", &decisions)?;
     Ok(reports)
 }
 
-fn write(folder: &Path, name: &str, text: &str) -> Result<(), Fault> {
+fn write_result_file(folder: &Path, name: &str, text: &str) -> Result<(), Fault> {
     let path = folder.join(name);
     fs::write(&path, text).map_err(|why| Fault::of(&path, why))
 }
 
 /// The experiments that were run, their data, and the people to thank.
-fn preface(setup: &Setup, filter: Filter) -> String {
+fn report_preface(setup: &Setup, filter: Filter) -> String {
     let jobs: usize = setup.windows.iter().map(|window| window.jobs.len()).sum();
     let which = match filter {
         Filter::F60 => "jobs of a minute or more, as the papers print it",

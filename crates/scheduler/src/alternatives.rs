@@ -42,7 +42,7 @@ impl Schedule {
     /// The alternatives of a request that [`Schedule::submit`] refuses at `now`, nearest first, then earlier start first.
     /// None for one that is accepted, or that no plan can hold. Nothing is committed.
     pub fn alternatives(&mut self, now: Time, request: &Request, limits: Limits) -> Vec<Alternative> {
-        self.begin(now);
+        self.begin_decision(now);
         let now = self.now();
         if request.impossible(self.tree().capacity(), now).is_some() {
             return Vec::new();

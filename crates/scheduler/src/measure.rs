@@ -35,7 +35,7 @@ pub enum Bar {
 /// assert_eq!(verdict("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
 /// assert_eq!(verdict("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
 /// ```
-pub fn verdict(what: &str, bar: Bar, seen: f64) -> String {
+pub fn verdict_row(what: &str, bar: Bar, seen: f64) -> String {
     let (sign, bound, is_met) = match bar {
         Bar::AtLeast(bound) => ('≥', bound, seen >= bound),
         Bar::AtMost(bound) => ('≤', bound, seen <= bound),
@@ -161,7 +161,7 @@ pub struct Replay {
 }
 
 /// Loads `requests` in order at their earliest fit, then queries, removes and adds in bulk, and replaces.
-pub fn replay(
+pub fn measure_replay(
     plan: &mut impl Plan,
     requests: &[Row],
     queries: &[Row],

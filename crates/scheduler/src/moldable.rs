@@ -185,7 +185,7 @@ impl Shapes {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, Seconds)> + '_ {
         self.list
             .iter()
-            .map(|(nodes, seconds)| (*nodes, part(*seconds, WHOLE_PPM)))
+            .map(|(nodes, seconds)| (*nodes, part_of_seconds(*seconds, WHOLE_PPM)))
     }
 
     /// How many sizes there are, at least one.
@@ -197,25 +197,25 @@ impl Shapes {
     /// The most nodes (R^max) and the duration on them.
     pub fn largest(&self) -> (u32, Seconds) {
         let (nodes, seconds) = self.list[0];
-        (nodes, part(seconds, WHOLE_PPM))
+        (nodes, part_of_seconds(seconds, WHOLE_PPM))
     }
 
     /// The fewest nodes (R^min) and the duration on them.
     pub fn smallest(&self) -> (u32, Seconds) {
         let (nodes, seconds) = self.list[self.list.len() - 1];
-        (nodes, part(seconds, WHOLE_PPM))
+        (nodes, part_of_seconds(seconds, WHOLE_PPM))
     }
 
     /// The seconds that `ppm` millionths of the work last on `nodes` nodes; `None` when that is no allowed size.
     /// O(log s).
     pub fn duration(&self, nodes: u32, ppm: u32) -> Option<Seconds> {
-        Some(part(self.find(nodes)?.1, ppm))
+        Some(part_of_seconds(self.find(nodes)?.1, ppm))
     }
 
     /// The placement of the whole work inside `window` that completes first; of equal ones that on most nodes
     /// (adaptive requests, algorithm 1). At most one search of the plan per size, and none for a size too long to win.
     pub fn earliest(&self, slots: &SlotTree, window: Interval) -> Option<Choice> {
-        self.first_to_complete(slots, window, |seconds| part(seconds, WHOLE_PPM))
+        self.first_to_complete(slots, window, |seconds| part_of_seconds(seconds, WHOLE_PPM))
     }
 
     /// As [`Shapes::earliest`], where each size lasts as long as `lasts` makes of its seconds; on no size where that is nothing.
@@ -295,15 +295,15 @@ fn exact_duration(seconds: Seconds) -> Option<f64> {
 
 /// The second of the work at which `ppm` millionths of it are done: to the nearest, halves to even; the end of the work is
 /// where it is for the whole.
-pub(crate) fn cut(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn second_of_cut(seconds: f64, ppm: u32) -> Seconds {
     match ppm {
-        WHOLE_PPM => part(seconds, ppm),
+        WHOLE_PPM => part_of_seconds(seconds, ppm),
         ppm => nearest_duration(seconds, ppm),
     }
 }
 
 /// The whole seconds of `ppm` millionths of `seconds`: to the nearest, halves to even, at least one.
-pub(crate) fn part(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn part_of_seconds(seconds: f64, ppm: u32) -> Seconds {
     nearest_duration(seconds, ppm).max(1)
 }
 
@@ -313,7 +313,7 @@ pub(crate) fn part(seconds: f64, ppm: u32) -> Seconds {
     clippy::cast_possible_truncation,
     reason = "a duration is at most 2⁴⁰ seconds"
 )]
-pub(crate) fn covering(seconds: f64, ppm: u32) -> Seconds {
+pub(crate) fn seconds_covering(seconds: f64, ppm: u32) -> Seconds {
     let share = f64::from(ppm) / f64::from(WHOLE_PPM);
     ((share * seconds - 1e-6).ceil() as Seconds).max(1)
 }

@@ -57,7 +57,9 @@ impl Order {
     pub fn key(self, request: &Request, now: Time) -> Key {
         let rank = match self {
             Self::Fifo => 0,
-            Self::Shuffle { seed } => i128::from(mix(mix(seed ^ now.0.cast_unsigned()) ^ request.id)),
+            Self::Shuffle { seed } => {
+                i128::from(mix_bits(mix_bits(seed ^ now.0.cast_unsigned()) ^ request.id))
+            }
             // Both factors are below 2⁶⁴ and one below 2³², so the product is a positive i128.
             Self::Bjf => -request.area().cast_signed(),
             Self::Lff => i128::from(request.slack(now)),
@@ -77,7 +79,7 @@ impl Order {
 }
 
 /// Well-mixed bits of a number (the finisher of splitmix64).
-pub(crate) fn mix(x: u64) -> u64 {
+pub(crate) fn mix_bits(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

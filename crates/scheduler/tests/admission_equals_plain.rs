@@ -300,7 +300,7 @@ fn play(planner: Planner, steps: &[Step]) {
             Step::Restore(settled) => {
                 fast = restored(planner, &fast, &asked);
                 if settled {
-                    fast.settle();
+                    fast.find_improvable();
                 }
             }
             Step::Improve(passed, work, most) => {

@@ -5,7 +5,7 @@
 mod peers;
 
 use peers::{OrderedMap, SortedVec};
-use scheduler::measure::{Clocks, Extent, Plan, Row, replay};
+use scheduler::measure::{Clocks, Extent, Plan, Row, measure_replay};
 use scheduler::{Interval, Seconds, SlotTree, Time};
 use std::cell::RefCell;
 
@@ -45,7 +45,7 @@ fn answers(plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -
         wall: &|| 0,
         budget: None,
     };
-    let outcome = replay(&mut noted, requests, queries, extent, &clocks);
+    let outcome = measure_replay(&mut noted, requests, queries, extent, &clocks);
     let placed = outcome.starts.iter().flatten().count();
     assert_eq!(placed, outcome.live);
     noted.answers.into_inner()

@@ -1,7 +1,7 @@
 //! Offers of agreements (GFD.192, section 4).
 
 use crate::terms::Terms;
-use crate::xml::datatypes::token;
+use crate::xml::datatypes::parse_token;
 use crate::xml::{DateTime, Fragment, Made, Written, element, named_values};
 
 element! {
@@ -9,7 +9,7 @@ element! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct AgreementOffer {
         /// The identity that the initiator asks for; the responder assigns one where it is absent.
-        pub agreement_id: Option<String> = @"wsag:AgreementId" by token,
+        pub agreement_id: Option<String> = @"wsag:AgreementId" by parse_token,
         /// For people.
         pub name: Option<String> = "wsag:Name",
         /// The sides of the agreement, and its template.
@@ -32,9 +32,9 @@ element! {
         /// When the agreement ends to be valid.
         pub expiration_time: Option<DateTime> = "wsag:ExpirationTime",
         /// The template that an offer is made from.
-        pub template_id: Option<String> = "wsag:TemplateId" by token,
+        pub template_id: Option<String> = "wsag:TemplateId" by parse_token,
         /// The name of that template.
-        pub template_name: Option<String> = "wsag:TemplateName" by token,
+        pub template_name: Option<String> = "wsag:TemplateName" by parse_token,
         /// Foreign elements, verbatim. They describe and ask for nothing.
         pub extensions: Vec<Fragment> = "wsag:*",
     }

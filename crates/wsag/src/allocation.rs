@@ -1,6 +1,6 @@
 //! When it is to run: `arp:AllocationTimeConstraint`.
 
-use crate::xml::datatypes::integer;
+use crate::xml::datatypes::parse_integer;
 use crate::xml::{DateTime, element};
 
 element! {
@@ -14,11 +14,13 @@ element! {
         /// Latest completion. Round down ([`DateTime::floor`]).
         pub end: Option<DateTime> = "arp:EndTime",
         /// Seconds.
-        pub duration: Option<i32> = "arp:Duration" by seconds,
+        pub duration: Option<i32> = "arp:Duration" by parse_seconds,
     }
 }
 
-fn seconds(text: &str) -> Result<i32, &'static str> {
-    let value = integer(text).ok().and_then(|value| i32::try_from(value).ok());
+fn parse_seconds(text: &str) -> Result<i32, &'static str> {
+    let value = parse_integer(text)
+        .ok()
+        .and_then(|value| i32::try_from(value).ok());
     value.ok_or("a whole number of seconds is expected, such as 3600")
 }

@@ -5,11 +5,11 @@
 
 use crate::xml::datatypes::Decimal;
 use crate::xml::ns::WSAG;
-use crate::xml::{DateTime, Document, Node, Violation, ViolationKind, collapse};
+use crate::xml::{DateTime, Document, Node, Violation, ViolationKind, collapse_space};
 
 /// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
 /// they agree. O(n).
-pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violation> {
+pub fn first_difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violation> {
     let (Some(&sent), Some(&offered)) = (sent.offers().first(), offered.offers().first()) else {
         return Some(Violation {
             path: "/".to_owned(),
@@ -22,26 +22,26 @@ pub fn difference(sent: &Document<'_>, offered: &Document<'_>) -> Option<Violati
             let message = format!("wsag:{local} is expected, as it was offered");
             return Some(difference_at(sent, &message));
         };
-        nodes_differ(one, other)
+        difference_of_nodes(one, other)
     })
 }
 
-fn nodes_differ(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
+fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
     let here = |message: &str| Some(difference_at(sent, message));
     if !sent.is(offered.namespace(), offered.local()) {
         return here(&format!("{} was offered here", offered.name()));
     }
     for (namespace, local, value) in offered.attributes() {
         let given = sent.attribute(namespace, local);
-        if !given.is_some_and(|given| is_same(given, value)) {
+        if !given.is_some_and(|given| say_the_same(given, value)) {
             return here(&format!("its {local} was offered as {value:?}"));
         }
     }
     if sent.attributes().count() != offered.attributes().count() {
         return here("it has an attribute that was not offered");
     }
-    if !is_same(&sent.text(), &offered.text()) {
-        let value = collapse(&offered.text()).to_string();
+    if !say_the_same(&sent.text(), &offered.text()) {
+        let value = collapse_space(&offered.text()).to_string();
         return here(&format!("{value:?} was offered here"));
     }
     let mut others = offered.children();
@@ -49,7 +49,7 @@ fn nodes_differ(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
         let Some(other) = others.next() else {
             return Some(difference_at(child, "it was not offered"));
         };
-        if let Some(difference) = nodes_differ(child, other) {
+        if let Some(difference) = difference_of_nodes(child, other) {
             return Some(difference);
         }
     }
@@ -66,8 +66,8 @@ fn difference_at(node: Node<'_>, message: &str) -> Violation {
 }
 
 /// Whether two texts say the same.
-fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (collapse(one), collapse(other));
+fn say_the_same(one: &str, other: &str) -> bool {
+    let (one, other) = (collapse_space(one), collapse_space(other));
     if one == other {
         return true;
     }
@@ -87,7 +87,7 @@ mod tests {
     fn compare(sent: &str) -> Option<Violation> {
         let sent = Document::parse(sent.as_bytes()).expect("a document");
         let offered = Document::parse(OFFER.as_bytes()).expect("a document");
-        difference(&sent, &offered)
+        first_difference(&sent, &offered)
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::xml::datatypes::{Decimal, boolean, double};
-use crate::xml::{DateTime, Duration, Named, listed, named_values, shortened};
+use crate::xml::datatypes::{Decimal, parse_boolean, parse_double};
+use crate::xml::{DateTime, Duration, Named, list_names, named_values, shorten_text};
 
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";
@@ -80,12 +80,12 @@ impl Range {
     pub(crate) fn of(values: &[Value]) -> Option<Range> {
         let (first, rest) = values.split_first()?;
         rest.iter().try_fold(Range::from(*first), |range, value| {
-            let least = if order(*value, range.least)? == Ordering::Less {
+            let least = if order_of_values(*value, range.least)? == Ordering::Less {
                 *value
             } else {
                 range.least
             };
-            let most = if order(*value, range.most)? == Ordering::Greater {
+            let most = if order_of_values(*value, range.most)? == Ordering::Greater {
                 *value
             } else {
                 range.most
@@ -137,13 +137,13 @@ impl Value {
     /// A value in a document, of this kind.
     pub(crate) fn parse(text: &str, kind: Kind) -> Option<Value> {
         match kind {
-            Kind::Number => double(text)
+            Kind::Number => parse_double(text)
                 .ok()
                 .filter(|number| number.is_finite())
                 .map(Value::Number),
             Kind::DateTime => text.parse().ok().map(Value::DateTime),
             Kind::Duration => text.parse().ok().map(Value::Duration),
-            Kind::Boolean => boolean(text).ok().map(Value::Boolean),
+            Kind::Boolean => parse_boolean(text).ok().map(Value::Boolean),
         }
     }
 
@@ -212,15 +212,15 @@ impl Variables {
 
     pub(crate) fn kind(&self, name: &str) -> Result<Kind, ExpressionError> {
         let found = self.known.iter().find(|(known, _)| known == name);
-        let name = shortened(name);
+        let name = shorten_text(name);
         let message = match found {
             Some((_, Ok(kind))) => return Ok(*kind),
             Some((_, Err(metric))) => {
-                let metric = shortened(metric);
+                let metric = shorten_text(metric);
                 format!("the variable {name} has the metric {metric}, which cannot be compared")
             }
             None => {
-                let known = listed(self.known.iter().map(|(name, _)| name.as_str()), ", ");
+                let known = list_names(self.known.iter().map(|(name, _)| name.as_str()), ", ");
                 format!("the variable {name} is not known; known are {known}")
             }
         };
@@ -269,7 +269,7 @@ impl Parsed {
     pub fn of(expression: &Expression, variables: &Variables) -> Result<Parsed, ExpressionError> {
         match &expression.dialect {
             Some(dialect) if dialect != DIALECT => {
-                let dialect = shortened(dialect);
+                let dialect = shorten_text(dialect);
                 Err(ExpressionError(format!(
                     "the dialect {dialect:?} is not known; {DIALECT} is, and is meant where none is named"
                 )))
@@ -387,8 +387,8 @@ impl Comparison {
     /// None where it depends on the later values, or where they have no order: different kinds from the lookup, or durations of
     /// months and days.
     fn holds(self, left: Range, right: Range) -> Option<bool> {
-        let low = order(left.least, right.most)?;
-        let high = order(left.most, right.least)?;
+        let low = order_of_values(left.least, right.most)?;
+        let high = order_of_values(left.most, right.least)?;
         let (always, never) = match self {
             Comparison::Lt => (high == Ordering::Less, low != Ordering::Less),
             Comparison::Le => (high != Ordering::Greater, low == Ordering::Greater),
@@ -408,7 +408,7 @@ impl Comparison {
     }
 }
 
-fn order(left: Value, right: Value) -> Option<Ordering> {
+fn order_of_values(left: Value, right: Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.partial_cmp(&right),
         (Value::DateTime(left), Value::DateTime(right)) => Some(left.cmp(&right)),

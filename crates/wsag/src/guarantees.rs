@@ -1,10 +1,10 @@
 //! Guarantee terms: the side that owes them, when they count, and their values (GFD.192, section 4.2.6).
 
 use crate::expression::Expression;
-use crate::xml::datatypes::{count, double, integer, token};
+use crate::xml::datatypes::{parse_count, parse_double, parse_integer, parse_token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    Check, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, simple, written,
+    Check, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, read_simple, written,
 };
 
 written! {
@@ -31,7 +31,7 @@ element! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ServiceScope {
         /// Name of the service; every service of the agreement, where it is absent.
-        pub service_name: Option<String> = @"wsag:ServiceName" by token,
+        pub service_name: Option<String> = @"wsag:ServiceName" by parse_token,
         /// Parts of the service, verbatim.
         pub parts: Vec<Fragment> = "wsag:*",
     }
@@ -61,7 +61,7 @@ element! {
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct BusinessValueList {
         /// Relative importance.
-        pub importance: Option<i64> = "wsag:Importance" by integer,
+        pub importance: Option<i64> = "wsag:Importance" by parse_integer,
         /// The payments when it is violated.
         pub penalties: Vec<Compensation> = "wsag:Penalty",
         /// The payments when it is fulfilled.
@@ -102,7 +102,7 @@ pub enum AssessmentInterval {
 impl Readable for GuaranteeTerm {
     fn read(check: &mut Check, node: Node<'_>) -> Option<GuaranteeTerm> {
         check.attributes(node, &[(WSAG, "Name"), (WSAG, "Obligated")]);
-        let name = check.required_attribute(node, (WSAG, "Name"), token);
+        let name = check.required_attribute(node, (WSAG, "Name"), parse_token);
         let obligated = match node.attribute(WSAG, "Obligated") {
             Some(_) => check.read_named(node, (WSAG, "Obligated")),
             None => Some(Obligated::ServiceProvider),
@@ -181,8 +181,8 @@ impl Readable for Utilities {
             let mut found = Vec::new();
             let mut term = children.take_required(WSAG, "ServiceTermReference");
             while let Some(node) = term {
-                let name = simple(token)(children.check, node);
-                let utility = children.required(WSAG, "Utility", simple(double));
+                let name = read_simple(parse_token)(children.check, node);
+                let utility = children.required(WSAG, "Utility", read_simple(parse_double));
                 found.extend(name.zip(utility));
                 term = children.take_next(WSAG, "ServiceTermReference");
             }
@@ -203,9 +203,9 @@ impl Written for Utilities {
 impl Readable for AssessmentInterval {
     fn read(check: &mut Check, node: Node<'_>) -> Option<AssessmentInterval> {
         check.children(node, |children| match children.take(WSAG, "TimeInterval") {
-            Some(node) => simple(str::parse)(children.check, node).map(AssessmentInterval::Time),
+            Some(node) => read_simple(str::parse)(children.check, node).map(AssessmentInterval::Time),
             None => children
-                .required(WSAG, "Count", simple(count))
+                .required(WSAG, "Count", read_simple(parse_count))
                 .map(AssessmentInterval::Count),
         })
     }

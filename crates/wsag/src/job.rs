@@ -10,12 +10,12 @@ mod elements;
 
 use std::cmp::Ordering;
 
-use crate::job::elements::honoured;
+use crate::job::elements::read_honoured_children;
 pub(crate) use crate::job::elements::{
-    ARCHITECTURES, read_architecture_element, read_description, read_identification, read_operating_system,
-    read_place,
+    ARCHITECTURES, read_architecture_element, read_identification, read_job_description,
+    read_operating_system, read_place,
 };
-use crate::xml::datatypes::non_negative;
+use crate::xml::datatypes::parse_non_negative;
 use crate::xml::{element, named_values};
 
 /// `jsdl:JobDefinition`.
@@ -36,7 +36,7 @@ pub struct JobDefinition {
 element! {
     /// `jsdl:Application`.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
-    pub struct Application by honoured {
+    pub struct Application by read_honoured_children {
         /// Name in the provider's catalogue.
         pub name: String = "jsdl:ApplicationName",
         /// Version in the provider's catalogue.
@@ -51,7 +51,7 @@ element! {
 element! {
     /// `jsdl-posix:POSIXApplication`, without the parts that the provider decides.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
-    pub struct PosixApplication by honoured {
+    pub struct PosixApplication by read_honoured_children {
         /// Arguments, one entry of the argument vector each.
         pub arguments: Vec<String> = "jsdl-posix:Argument",
         /// File to read as standard input.
@@ -61,7 +61,7 @@ element! {
         /// File to write standard error to.
         pub error: Option<String> = "jsdl-posix:Error",
         /// Most seconds that it may run.
-        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by non_negative,
+        pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by parse_non_negative,
     }
 }
 
@@ -210,12 +210,12 @@ impl RangeValue {
             _ => return Err(EXPECTED),
         };
         let least = match least {
-            Some(bound) if bound.exclusive => whole(bound.value.floor() + 1.0),
-            Some(bound) => whole(bound.value.ceil().max(1.0)),
+            Some(bound) if bound.exclusive => whole_number(bound.value.floor() + 1.0),
+            Some(bound) => whole_number(bound.value.ceil().max(1.0)),
             None => Some(1),
         };
         let greatest = greatest.map(|bound| {
-            whole(if bound.exclusive {
+            whole_number(if bound.exclusive {
                 bound.value.ceil() - 1.0
             } else {
                 bound.value.floor()
@@ -231,7 +231,7 @@ impl RangeValue {
     /// The whole numbers that it lists, where it is nothing but a list of such.
     pub fn listed(&self) -> Option<Vec<u32>> {
         let only = self.upper.is_none() && self.lower.is_none() && self.ranges.is_empty();
-        let listed: Option<Vec<u32>> = self.exact.iter().map(|exact| whole(exact.value)).collect();
+        let listed: Option<Vec<u32>> = self.exact.iter().map(|exact| whole_number(exact.value)).collect();
         listed.filter(|listed| only && !listed.is_empty())
     }
 }
@@ -242,7 +242,7 @@ impl RangeValue {
     clippy::cast_sign_loss,
     reason = "the range is checked first"
 )]
-fn whole(value: f64) -> Option<u32> {
+fn whole_number(value: f64) -> Option<u32> {
     (value >= 1.0 && value <= f64::from(u32::MAX) && value.fract() == 0.0).then_some(value as u32)
 }
 

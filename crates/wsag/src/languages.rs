@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::xml::Xml;
-use crate::xml::ns::{ARP, prefix_of};
+use crate::xml::ns::{ARP, usual_prefix};
 
 /// The names of the elements of one language. All are of one namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl TimeLanguage {
     /// # Errors
     /// The name of the field, and what is expected.
     pub fn check(&self) -> Result<(), String> {
-        if self.namespace.is_empty() || prefix_of(&self.namespace).is_some() {
+        if self.namespace.is_empty() || usual_prefix(&self.namespace).is_some() {
             return Err("namespace: expected one that the protocol does not use".to_owned());
         }
         let names = [

@@ -5,7 +5,7 @@
 //! interprets the request of a document.
 //!
 //! The way of a document: [`Document::parse`] lets the [`guard`] read the bytes and builds a tree. [`read`] makes a [`Message`]
-//! of it or collects [`Violations`]. [`rules::check`] applies rules that a schema cannot express.
+//! of it or collects [`Violations`]. [`rules::check_rules`] applies rules that a schema cannot express.
 //! [`constraints::CompiledTemplate::check`] compares an offer with its template.
 
 pub mod accounts;

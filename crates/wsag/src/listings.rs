@@ -109,8 +109,8 @@ written! {
 }
 
 /// `bsp:Negotiations`: one page of them, and the cursor of the next one.
-pub fn negotiations(listed: &[ListedNegotiation<'_>], next: Option<&str>) -> String {
-    page("bsp:Negotiations", "bsp:Negotiation", listed, &next)
+pub fn negotiations_listing(listed: &[ListedNegotiation<'_>], next: Option<&str>) -> String {
+    write_page("bsp:Negotiations", "bsp:Negotiation", listed, &next)
 }
 
 written! {
@@ -137,11 +137,11 @@ written! {
 }
 
 /// `bsp:AuditTrail`: lines of it, and the number before the next page.
-pub fn audit_trail(lines: &[TrailedLine<'_>], next: Option<i64>) -> String {
-    page("bsp:AuditTrail", "bsp:Line", lines, &next)
+pub fn audit_trail_listing(lines: &[TrailedLine<'_>], next: Option<i64>) -> String {
+    write_page("bsp:AuditTrail", "bsp:Line", lines, &next)
 }
 
-fn page(root: &'static str, name: &'static str, listed: &[impl Written], next: &impl Field) -> String {
+fn write_page(root: &'static str, name: &'static str, listed: &[impl Written], next: &impl Field) -> String {
     let mut xml = Xml::document(root, &["bsp"]);
     xml.add_all(name, listed);
     xml.add("bsp:Next", next);
@@ -149,7 +149,12 @@ fn page(root: &'static str, name: &'static str, listed: &[impl Written], next: &
 }
 
 /// `bsp:Availability`: when this many nodes of a class of resources are free, between two dateTimes.
-pub fn availability(nodes: u32, kind: Option<&str>, within: (&str, &str), free: &[(&str, &str)]) -> String {
+pub fn availability_listing(
+    nodes: u32,
+    kind: Option<&str>,
+    within: (&str, &str),
+    free: &[(&str, &str)],
+) -> String {
     let mut xml = Xml::document("bsp:Availability", &["bsp"]);
     xml.add("bsp:Nodes", &nodes);
     xml.add("bsp:Kind", &kind);

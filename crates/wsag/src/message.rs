@@ -6,7 +6,9 @@ use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOf
 use crate::operations::CreateInput;
 use crate::templates::Template;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
-use crate::xml::{Check, Document, Fragment, INHERITED_MAX, Node, Readable, Violations, read_any};
+use crate::xml::{
+    Check, Document, Fragment, INHERITED_MAX, Node, Readable, Violations, read_foreign_elements,
+};
 
 /// A message that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +40,7 @@ pub enum Message {
 }
 
 /// Reads a document strictly: every element, attribute and value must be one that the message may have. The demands of the
-/// service on an offer that the schemas leave open are checked by [`crate::rules::check`].
+/// service on an offer that the schemas leave open are checked by [`crate::rules::check_rules`].
 ///
 /// # Errors
 /// Everything that is wrong, up to [`crate::VIOLATIONS_MAX`].
@@ -98,14 +100,14 @@ fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
             Some(Message::AdvertiseInput(offers))
         }
         (WSAG_NEG, "TerminateInput") => {
-            let reasons = read_any(check, root, WSAG_NEG, 0, usize::MAX);
+            let reasons = read_foreign_elements(check, root, WSAG_NEG, 0, usize::MAX);
             Some(Message::TerminateNegotiationInput(reasons))
         }
         _ => None,
     };
     if read.is_none() && check.is_empty() {
         let namespace = root.namespace();
-        let message = match ns::prefix_of(namespace) {
+        let message = match ns::usual_prefix(namespace) {
             Some(_) => unknown_root(root.local()),
             None => format!("a message in the namespace {WSAG} is expected, not in {namespace:?}"),
         };

@@ -5,11 +5,11 @@ mod offers;
 mod operations;
 
 use crate::endpoint::EndpointReference;
-use crate::xml::datatypes::token;
+use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{WSAG, WSAG_NEG};
 use crate::xml::{
     Check, DateTime, Fragment, Named, Node, Readable, ViolationKind, Written, Xml, element, named_values,
-    read_any, simple,
+    read_foreign_elements, read_simple,
 };
 
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
@@ -95,7 +95,7 @@ named_values! {
 
 /// Reads a noncritical extension: a foreign element, which need not be understood. Its type is WS-Agreement's everywhere.
 pub(crate) fn read_noncritical(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
-    read_any(check, node, WSAG, 1, 1);
+    read_foreign_elements(check, node, WSAG, 1, 1);
     Fragment::read(check, node)
 }
 
@@ -123,10 +123,10 @@ pub(crate) fn read_extensions(
 impl Readable for NegotiationOfferContext {
     fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationOfferContext> {
         check.children(node, |children| {
-            let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", simple(token));
+            let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", read_simple(parse_token));
             let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", DateTime::read);
             let creator = children.required(WSAG_NEG, "Creator", NegotiationRole::read);
-            let state = children.required(WSAG_NEG, "State", read_state);
+            let state = children.required(WSAG_NEG, "State", read_offer_state);
             let extensions = children.many(WSAG_NEG, "*", Fragment::read);
             let (state, state_extensions) = state?;
             Some(NegotiationOfferContext {
@@ -141,11 +141,11 @@ impl Readable for NegotiationOfferContext {
     }
 }
 
-fn read_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferState, Vec<Fragment>)> {
+fn read_offer_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferState, Vec<Fragment>)> {
     check.children(node, |children| {
         let names = NegotiationOfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
-        let extensions = read_any(children.check, state, WSAG_NEG, 0, 1);
+        let extensions = read_foreign_elements(children.check, state, WSAG_NEG, 0, 1);
         NegotiationOfferState::parse(name).zip(Some(extensions))
     })
 }

@@ -108,7 +108,7 @@ pub fn terminate_response() -> String {
 
 /// `wsag:AcceptAgreementInput`: the decision of a pending agreement, called back, as [`reject_agreement_input`] is.
 pub fn accept_agreement_input(parameters: Option<&Fragment>, agreement: &EndpointReference) -> String {
-    decision("wsag:AcceptAgreementInput", parameters, agreement, &[])
+    decision_input("wsag:AcceptAgreementInput", parameters, agreement, &[])
 }
 
 /// `wsag:RejectAgreementInput`: the decision of a pending agreement, called back, with reasons. Without SOAP the endpoint's reference
@@ -118,10 +118,10 @@ pub fn reject_agreement_input(
     agreement: &EndpointReference,
     reasons: &[Fragment],
 ) -> String {
-    decision("wsag:RejectAgreementInput", parameters, agreement, reasons)
+    decision_input("wsag:RejectAgreementInput", parameters, agreement, reasons)
 }
 
-fn decision(
+fn decision_input(
     root: &'static str,
     parameters: Option<&Fragment>,
     agreement: &EndpointReference,
@@ -135,6 +135,6 @@ fn decision(
 }
 
 /// A reason in our own words, for [`terminate_input`] and [`reject_agreement_input`].
-pub fn reason(text: &str) -> Fragment {
+pub fn reason_fragment(text: &str) -> Fragment {
     Xml::said("bsp:Reason", text)
 }

@@ -12,12 +12,12 @@ use crate::xml::ns::{ARP, JSDL, WSAG};
 use crate::xml::{Check, Document, LeftOut, Node, Readable, Violation, ViolationKind};
 
 /// Checks every offer in a document that [`crate::read`] has accepted. The result is empty where nothing is wrong.
-pub fn check(document: &Document<'_>) -> Vec<Violation> {
-    check_way(document, &LeftOut::default())
+pub fn check_rules(document: &Document<'_>) -> Vec<Violation> {
+    check_rules_of_way(document, &LeftOut::default())
 }
 
 /// The same for one way to read an offer, as if it had no other terms.
-pub fn check_way(document: &Document<'_>, left_out: &LeftOut) -> Vec<Violation> {
+pub fn check_rules_of_way(document: &Document<'_>, left_out: &LeftOut) -> Vec<Violation> {
     let mut check = Check::leaving_out(left_out);
     for offer in document.offers() {
         if let Some(terms) = offer.child(WSAG, "Terms") {

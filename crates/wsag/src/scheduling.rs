@@ -1,8 +1,8 @@
 //! How it may be planned: `bsp:Scheduling`, our own optional term.
 
-use crate::xml::datatypes::{self, boolean, count};
+use crate::xml::datatypes::{self, parse_boolean, parse_count};
 use crate::xml::ns::BSP;
-use crate::xml::{Check, Node, Readable, Written, Xml, element, simple};
+use crate::xml::{Check, Node, Readable, Written, Xml, element, read_simple};
 
 element! {
     /// The choices and preferences of the requester beyond node count and window. Everything is optional.
@@ -15,9 +15,9 @@ element! {
         /// The most that it may cost.
         pub budget: Option<Budget> = "bsp:Budget",
         /// Largest deviation φ = |alternative − asked| / duration that alternatives may have.
-        pub max_deviation: Option<f64> = "bsp:MaxDeviation" by not_negative,
+        pub max_deviation: Option<f64> = "bsp:MaxDeviation" by parse_not_negative,
         /// Fraction of the wait, 0 to 1, after which the start is fixed.
-        pub fix_at: Option<f64> = "bsp:FixAt" by share,
+        pub fix_at: Option<f64> = "bsp:FixAt" by parse_share,
         /// The preference in ranking alternatives.
         pub preference: Option<Preference> = "bsp:Preference",
     }
@@ -44,11 +44,11 @@ element! {
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct Preemption {
         /// Most pieces.
-        pub pieces: u32 = "bsp:Pieces" by count,
+        pub pieces: u32 = "bsp:Pieces" by parse_count,
         /// Cuts are at multiples of this share of the work, above 0 and at most 1.
-        pub interval: f64 = "bsp:Interval" by positive_share,
+        pub interval: f64 = "bsp:Interval" by parse_positive_share,
         /// Whether each piece may have its own number of nodes.
-        pub independent: bool = "bsp:Independent" by boolean,
+        pub independent: bool = "bsp:Independent" by parse_boolean,
     }
 }
 
@@ -66,13 +66,13 @@ element! {
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
     pub struct Preference {
         /// Of an early start.
-        pub start: Option<f64> = "bsp:Start" by not_negative,
+        pub start: Option<f64> = "bsp:Start" by parse_not_negative,
         /// Of many nodes.
-        pub size: Option<f64> = "bsp:Size" by not_negative,
+        pub size: Option<f64> = "bsp:Size" by parse_not_negative,
         /// Of a short duration.
-        pub duration: Option<f64> = "bsp:Duration" by not_negative,
+        pub duration: Option<f64> = "bsp:Duration" by parse_not_negative,
         /// Of a low price.
-        pub price: Option<f64> = "bsp:Price" by not_negative,
+        pub price: Option<f64> = "bsp:Price" by parse_not_negative,
     }
 }
 
@@ -82,8 +82,8 @@ impl Readable for Moldability {
             let (name, child) = children.one_of(BSP, &["Linear", "Table", "ConstantWork"])?;
             match name {
                 "Linear" => children.check.children(child, |children| {
-                    let intercept = children.required(BSP, "Intercept", simple(positive));
-                    let slope = children.required(BSP, "Slope", simple(not_negative));
+                    let intercept = children.required(BSP, "Intercept", read_simple(parse_positive));
+                    let slope = children.required(BSP, "Slope", read_simple(parse_not_negative));
                     Some(Moldability::Linear {
                         intercept: intercept?,
                         slope: slope?,
@@ -93,7 +93,7 @@ impl Readable for Moldability {
                     let entries = children.at_least_one(BSP, "Entry", read_entry);
                     Some(Moldability::Table(entries))
                 }),
-                _ => simple(positive)(children.check, child).map(Moldability::ConstantWork),
+                _ => read_simple(parse_positive)(children.check, child).map(Moldability::ConstantWork),
             }
         })
     }
@@ -101,8 +101,8 @@ impl Readable for Moldability {
 
 fn read_entry(check: &mut Check, node: Node<'_>) -> Option<(u32, u32)> {
     check.children(node, |children| {
-        let nodes = children.required(BSP, "Nodes", simple(count));
-        let duration = children.required(BSP, "Duration", simple(count));
+        let nodes = children.required(BSP, "Nodes", read_simple(parse_count));
+        let duration = children.required(BSP, "Duration", read_simple(parse_count));
         nodes.zip(duration)
     })
 }
@@ -131,33 +131,33 @@ impl Written for Moldability {
     }
 }
 
-fn number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
-    let value = datatypes::double(text).ok();
+fn parse_number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    let value = datatypes::parse_double(text).ok();
     let value = value.filter(|value| value.is_finite() && allowed(*value));
     value.ok_or_else(|| format!("{expected} is expected"))
 }
 
-fn not_negative(text: &str) -> Result<f64, String> {
-    number(text, |value| value >= 0.0, "a number from 0 on")
+fn parse_not_negative(text: &str) -> Result<f64, String> {
+    parse_number(text, |value| value >= 0.0, "a number from 0 on")
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    number(text, |value| value > 0.0, "a number above 0")
+fn parse_positive(text: &str) -> Result<f64, String> {
+    parse_number(text, |value| value > 0.0, "a number above 0")
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    number(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
+fn parse_share(text: &str) -> Result<f64, String> {
+    parse_number(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
 }
 
-fn positive_share(text: &str) -> Result<f64, String> {
-    share(text).and_then(|_| positive(text))
+fn parse_positive_share(text: &str) -> Result<f64, String> {
+    parse_share(text).and_then(|_| parse_positive(text))
 }
 
 /// An amount of money of at most six decimals, as millionths.
 ///
 /// # Errors
 /// The expected form.
-pub fn amount(text: &str) -> Result<i64, String> {
+pub fn parse_amount(text: &str) -> Result<i64, String> {
     let decimal = datatypes::Decimal::parse(text).and_then(|decimal| decimal.micros());
     decimal.ok_or_else(|| "an amount of at most six decimals is expected, such as 12.50".to_owned())
 }
@@ -179,8 +179,8 @@ pub fn write_amount(micros: i64) -> String {
 impl Readable for Budget {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Budget> {
         check.children(node, |children| {
-            let amount = children.required(BSP, "Amount", simple(amount));
-            let currency = children.required(BSP, "Currency", simple(currency));
+            let amount = children.required(BSP, "Amount", read_simple(parse_amount));
+            let currency = children.required(BSP, "Currency", read_simple(parse_currency));
             Some(Budget {
                 amount_micros: amount?,
                 currency: currency?,
@@ -200,7 +200,7 @@ impl Written for Budget {
 ///
 /// # Errors
 /// The expected form.
-pub fn currency(text: &str) -> Result<String, String> {
+pub fn parse_currency(text: &str) -> Result<String, String> {
     if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) {
         return Ok(text.to_owned());
     }

@@ -4,7 +4,7 @@ use crate::agreements::Context;
 use crate::expression::Expression;
 use crate::languages::TimeLanguages;
 use crate::terms::Terms;
-use crate::xml::datatypes::token;
+use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
 use crate::xml::{Check, Document, Fragment, Node, Readable, Xml};
 
@@ -92,8 +92,8 @@ impl Template {
 impl Readable for Template {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
         check.attributes(node, &[(WSAG, "TemplateId"), (WSAG, "AgreementId")]);
-        let template_id = check.required_attribute(node, (WSAG, "TemplateId"), token);
-        check.read_attribute(node, (WSAG, "AgreementId"), token);
+        let template_id = check.required_attribute(node, (WSAG, "TemplateId"), parse_token);
+        check.read_attribute(node, (WSAG, "AgreementId"), parse_token);
         check.children_only(node, |children| {
             let name = children.optional(WSAG, "Name", Check::string);
             let context = children.required(WSAG, "Context", Context::read);
@@ -116,7 +116,7 @@ fn check_constraints(check: &mut Check, node: Node<'_>) -> Option<()> {
     check.children(node, |children| {
         children.many(WSAG, "Item", |check, node| {
             check.attributes(node, &[(WSAG, "Name")]);
-            check.read_attribute(node, (WSAG, "Name"), token);
+            check.read_attribute(node, (WSAG, "Name"), parse_token);
             check_item_content(check, node)
         });
         children.many(WSAG, "Constraint", Expression::read);

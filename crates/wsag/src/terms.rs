@@ -13,7 +13,7 @@ use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
 use crate::languages::TimeLanguage;
 use crate::scheduling::Scheduling;
-use crate::xml::datatypes::token;
+use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
 use crate::xml::{Check, Fragment, LeftOut, Node, Readable, ViolationKind, Written, Xml, element};
 
@@ -126,9 +126,9 @@ element! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Variable {
         /// Name, for expressions.
-        pub name: Option<String> = @"wsag:Name" by token,
+        pub name: Option<String> = @"wsag:Name" by parse_token,
         /// Its type or unit, such as `xs:dateTime`.
-        pub metric: Option<String> = @"wsag:Metric" by token,
+        pub metric: Option<String> = @"wsag:Metric" by parse_token,
         /// XPath to where it stands.
         pub location: String = "wsag:Location",
     }
@@ -257,9 +257,9 @@ fn read_member(check: &mut Check, node: Node<'_>) -> Option<TermTree> {
         "All" => return read_compositor(check, node).map(TermTree::All),
         "ExactlyOne" => return read_compositor(check, node).map(TermTree::ExactlyOne),
         "OneOrMore" => return read_compositor(check, node).map(TermTree::OneOrMore),
-        "ServiceDescriptionTerm" => read_description(check, node).map(Term::ServiceDescription),
-        "ServiceReference" => read_reference(check, node).map(Term::ServiceReference),
-        "ServiceProperties" => read_properties(check, node).map(Term::ServiceProperties),
+        "ServiceDescriptionTerm" => read_description_term(check, node).map(Term::ServiceDescription),
+        "ServiceReference" => read_reference_term(check, node).map(Term::ServiceReference),
+        "ServiceProperties" => read_properties_term(check, node).map(Term::ServiceProperties),
         "GuaranteeTerm" => GuaranteeTerm::read(check, node).map(Term::Guarantee),
         _ => {
             check.structure(node, format!("{MEMBERS} is expected here"));
@@ -272,15 +272,15 @@ fn read_member(check: &mut Check, node: Node<'_>) -> Option<TermTree> {
 /// The names of a term and of its service.
 fn read_names(check: &mut Check, node: Node<'_>) -> Option<(String, String)> {
     check.attributes(node, &[(WSAG, "Name"), (WSAG, "ServiceName")]);
-    let name = check.required_attribute(node, (WSAG, "Name"), token);
-    let service_name = check.required_attribute(node, (WSAG, "ServiceName"), token);
+    let name = check.required_attribute(node, (WSAG, "Name"), parse_token);
+    let service_name = check.required_attribute(node, (WSAG, "ServiceName"), parse_token);
     name.zip(service_name)
 }
 
 /// The contents of service descriptions that are known here.
 pub const KNOWN_CONTENTS: &str = "jsdl:JobDefinition, arp:AllocationTimeConstraint or bsp:Scheduling";
 
-fn read_description(check: &mut Check, node: Node<'_>) -> Option<ServiceDescriptionTerm> {
+fn read_description_term(check: &mut Check, node: Node<'_>) -> Option<ServiceDescriptionTerm> {
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN_CONTENTS))?;
     let content = if child.is(JSDL, "JobDefinition") {
@@ -296,7 +296,7 @@ fn read_description(check: &mut Check, node: Node<'_>) -> Option<ServiceDescript
             source: child.fragment(),
         })))
     } else {
-        unknown_term(check, child, KNOWN_CONTENTS)
+        refuse_unknown_term(check, child, KNOWN_CONTENTS)
     };
     let (name, service_name) = names?;
     Some(ServiceDescriptionTerm {
@@ -309,7 +309,7 @@ fn read_description(check: &mut Check, node: Node<'_>) -> Option<ServiceDescript
 
 /// Whether an element is of a namespace that the protocol does not use.
 fn is_of_another_language(node: Node<'_>) -> bool {
-    !node.namespace().is_empty() && ns::prefix_of(node.namespace()).is_none()
+    !node.namespace().is_empty() && ns::usual_prefix(node.namespace()).is_none()
 }
 
 /// The contents of service descriptions in other languages. Rules of the protocol do not look into them.
@@ -321,14 +321,14 @@ pub(crate) fn other_contents(above: Node<'_>) -> LeftOut {
     LeftOut::of(contents.filter(|node| is_of_another_language(*node)), 1)
 }
 
-fn read_reference(check: &mut Check, node: Node<'_>) -> Option<ServiceReference> {
+fn read_reference_term(check: &mut Check, node: Node<'_>) -> Option<ServiceReference> {
     const KNOWN: &str = "wsa:EndpointReference";
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN))?;
     let reference = if child.is(WSA, "EndpointReference") {
         EndpointReference::read(check, child)
     } else {
-        unknown_term(check, child, KNOWN)
+        refuse_unknown_term(check, child, KNOWN)
     };
     let (name, service_name) = names?;
     Some(ServiceReference {
@@ -338,13 +338,13 @@ fn read_reference(check: &mut Check, node: Node<'_>) -> Option<ServiceReference>
     })
 }
 
-fn unknown_term<T>(check: &mut Check, node: Node<'_>, known: &str) -> Option<T> {
+fn refuse_unknown_term<T>(check: &mut Check, node: Node<'_>, known: &str) -> Option<T> {
     let message = format!("not a term that is known here; {known} is expected");
     check.add(ViolationKind::UnknownTerm, node, message);
     None
 }
 
-fn read_properties(check: &mut Check, node: Node<'_>) -> Option<ServiceProperties> {
+fn read_properties_term(check: &mut Check, node: Node<'_>) -> Option<ServiceProperties> {
     let names = read_names(check, node);
     let variables = check.children_only(node, |children| {
         children.required(WSAG, "VariableSet", |check, node| {

@@ -4,10 +4,10 @@ mod support;
 
 use support::{By, Chance, names, text, xmllint};
 use wsag::Document;
-use wsag::guard::{self, GuardError, check};
+use wsag::guard::{self, GuardError, guard_document};
 
 fn refusal(bytes: &[u8]) -> String {
-    match check(bytes) {
+    match guard_document(bytes) {
         Ok(_) => panic!("it is let through: {}", String::from_utf8_lossy(bytes)),
         Err(error) => error.to_string(),
     }
@@ -27,13 +27,13 @@ fn well_formed_documents_are_let_through() {
         "<a xmlns='urn:a'><b xmlns=''/></a>",
         "<a xmlns:p='u v' xmlns:q='u&#9;v' p:b='' q:b=''/>",
     ] {
-        check(document.as_bytes()).unwrap_or_else(|error| panic!("{document}: {error}"));
+        guard_document(document.as_bytes()).unwrap_or_else(|error| panic!("{document}: {error}"));
     }
 }
 
 #[test]
 fn the_text_comes_without_its_byte_order_mark() {
-    assert_eq!(check("\u{FEFF}<a/>".as_bytes()), Ok("<a/>"));
+    assert_eq!(guard_document("\u{FEFF}<a/>".as_bytes()), Ok("<a/>"));
 }
 
 /// Each document is refused with these words.
@@ -180,20 +180,21 @@ fn other_encodings_are_refused_as_such() {
         b"\xFF<a/>",
     ] {
         assert!(
-            matches!(check(bytes), Err(GuardError::Encoding { .. })),
+            matches!(guard_document(bytes), Err(GuardError::Encoding { .. })),
             "{bytes:?}: {:?}",
-            check(bytes)
+            guard_document(bytes)
         );
     }
     assert_eq!(
-        check(b"<a>\n\xE4").unwrap_err().to_string(),
+        guard_document(b"<a>\n\xE4").unwrap_err().to_string(),
         "line 2, column 1: a byte sequence that is not UTF-8; only UTF-8 is allowed"
     );
 }
 
 /// A document at a limit, and the same with one more.
 fn around(limit: usize, document: impl Fn(usize) -> String, said: &str) {
-    check(document(limit).as_bytes()).unwrap_or_else(|error| panic!("at the limit {limit}: {error}"));
+    guard_document(document(limit).as_bytes())
+        .unwrap_or_else(|error| panic!("at the limit {limit}: {error}"));
     let found = refusal(document(limit + 1).as_bytes());
     assert!(found.contains(said), "{found}");
 }
@@ -333,7 +334,7 @@ fn the_guard_and_libxml2_agree_on_damaged_documents() {
     for (bytes, said) in damaged.iter().zip(verdicts) {
         let libxml2 = said.is_empty();
         let shown = String::from_utf8_lossy(bytes);
-        match check(bytes) {
+        match guard_document(bytes) {
             Ok(_) => {
                 assert!(
                     libxml2,
@@ -369,6 +370,6 @@ fn the_guard_and_libxml2_agree_on_damaged_documents() {
 #[test]
 fn every_sample_message_passes_the_guard() {
     for name in names("") {
-        check(text(&name).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        guard_document(text(&name).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }

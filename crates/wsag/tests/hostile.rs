@@ -36,7 +36,7 @@ fn take_in(bytes: &[u8], template: &CompiledTemplate) -> bool {
                 );
                 false
             }
-            Ok(_) => rules::check(&document).is_empty() && template.check(&document).is_empty(),
+            Ok(_) => rules::check_rules(&document).is_empty() && template.check(&document).is_empty(),
         },
     };
     let took = start.elapsed();

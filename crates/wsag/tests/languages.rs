@@ -69,7 +69,7 @@ fn wrong(text: &str, template: &Template) -> Vec<Violation> {
     let languages = languages();
     let document = Document::parse_in(text.as_bytes(), &languages).unwrap();
     read(&document).unwrap_or_else(|violations| panic!("{violations}"));
-    let mut found = rules::check(&document);
+    let mut found = rules::check_rules(&document);
     found.extend(CompiledTemplate::compile(template).check(&document));
     found
 }
@@ -155,9 +155,9 @@ fn an_offer_is_written_in_the_language_in_which_it_was_read() {
         terms: offer(&written.replace("T20:00:00Z", "T07:00:00Z"), &languages()).terms,
         ..theirs.clone()
     };
-    assert_eq!(rules::check(&Document::made(&made, &places).unwrap()), []);
+    assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
     let made = late.make();
-    let found = rules::check(&Document::made(&made, &places).unwrap());
+    let found = rules::check_rules(&Document::made(&made, &places).unwrap());
     assert!(found[0].path.ends_with("/When/Until"), "{found:?}");
 }
 
@@ -200,7 +200,7 @@ fn a_term_in_an_unknown_language_is_kept_word_for_word_and_not_looked_into() {
     assert_eq!(other.source.as_str(), colours);
     assert!(read.to_xml().contains(colours));
     let document = Document::parse(text.as_bytes()).unwrap();
-    assert_eq!(rules::check(&document), []);
+    assert_eq!(rules::check_rules(&document), []);
     assert!(path_of_content(&document, 2).ends_with("/wsag:ServiceDescriptionTerm[3]/c:Colours"));
     // What is in a namespace of the protocol, or in none, is no other language.
     for wrong in [

@@ -9,7 +9,7 @@ use support::make::Make;
 use support::{Chance, template};
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
-use wsag::compare::difference;
+use wsag::compare::first_difference;
 use wsag::constraints::CompiledTemplate;
 use wsag::guard::{BYTES_MAX, GuardError};
 use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue, Resources};
@@ -27,9 +27,9 @@ fn an_offer_is_checked_without_a_document_as_it_is_with_one() {
         let parsed = Document::parse(text.as_bytes()).unwrap();
         let (made, places) = (offer.make(), Places::document("/wsag:AgreementOffer"));
         let made = Document::made(&made, &places).unwrap();
-        assert_eq!(difference(&parsed, &made), None, "{text}");
-        assert_eq!(difference(&made, &parsed), None, "{text}");
-        assert_eq!(rules::check(&made), rules::check(&parsed), "{text}");
+        assert_eq!(first_difference(&parsed, &made), None, "{text}");
+        assert_eq!(first_difference(&made, &parsed), None, "{text}");
+        assert_eq!(rules::check_rules(&made), rules::check_rules(&parsed), "{text}");
         assert_eq!(template.check(&made), template.check(&parsed), "{text}");
         for (namespace, local) in [
             (ns::WSAG, "GuaranteeTerm"),
@@ -91,7 +91,10 @@ fn offer(arguments: Vec<String>) -> AgreementOffer {
 fn paths(offer: &AgreementOffer, places: &Places) -> Vec<String> {
     let made = offer.make();
     let document = Document::made(&made, places).unwrap();
-    let mut paths: Vec<_> = rules::check(&document).into_iter().map(|of| of.path).collect();
+    let mut paths: Vec<_> = rules::check_rules(&document)
+        .into_iter()
+        .map(|of| of.path)
+        .collect();
     paths.push(document.path_to(ns::JSDL_POSIX, "Argument", 1));
     paths.push(document.path_to(ns::WSAG, "TemplateId", 0));
     paths

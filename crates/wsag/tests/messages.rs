@@ -17,7 +17,7 @@ fn violations(name: &str) -> Vec<Violation> {
 fn all_violations(text: &str, template: &Template) -> Vec<Violation> {
     let document = Document::parse(text.as_bytes()).expect("the guard lets it through");
     read(&document).unwrap_or_else(|violations| panic!("{violations}"));
-    let mut found = rules::check(&document);
+    let mut found = rules::check_rules(&document);
     found.extend(CompiledTemplate::compile(template).check(&document));
     found
 }

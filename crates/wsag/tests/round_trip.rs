@@ -43,7 +43,7 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
         ]);
     }
     written.extend(negotiation_messages(&mut make, &mut only_written));
-    let reason = operations::reason("no <slot>");
+    let reason = operations::reason_fragment("no <slot>");
     written.push((
         operations::terminate_input(&reason),
         Message::TerminateInput(reason.clone()),
@@ -96,7 +96,7 @@ fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<
         };
         written.push((input.to_xml(), Message::InitiateNegotiationInput(Box::new(input))));
     }
-    let reasons = vec![operations::reason("enough")];
+    let reasons = vec![operations::reason_fragment("enough")];
     written.push((
         negotiations::terminate_negotiation_input(&reasons),
         Message::TerminateNegotiationInput(reasons),

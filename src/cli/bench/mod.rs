@@ -33,7 +33,7 @@ enum What {
 
 /// The HTTP client for a service. Services close connections that were idle for ten seconds; the client gives them up
 /// before.
-fn client() -> Result<reqwest::Client, Failure> {
+fn http_client() -> Result<reqwest::Client, Failure> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .timeout(Duration::from_mins(1))
@@ -45,7 +45,7 @@ fn client() -> Result<reqwest::Client, Failure> {
 
 pub(super) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     match options.what {
-        What::Service(options) => service::service(options, server).await,
-        What::Commits(options) => service::commits(options).await,
+        What::Service(options) => service::measure_service(options, server).await,
+        What::Commits(options) => service::measure_commits(options).await,
     }
 }

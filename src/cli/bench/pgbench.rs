@@ -38,34 +38,38 @@ END;
 const COMMIT: &str = "UPDATE bench.lease SET batch = gen_random_uuid();\n";
 
 /// Makes the tables.
-pub(super) async fn prepare(url: &str) -> Result<(), Failure> {
-    pgbench(url, TABLES, &["-t", "1", "-M", "simple"]).await.map(drop)
+pub(super) async fn prepare_tables(url: &str) -> Result<(), Failure> {
+    run_pgbench(url, TABLES, &["-t", "1", "-M", "simple"])
+        .await
+        .map(drop)
 }
 
 /// Removes them.
-pub(super) async fn clean(url: &str) -> Result<(), Failure> {
+pub(super) async fn remove_tables(url: &str) -> Result<(), Failure> {
     let gone = "DROP SCHEMA IF EXISTS bench CASCADE;\n";
-    pgbench(url, gone, &["-t", "1", "-M", "simple"]).await.map(drop)
+    run_pgbench(url, gone, &["-t", "1", "-M", "simple"])
+        .await
+        .map(drop)
 }
 
 /// Transactions a second of as many clients.
-pub(super) async fn offers(url: &str, clients: u32, seconds: u32) -> Result<f64, Failure> {
+pub(super) async fn measure_offers(url: &str, clients: u32, seconds: u32) -> Result<f64, Failure> {
     let (clients, seconds) = (clients.to_string(), seconds.to_string());
     let arguments = ["-c", &clients, "-j", "2", "-T", &seconds, "-M", "prepared"];
-    pgbench(url, OFFER, &arguments).await
+    run_pgbench(url, OFFER, &arguments).await
 }
 
 /// Milliseconds that one transaction of one row takes.
-pub(super) async fn commit(url: &str, seconds: u32) -> Result<Value, Failure> {
+pub(super) async fn measure_commit(url: &str, seconds: u32) -> Result<Value, Failure> {
     let seconds = seconds.to_string();
-    let rate = pgbench(url, COMMIT, &["-c", "1", "-T", &seconds, "-M", "prepared"]).await?;
+    let rate = run_pgbench(url, COMMIT, &["-c", "1", "-T", &seconds, "-M", "prepared"]).await?;
     Ok(json!(1_000.0 / rate))
 }
 
 /// Runs a script. Returns the transactions a second that it reports.
-async fn pgbench(url: &str, script: &str, arguments: &[&str]) -> Result<f64, Failure> {
+async fn run_pgbench(url: &str, script: &str, arguments: &[&str]) -> Result<f64, Failure> {
     let unavailable = |why: std::io::Error| Failure::Unavailable(format!("pgbench: {why}"));
-    let mut file = tempfile().map_err(unavailable)?;
+    let mut file = create_script_file().map_err(unavailable)?;
     file.1.write_all(script.as_bytes()).map_err(unavailable)?;
     let done = Command::new("pgbench")
         .args(["-n", "-f"])
@@ -88,7 +92,7 @@ async fn pgbench(url: &str, script: &str, arguments: &[&str]) -> Result<f64, Fai
 }
 
 /// A new file of this process.
-fn tempfile() -> std::io::Result<(std::path::PathBuf, std::fs::File)> {
+fn create_script_file() -> std::io::Result<(std::path::PathBuf, std::fs::File)> {
     let path = std::env::temp_dir().join(format!("bespeak-pgbench-{}", uuid::Uuid::now_v7()));
     Ok((path.clone(), std::fs::File::create_new(path)?))
 }

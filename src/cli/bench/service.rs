@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scheduler::Time;
-use scheduler::measure::{Bar, verdict};
+use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use super::pgbench;
 use crate::agreement::{Note, NoteKind};
 use crate::cli::client::Server;
 use crate::cli::{Failure, StoreOptions};
-use crate::clock::{Clock, words_of};
+use crate::clock::{Clock, time_in_words};
 use crate::store::{Change, Store};
 
 /// Offers that are held at a time between a phase that negotiates and one that accepts: fewer than a party may hold.
@@ -107,7 +107,7 @@ struct Asker {
 impl Asker {
     fn new(server: &Server) -> Result<Self, Failure> {
         Ok(Self {
-            http: super::client()?,
+            http: super::http_client()?,
             server: server.address.trim_end_matches('/').to_owned(),
             key: server.caller_key()?.trim().to_owned(),
             now: Clock::system().now().seconds(),
@@ -145,7 +145,7 @@ impl Asker {
     /// The window that begins a number of seconds from now, with a length in seconds.
     fn window(&self, from: i64, lasts: i64) -> Value {
         let start = Time(self.now + from);
-        json!({ "start": words_of(start), "end": words_of(start + lasts) })
+        json!({ "start": time_in_words(start), "end": time_in_words(start + lasts) })
     }
 
     /// Whether it was granted, with the answer.
@@ -213,7 +213,7 @@ async fn run_bench_phase(
 }
 
 /// Measures a service: offers, then negotiations and acceptances in turn. Prints a line of JSON.
-pub(super) async fn service(options: ServiceOptions, server: &Server) -> Result<(), Failure> {
+pub(super) async fn measure_service(options: ServiceOptions, server: &Server) -> Result<(), Failure> {
     let asker = Arc::new(Asker::new(server)?);
     let limit = Duration::from_secs(options.seconds.into());
     let clients = options.clients;
@@ -225,7 +225,7 @@ pub(super) async fn service(options: ServiceOptions, server: &Server) -> Result<
     let mut one_by_one = Phase::default();
     let rounds = if options.pgbench.is_some() { ROUNDS } else { 1 };
     if let Some(url) = &options.pgbench {
-        pgbench::prepare(url).await?;
+        pgbench::prepare_tables(url).await?;
     }
     for round in 1..=rounds {
         while offers.spent < limit * round / rounds {
@@ -233,7 +233,7 @@ pub(super) async fn service(options: ServiceOptions, server: &Server) -> Result<
             run_bench_phase(&asker, clients, until, "/agreements", requests(), &mut offers).await?;
         }
         if let Some(url) = &options.pgbench {
-            let rate = pgbench::offers(url, clients, options.seconds.div_ceil(rounds)).await?;
+            let rate = pgbench::measure_offers(url, clients, options.seconds.div_ceil(rounds)).await?;
             beside.push(rate);
         }
     }
@@ -241,8 +241,8 @@ pub(super) async fn service(options: ServiceOptions, server: &Server) -> Result<
     run_bench_phase(&asker, 1, until, "/agreements", requests(), &mut one_by_one).await?;
     let commit = match &options.pgbench {
         Some(url) => {
-            let commit = pgbench::commit(url, options.seconds.div_ceil(2)).await?;
-            pgbench::clean(url).await?;
+            let commit = pgbench::measure_commit(url, options.seconds.div_ceil(2)).await?;
+            pgbench::remove_tables(url).await?;
             commit
         }
         None => Value::Null,
@@ -310,13 +310,13 @@ fn print_bench_verdicts(seen: &Value) {
         ),
     ] {
         let what = format!("storing, {} negotiations open: {what}", seen["open"]);
-        println!("{}", verdict(&what, bar, ratio));
+        println!("{}", verdict_row(&what, bar, ratio));
     }
 }
 
 /// Measures a database: transactions one after the other, each of which changes one row and appends a number of lines to the
 /// audit trail. Prints a line of JSON.
-pub(super) async fn commits(options: CommitsOptions) -> Result<(), Failure> {
+pub(super) async fn measure_commits(options: CommitsOptions) -> Result<(), Failure> {
     let store = Store::open(&options.store.database_url()).await?;
     let lease = store.acquire_lease().await?;
     let line = || {

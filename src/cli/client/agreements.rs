@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use wsag::time::DateTime;
 
 use crate::agreement::AgreementState;
-use crate::cli::client::{Query, Server, limit, print_json, read};
-use crate::cli::times::{FORMS, time};
-use crate::cli::{Failure, headings, print_rows, row};
+use crate::cli::client::{Query, Server, parse_limit, print_json, read_answer};
+use crate::cli::times::{FORMS, parse_time};
+use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::AgreementView;
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,7 @@ Examples:
 #[command(after_help = format!("{EXAMPLES}\n\n{FORMS}"))]
 pub(in crate::cli) struct Options {
     /// Only those in this state.
-    #[arg(long, ignore_case = true, value_parser = state())]
+    #[arg(long, ignore_case = true, value_parser = state_parser())]
     state: Option<String>,
     /// Only those of this party.
     #[arg(long, value_name = "NAME")]
@@ -32,13 +32,13 @@ pub(in crate::cli) struct Options {
     #[arg(long)]
     name: Option<String>,
     /// Only those with a slot that ends after this time.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     after: Option<DateTime>,
     /// Only those with a slot that begins before this time.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     before: Option<DateTime>,
     /// How many to list; 0 lists all.
-    #[arg(long, default_value_t = 50, value_parser = limit)]
+    #[arg(long, default_value_t = 50, value_parser = parse_limit)]
     limit: usize,
     /// Only those with this AgreementId: the one that their offers had, or the service's own.
     #[arg(long, value_name = "ID")]
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Options {
 }
 
 /// A state, as the service writes it.
-fn state() -> impl TypedValueParser<Value = String> {
+fn state_parser() -> impl TypedValueParser<Value = String> {
     let words = AgreementState::ALL.map(AgreementState::word);
     PossibleValuesParser::new(words).map(move |typed| {
         let mut words = words.into_iter();
@@ -68,8 +68,8 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         print_json(&json!(agreements));
         return Ok(());
     }
-    let agreements: Vec<AgreementView> = read(Value::Array(agreements))?;
-    let mut rows = vec![headings("ID, STATE, SERVICE, NODES, START, END, NAME")];
+    let agreements: Vec<AgreementView> = read_answer(Value::Array(agreements))?;
+    let mut rows = vec![split_headings("ID, STATE, SERVICE, NODES, START, END, NAME")];
     rows.extend(agreements.iter().map(|of| {
         row([
             &of.id,

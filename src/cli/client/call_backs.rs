@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::cli::client::{Query, Server, in_path};
-use crate::cli::{Failure, headings, print_rows, row};
+use crate::cli::client::{Query, Server, escape_path_part};
+use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{CallBackView, CallBacksView, EventsView};
 
 const EXAMPLES: &str = "\
@@ -63,19 +63,19 @@ enum Verb {
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let of_party = |path: &str| Query::new(path).with("party", options.party.as_ref());
     match options.verb.unwrap_or(Verb::List) {
-        Verb::List => server.show(server.get(&of_party("/call-backs").0).await?, print),
+        Verb::List => server.print_answer(server.get(&of_party("/call-backs").0).await?, print_call_backs),
         Verb::Add { .. } if options.party.is_some() => {
             let why = "a party registers its call-backs with a key of its own: add takes no --party";
             Err(Failure::Usage(why.to_owned()))
         }
         Verb::Add { name, receiver } => {
             let wanted = receiver.map_or(json!({}), |address| json!({ "address": address }));
-            let answer = server.put_json(&path(&name), &wanted).await?;
-            server.show(answer, |one: &CallBackView| {
+            let answer = server.put_json(&call_back_path(&name), &wanted).await?;
+            server.print_answer(answer, |one: &CallBackView| {
                 say!("{}", one.secret.as_deref().unwrap_or_default());
             })
         }
-        Verb::Remove { name } => server.delete(&of_party(&path(&name)).0).await,
+        Verb::Remove { name } => server.delete(&of_party(&call_back_path(&name)).0).await,
         Verb::Events { after, limit } => {
             let events = of_party("/events")
                 .with("after", Some(after))
@@ -86,13 +86,13 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 let why = "this key is an operator's: name a party with --party";
                 return Err(Failure::Usage(why.to_owned()));
             }
-            server.show(answer, print_events)
+            server.print_answer(answer, print_events)
         }
     }
 }
 
-fn print(all: &CallBacksView) {
-    let mut rows = vec![headings("NAME, CURSOR, FAILURES, ADDRESS")];
+fn print_call_backs(all: &CallBacksView) {
+    let mut rows = vec![split_headings("NAME, CURSOR, FAILURES, ADDRESS")];
     rows.extend(all.call_backs.iter().map(|of| {
         let address = of.address.as_deref().unwrap_or("as each offer says");
         row([&of.name, &of.cursor, &of.failures, &address])
@@ -101,7 +101,7 @@ fn print(all: &CallBacksView) {
 }
 
 fn print_events(page: &EventsView) {
-    let mut rows = vec![headings("CURSOR, WHEN, EVENT, SUBJECT, DETAIL")];
+    let mut rows = vec![split_headings("CURSOR, WHEN, EVENT, SUBJECT, DETAIL")];
     rows.extend(page.events.iter().map(|of| {
         let subject = of.data.negotiation.or(of.data.agreement).unwrap_or_default();
         row([&of.cursor, &of.timestamp, &of.kind, &subject, &of.data.detail])
@@ -109,6 +109,6 @@ fn print_events(page: &EventsView) {
     print_rows(rows, &[0]);
 }
 
-fn path(name: &str) -> String {
-    format!("/call-backs/{}", in_path(name))
+fn call_back_path(name: &str) -> String {
+    format!("/call-backs/{}", escape_path_part(name))
 }

@@ -7,7 +7,7 @@ use scheduler::Time;
 use serde_json::{Value, json};
 
 use super::print_json;
-use crate::cli::{Failure, StoreOptions, headings, instant, print_rows, row};
+use crate::cli::{Failure, StoreOptions, instant_in_utc, print_rows, row, split_headings};
 use crate::store::ExecutionHour;
 
 const EXAMPLES: &str = "\
@@ -62,7 +62,7 @@ pub(in crate::cli) async fn run(options: Options, is_json: bool) -> Result<(), F
         add_execution_hour(&mut lines, &options, hour, hour.runs);
     }
     if is_json {
-        print_json(&lines.iter().map(as_json).collect());
+        print_json(&lines.iter().map(line_as_json).collect());
     } else {
         print_executions(&lines);
     }
@@ -100,7 +100,7 @@ fn add_execution_hour(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &E
 }
 
 fn print_executions(lines: &BTreeMap<Key, Line>) {
-    let mut rows = vec![headings(
+    let mut rows = vec![split_headings(
         "APPLICATION, VERSION, RESOURCE, OUTCOME, RUNS, SUMMED, WAITED (s), RAN (s), FIRST HOUR, LAST HOUR",
     )];
     rows.extend(
@@ -116,15 +116,15 @@ fn print_executions(lines: &BTreeMap<Key, Line>) {
                     &line.summed,
                     &format!("{:.1}", mean_execution_seconds(line.queue_time, line.runs)),
                     &format!("{:.1}", mean_execution_seconds(line.run_time, line.runs)),
-                    &instant(line.first),
-                    &instant(line.last),
+                    &instant_in_utc(line.first),
+                    &instant_in_utc(line.last),
                 ])
             }),
     );
     print_rows(rows, &[4, 5, 6, 7]);
 }
 
-fn as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) -> Value {
+fn line_as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) -> Value {
     json!({
         "application": application,
         "version": (!version.is_empty()).then_some(version),
@@ -136,8 +136,8 @@ fn as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) 
         "meanRunSeconds": mean_execution_seconds(line.run_time, line.runs),
         "inputBytes": line.input_bytes,
         "outputBytes": line.output_bytes,
-        "firstHour": instant(line.first),
-        "lastHour": instant(line.last),
+        "firstHour": instant_in_utc(line.first),
+        "lastHour": instant_in_utc(line.last),
     })
 }
 

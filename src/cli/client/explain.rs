@@ -7,7 +7,9 @@ use scheduler::counted;
 use serde_json::{Value, json};
 
 use crate::cli::Failure;
-use crate::cli::client::{IdOrName, Server, list, money, read, refusal, text};
+use crate::cli::client::{
+    IdOrName, Server, amount_with_currency, list_or_empty, read_answer, refusal_in_words, text_or_empty,
+};
 use crate::negotiation::{AgreementView, EventView, TimelineView};
 
 const EXAMPLES: &str = "\
@@ -33,8 +35,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     let id = server.anything_of(&options.id).await?;
     if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
         let timeline = server.timeline(id).await?;
-        let explained = of_agreement(&read(agreement)?, &read(timeline)?, Timestamp::now());
-        server.tell(&explained, print_agreement);
+        let explained = explain_agreement(
+            &read_answer(agreement)?,
+            &read_answer(timeline)?,
+            Timestamp::now(),
+        );
+        server.print_value(&explained, print_explained_agreement);
         return Ok(());
     }
     let mut only = None;
@@ -49,14 +55,17 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             &offer["counterOfferTo"]
         };
         only = Some(ask.clone());
-        let path = format!("/negotiations/{}", text(&offer["negotiation"]));
+        let path = format!("/negotiations/{}", text_or_empty(&offer["negotiation"]));
         negotiation = server.find(&path).await?;
     }
     let Some(negotiation) = negotiation else {
         if let Some(refused) = server.find(&format!("/refusals/{id}")).await? {
-            server.tell(&refused, |refused| {
-                say!("offer      {id}, which was refused at {}", text(&refused["at"]));
-                say!("because    {}", text(&refused["why"]));
+            server.print_value(&refused, |refused| {
+                say!(
+                    "offer      {id}, which was refused at {}",
+                    text_or_empty(&refused["at"])
+                );
+                say!("because    {}", text_or_empty(&refused["why"]));
             });
             return Ok(());
         }
@@ -64,13 +73,13 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             "there is no agreement, negotiation, offer or refusal with this id, or it is not yours to see";
         return Err(Failure::Refused(what.to_owned()));
     };
-    let explained = of_negotiation(&negotiation, only.as_ref());
-    server.tell(&explained, print_negotiation);
+    let explained = explain_negotiation(&negotiation, only.as_ref());
+    server.print_value(&explained, print_explained_negotiation);
     Ok(())
 }
 
 /// Why an agreement is where it is.
-fn of_agreement(view: &AgreementView, timeline: &TimelineView, now: Timestamp) -> Value {
+fn explain_agreement(view: &AgreementView, timeline: &TimelineView, now: Timestamp) -> Value {
     let of = |kinds: &[&str]| -> Vec<&EventView> {
         let events = timeline.events.iter();
         events
@@ -100,12 +109,12 @@ fn of_agreement(view: &AgreementView, timeline: &TimelineView, now: Timestamp) -
         "moves": lines(&["moved", "broken"]),
         "priceParts": parts.map(|parts| parts.split(", ").collect::<Vec<_>>()),
         "guarantees": view.guarantees,
-        "flexibility": flexibility(view, !of(&["fixed"]).is_empty(), now),
+        "flexibility": explain_flexibility(view, !of(&["fixed"]).is_empty(), now),
     })
 }
 
 /// How far an agreement may still be moved.
-fn flexibility(view: &AgreementView, fixed: bool, now: Timestamp) -> Value {
+fn explain_flexibility(view: &AgreementView, fixed: bool, now: Timestamp) -> Value {
     let none = |why: &str| json!({ "earlierSeconds": 0, "laterSeconds": 0, "why": why });
     if view.outcome.is_some() || view.ended.is_some() {
         return none("it is over");
@@ -128,50 +137,62 @@ fn flexibility(view: &AgreementView, fixed: bool, now: Timestamp) -> Value {
     })
 }
 
-fn print_agreement(explained: &Value) {
+fn print_explained_agreement(explained: &Value) {
     let view = &explained["agreement"];
-    let name = text(&view["name"]);
+    let name = text_or_empty(&view["name"]);
     say!(
         "agreement  {}{}{name}",
-        text(&view["id"]),
+        text_or_empty(&view["id"]),
         if name.is_empty() { "" } else { ": " }
     );
-    let (nodes, resource) = (&view["nodes"], text(&view["resource"]));
-    let (start, end) = (text(&view["plannedStart"]), text(&view["plannedEnd"]));
+    let (nodes, resource) = (&view["nodes"], text_or_empty(&view["resource"]));
+    let (start, end) = (
+        text_or_empty(&view["plannedStart"]),
+        text_or_empty(&view["plannedEnd"]),
+    );
     say!(
         "lies       on {} of {resource}, {start} to {end}",
         counted(nodes, "node")
     );
-    for part in list(&explained["decision"]) {
-        say!("because    {}", text(part));
+    for part in list_or_empty(&explained["decision"]) {
+        say!("because    {}", text_or_empty(part));
     }
-    for line in list(&explained["negotiated"]) {
-        say!("negotiated {}  {}", text(&line["at"]), text(&line["why"]));
+    for line in list_or_empty(&explained["negotiated"]) {
+        say!(
+            "negotiated {}  {}",
+            text_or_empty(&line["at"]),
+            text_or_empty(&line["why"])
+        );
     }
-    for line in list(&explained["moves"]) {
-        say!("moved      {}  {}", text(&line["at"]), text(&line["why"]));
+    for line in list_or_empty(&explained["moves"]) {
+        say!(
+            "moved      {}  {}",
+            text_or_empty(&line["at"]),
+            text_or_empty(&line["why"])
+        );
     }
-    if list(&explained["moves"]).is_empty() {
+    if list_or_empty(&explained["moves"]).is_empty() {
         say!("moved      never: it lies where it was placed");
     }
-    if let Some(price) = money(&view["price"]) {
+    if let Some(price) = amount_with_currency(&view["price"]) {
         say!("price      {price}");
-        for part in list(&explained["priceParts"]) {
-            say!("           {}", text(part));
+        for part in list_or_empty(&explained["priceParts"]) {
+            say!("           {}", text_or_empty(part));
         }
     }
-    for of in list(&explained["guarantees"]) {
+    for of in list_or_empty(&explained["guarantees"]) {
         let evidence = of["evidence"]
             .as_str()
             .map_or_else(String::new, |why| format!(": {why}"));
         say!(
             "guarantees {} {}{evidence}",
-            text(&of["name"]),
-            text(&of["state"])
+            text_or_empty(&of["name"]),
+            text_or_empty(&of["state"])
         );
-        for worth in list(&of["values"]) {
-            let amount = money(&worth["amount"]).unwrap_or_else(|| text(&worth["amount"]).to_owned());
-            say!("           {} {amount}", text(&worth["kind"]));
+        for worth in list_or_empty(&of["values"]) {
+            let amount = amount_with_currency(&worth["amount"])
+                .unwrap_or_else(|| text_or_empty(&worth["amount"]).to_owned());
+            say!("           {} {amount}", text_or_empty(&worth["kind"]));
         }
     }
     let left = &explained["flexibility"];
@@ -179,13 +200,13 @@ fn print_agreement(explained: &Value) {
         "flexible   {} earlier, {} later: {}",
         counted(&left["earlierSeconds"], "second"),
         counted(&left["laterSeconds"], "second"),
-        text(&left["why"])
+        text_or_empty(&left["why"])
     );
 }
 
 /// Why the offers of a negotiation, or the one named `only`, were answered as they were.
-fn of_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
-    let offers = list(&negotiation["offers"]);
+fn explain_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
+    let offers = list_or_empty(&negotiation["offers"]);
     // A proposal of the provider answers the agreement, which the provider has put there itself.
     let is_proposed = negotiation["proposed"].is_string();
     let asks = offers.iter().filter(|offer| {
@@ -228,7 +249,7 @@ fn summary_of_answers(answers: &[&Value]) -> &'static str {
 /// The reason for an answer, and its further course.
 fn reasons_for_answer(offer: &Value, answers: &[&Value]) -> Vec<String> {
     let mut why = Vec::new();
-    let kind = match text(&offer["kind"]) {
+    let kind = match text_or_empty(&offer["kind"]) {
         "exact" => "it is as asked for",
         "earlier" => "it lies before the window",
         "later" => "it lies after the window",
@@ -241,12 +262,12 @@ fn reasons_for_answer(offer: &Value, answers: &[&Value]) -> Vec<String> {
         why.push(kind.to_owned());
         why.extend(compare_answers(offer, answers));
     }
-    let state = text(&offer["state"]);
+    let state = text_or_empty(&offer["state"]);
     if let Some(agreement) = offer["agreement"].as_str() {
         why.push(format!("it was accepted: agreement {agreement}"));
     } else if offer["refusal"].is_object() {
         let taken = if kind.is_empty() { "" } else { "it is not held: " };
-        why.push(format!("{taken}{}", refusal(&offer["refusal"])));
+        why.push(format!("{taken}{}", refusal_in_words(&offer["refusal"])));
     } else if state == "Rejected" {
         why.push("its party has let go of it".to_owned());
     } else if let Some(until) = offer["heldUntil"].as_str() {
@@ -269,9 +290,9 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
         return Vec::new();
     }
     let criteria: [Criterion; 5] = [
-        ("nearest", deviation),
-        ("cheapest", cost),
-        ("earliest", start),
+        ("nearest", offer_deviation),
+        ("cheapest", offer_cost),
+        ("earliest", offer_start),
         ("shortest", |of| of["durationSeconds"].as_f64()),
         ("surest", |of| of["confidence"].as_f64().map(|sure| -sure)),
     ];
@@ -290,61 +311,73 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
     if !best.is_empty() {
         why.push(format!("of these the {}", best.join(" and the ")));
     }
-    let priced = cost(offer);
+    let priced = offer_cost(offer);
     let beats = |of: &&&&Value| {
         // A shorter one is cheaper because it is less.
         let is_as_much = of["kind"] != "shorter" || offer["kind"] == "shorter";
         is_as_much
-            && deviation(of) < deviation(offer)
-            && (priced.is_none() || cost(of) <= priced)
+            && offer_deviation(of) < offer_deviation(offer)
+            && (priced.is_none() || offer_cost(of) <= priced)
             && of["id"] != offer["id"]
     };
     if let Some(other) = others.iter().find(beats) {
         let no_dearer = if priced.is_some() { " and no dearer" } else { "" };
-        why.push(format!("{} is nearer{no_dearer}", text(&other["id"])));
+        why.push(format!("{} is nearer{no_dearer}", text_or_empty(&other["id"])));
     }
     why
 }
 
-fn deviation(offer: &Value) -> Option<f64> {
+fn offer_deviation(offer: &Value) -> Option<f64> {
     offer["deviation"].as_f64()
 }
 
-fn start(offer: &Value) -> Option<f64> {
+fn offer_start(offer: &Value) -> Option<f64> {
     let start = offer["start"].as_str()?.parse::<Timestamp>().ok()?;
     Some(start.as_duration().as_secs_f64())
 }
 
 /// The price of an offer, its fee included.
-fn cost(offer: &Value) -> Option<f64> {
+fn offer_cost(offer: &Value) -> Option<f64> {
     let amount = |name: &str| offer[name]["amount"].as_str()?.parse::<f64>().ok();
     Some(amount("price")? + amount("fee").unwrap_or(0.0))
 }
 
-fn print_negotiation(explained: &Value) {
-    let (id, state) = (text(&explained["negotiation"]), text(&explained["state"]));
+fn print_explained_negotiation(explained: &Value) {
+    let (id, state) = (
+        text_or_empty(&explained["negotiation"]),
+        text_or_empty(&explained["state"]),
+    );
     let about = explained["agreement"].as_str();
     let about = about.map_or_else(String::new, |agreement| format!(", to change {agreement}"));
     say!("negotiation {id} is {state}{about}");
-    for ask in list(&explained["explained"]) {
+    for ask in list_or_empty(&explained["explained"]) {
         let offer = &ask["offer"];
         say!("");
-        say!("offer {} ({})", text(&offer["id"]), text(&offer["state"]));
-        say!("  {}", text(&ask["why"]));
-        for answer in list(&ask["answers"]) {
+        say!(
+            "offer {} ({})",
+            text_or_empty(&offer["id"]),
+            text_or_empty(&offer["state"])
+        );
+        say!("  {}", text_or_empty(&ask["why"]));
+        for answer in list_or_empty(&ask["answers"]) {
             let offer = &answer["offer"];
-            say!("  answer {} ({})", text(&offer["id"]), text(&offer["state"]));
+            say!(
+                "  answer {} ({})",
+                text_or_empty(&offer["id"]),
+                text_or_empty(&offer["state"])
+            );
             if offer["kind"].is_string() {
-                let price = money(&offer["price"]).map_or_else(String::new, |price| format!(", {price}"));
+                let price = amount_with_currency(&offer["price"])
+                    .map_or_else(String::new, |price| format!(", {price}"));
                 let phi = offer["deviation"].as_f64().unwrap_or_default();
-                let (start, end) = (text(&offer["start"]), text(&offer["end"]));
+                let (start, end) = (text_or_empty(&offer["start"]), text_or_empty(&offer["end"]));
                 say!(
                     "    {}, {start} to {end}, phi {phi:.2}{price}",
                     counted(&offer["nodes"], "node")
                 );
             }
-            for why in list(&answer["why"]) {
-                say!("    {}", text(why).replace('\n', "\n    "));
+            for why in list_or_empty(&answer["why"]) {
+                say!("    {}", text_or_empty(why).replace('\n', "\n    "));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use scheduler::counted;
 
-use crate::cli::client::{Server, in_path};
+use crate::cli::client::{Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::FilesView;
 
@@ -54,22 +54,22 @@ enum Action {
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     match options.action {
-        Action::List => list(server).await,
+        Action::List => list_files(server).await,
         Action::Put { file, name } => {
             let own = file.file_name().and_then(|name| name.to_str());
             let name = name.as_deref().or(own).unwrap_or_default();
             let unreadable = |why: std::io::Error| Failure::Usage(format!("{}: {why}", file.display()));
             let bytes = std::fs::read(&file).map_err(unreadable)?;
-            server.put(&path(name), bytes).await
+            server.put(&file_path(name), bytes).await
         }
-        Action::Get { name } => server.print_bytes(&path(&name)).await,
-        Action::Remove { name } => server.delete(&path(&name)).await,
+        Action::Get { name } => server.print_bytes(&file_path(&name)).await,
+        Action::Remove { name } => server.delete(&file_path(&name)).await,
     }
 }
 
-async fn list(server: &Server) -> Result<(), Failure> {
-    server.show(server.get("/files").await?, |view: &FilesView| {
-        print(view);
+async fn list_files(server: &Server) -> Result<(), Failure> {
+    server.print_answer(server.get("/files").await?, |view: &FilesView| {
+        print_files(view);
         let used: u64 = view.files.iter().map(|file| file.bytes).sum();
         if let Some(quota) = view.quota_bytes {
             say!("{used} of {}", counted(quota, "byte"));
@@ -78,13 +78,13 @@ async fn list(server: &Server) -> Result<(), Failure> {
 }
 
 /// A line a file.
-pub(in crate::cli) fn print(view: &FilesView) {
+pub(in crate::cli) fn print_files(view: &FilesView) {
     let files = view.files.iter();
     let rows = files.map(|file| row([&file.bytes, &file.modified, &file.name]));
     print_rows(rows.collect(), &[0]);
 }
 
 /// The address of a file. Characters that a name may not have are escaped, so that the service can report them.
-fn path(name: &str) -> String {
-    format!("/files/{}", in_path(name))
+fn file_path(name: &str) -> String {
+    format!("/files/{}", escape_path_part(name))
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, in_path, list, read, text};
+use crate::cli::client::{Server, escape_path_part, list_or_empty, read_answer, text_or_empty};
 use crate::negotiation::AgreementPage;
 
 /// Digits of an id.
@@ -56,10 +56,10 @@ fn id_after(digits: &str) -> Uuid {
 }
 
 /// The ids of the values that begin so.
-fn beginning(values: &[Value], digits: &str) -> Vec<Uuid> {
+fn ids_beginning_with(values: &[Value], digits: &str) -> Vec<Uuid> {
     let ids = values
         .iter()
-        .filter_map(|of| text(&of["id"]).parse::<Uuid>().ok());
+        .filter_map(|of| text_or_empty(&of["id"]).parse::<Uuid>().ok());
     ids.filter(|id| id.simple().to_string().starts_with(digits))
         .collect()
 }
@@ -75,11 +75,11 @@ impl Server {
             match self.newest("agreements", &digits).await?[..] {
                 [] => {}
                 [one] => return Ok(one),
-                _ => return Err(several("agreements", &digits)),
+                _ => return Err(several_ids_failure("agreements", &digits)),
             }
         }
-        let path = format!("/agreements?name={}&limit={LOOKED_AT}", in_path(name));
-        let page: AgreementPage = read(self.get(&path).await?)?;
+        let path = format!("/agreements?name={}&limit={LOOKED_AT}", escape_path_part(name));
+        let page: AgreementPage = read_answer(self.get(&path).await?)?;
         let is_over = |state: &str| matches!(state, "Rejected" | "Complete" | "Terminated");
         let all: Vec<_> = page.agreements.iter().collect();
         let live: Vec<_> = all.iter().filter(|of| !is_over(&of.state)).collect();
@@ -104,7 +104,7 @@ impl Server {
         let page = self
             .get(&format!("/{what}?after={}&limit=2", id_after(digits)))
             .await?;
-        Ok(beginning(list(&page[what]), digits))
+        Ok(ids_beginning_with(list_or_empty(&page[what]), digits))
     }
 
     /// The one offer with an id that begins so, of those that can be accepted now.
@@ -116,13 +116,13 @@ impl Server {
         let page = self
             .get(&format!("/negotiations?state=open&limit={LOOKED_AT}"))
             .await?;
-        let offers = list(&page["negotiations"])
+        let offers = list_or_empty(&page["negotiations"])
             .iter()
-            .flat_map(|of| list(&of["offers"]));
+            .flat_map(|of| list_or_empty(&of["offers"]));
         let offers: Vec<Value> = offers.cloned().collect();
-        match beginning(&offers, &digits)[..] {
+        match ids_beginning_with(&offers, &digits)[..] {
             [one] if !digits.is_empty() => Ok(one),
-            [_, _, ..] if !digits.is_empty() => Err(several("offers", &digits)),
+            [_, _, ..] if !digits.is_empty() => Err(several_ids_failure("offers", &digits)),
             _ => Err(Failure::Refused(format!(
                 "no offer that is held for you has an id that begins with {}; `bespeak negotiations` lists them",
                 named.0
@@ -146,24 +146,24 @@ impl Server {
                 ))
                 .await?;
             // An offer is younger than its negotiation, and lies near it.
-            for id in list(&page["negotiations"])
+            for id in list_or_empty(&page["negotiations"])
                 .iter()
                 .take(LOOKED_AT / 10)
-                .map(|of| text(&of["id"]))
+                .map(|of| text_or_empty(&of["id"]))
             {
                 let negotiation = self.get(&format!("/negotiations/{id}")).await?;
-                found.extend(beginning(list(&negotiation["offers"]), &digits));
+                found.extend(ids_beginning_with(list_or_empty(&negotiation["offers"]), &digits));
             }
         }
         match found[..] {
             [one] => Ok(one),
             [] => self.id_of(named).await,
-            _ => Err(several("agreements, negotiations or offers", &digits)),
+            _ => Err(several_ids_failure("agreements, negotiations or offers", &digits)),
         }
     }
 }
 
-fn several(what: &str, digits: &str) -> Failure {
+fn several_ids_failure(what: &str, digits: &str) -> Failure {
     Failure::Refused(format!(
         "several {what} have ids that begin with {digits}; give more digits"
     ))

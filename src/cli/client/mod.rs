@@ -107,7 +107,7 @@ impl Query {
     /// With a filter, where it is given.
     pub(super) fn with(mut self, name: &str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
-            self.0 += &format!("{name}={}&", in_path(&value.to_string()));
+            self.0 += &format!("{name}={}&", escape_path_part(&value.to_string()));
         }
         self
     }
@@ -196,7 +196,7 @@ impl Server {
     }
 
     /// Prints a value: as JSON where that is wanted, otherwise by `print`.
-    pub(super) fn tell(&self, value: &Value, print: impl FnOnce(&Value)) {
+    pub(super) fn print_value(&self, value: &Value, print: impl FnOnce(&Value)) {
         if self.json {
             print_json(value);
         } else {
@@ -205,7 +205,7 @@ impl Server {
     }
 
     /// Prints an answer: as JSON where that is wanted, otherwise by `print` as the value that it is.
-    pub(super) fn show<T: DeserializeOwned>(
+    pub(super) fn print_answer<T: DeserializeOwned>(
         &self,
         answer: Value,
         print: impl FnOnce(&T),
@@ -213,7 +213,7 @@ impl Server {
         if self.json {
             print_json(&answer);
         } else {
-            print(&read(answer)?);
+            print(&read_answer(answer)?);
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ impl Server {
             return Ok(body);
         }
         let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let text = self.told(&problem, problem_in_words(status, &problem));
+        let text = self.report_problem(&problem, problem_in_words(status, &problem));
         Err(match status.as_u16() {
             401 | 403 => Failure::NotAllowed(text),
             404 | 409 | 410 | 412 => Failure::Refused(text),
@@ -290,7 +290,7 @@ impl Server {
     }
 
     /// The words of a failure. Where JSON is wanted there are none: the problem of the service is printed.
-    fn told(&self, problem: &Value, words: String) -> String {
+    fn report_problem(&self, problem: &Value, words: String) -> String {
         if !self.json || !problem.is_object() {
             return words;
         }
@@ -307,7 +307,7 @@ fn problem_in_words(status: StatusCode, problem: &Value) -> String {
     let text = broken_rules(problem).unwrap_or_else(|| format!("{detail} ({status})"));
     let explained = problem["refusal"]["id"].as_str();
     let explained = explained.map_or_else(String::new, how_to_explain);
-    text + &possibilities(&problem["refusal"]) + &explained
+    text + &alternatives_in_words(&problem["refusal"]) + &explained
 }
 
 /// The line that tells how to see more about a refusal.
@@ -320,27 +320,27 @@ fn broken_rules(told: &Value) -> Option<String> {
     let violations = told["violations"].as_array()?;
     let mut lines = format!("the request breaks {}:", counted(violations.len(), "rule"));
     for of in violations {
-        let path = text(&of["path"]);
+        let path = text_or_empty(&of["path"]);
         if !path.is_empty() {
             lines += &format!("\n  {path}");
         }
-        lines += &format!("\n    {}", text(&of["message"]));
+        lines += &format!("\n    {}", text_or_empty(&of["message"]));
     }
     Some(lines)
 }
 
 /// The alternatives of a refusal, a line each, indented.
-pub(super) fn possibilities(refusal: &Value) -> String {
+pub(super) fn alternatives_in_words(refusal: &Value) -> String {
     let mut lines = String::new();
-    for alternative in list(&refusal["alternatives"]) {
+    for alternative in list_or_empty(&refusal["alternatives"]) {
         lines += &format!(
             "\n  possible {}: {} to {}",
-            text(&alternative["direction"]),
-            text(&alternative["start"]),
-            text(&alternative["end"])
+            text_or_empty(&alternative["direction"]),
+            text_or_empty(&alternative["start"]),
+            text_or_empty(&alternative["end"])
         );
     }
-    for relaxation in list(&refusal["relaxations"]) {
+    for relaxation in list_or_empty(&refusal["relaxations"]) {
         let parts = [
             ("ready", "a window from "),
             ("deadline", "a deadline of "),
@@ -354,7 +354,7 @@ pub(super) fn possibilities(refusal: &Value) -> String {
                 .as_str()
                 .map(ToOwned::to_owned)
                 .or_else(|| value.as_u64().map(|n| n.to_string()))
-                .or_else(|| money(value));
+                .or_else(|| amount_with_currency(value));
             Some(format!("{words}{}", value?))
         });
         lines += &format!(
@@ -366,22 +366,22 @@ pub(super) fn possibilities(refusal: &Value) -> String {
 }
 
 /// The reason why there is no offer: a refusal's reason and its relaxations, or the rules that are broken.
-pub(super) fn refusal(told: &Value) -> String {
+pub(super) fn refusal_in_words(told: &Value) -> String {
     broken_rules(told).unwrap_or_else(|| {
         let reason = told["reason"].as_str().unwrap_or("nothing can be had");
-        let binding = text(&told["bindingConstraint"]);
-        format!("{reason}: {binding}{}", possibilities(told))
+        let binding = text_or_empty(&told["bindingConstraint"]);
+        format!("{reason}: {binding}{}", alternatives_in_words(told))
     })
 }
 
 /// An answer of the service as the value that it is.
-pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
+pub(super) fn read_answer<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_json::from_value(value)
         .map_err(|why| Failure::Unavailable(format!("the service speaks another version: {why}")))
 }
 
 /// So many nodes, of the resource that has them.
-fn on(nodes: u32, resource: Option<&str>) -> String {
+fn nodes_in_words(nodes: u32, resource: Option<&str>) -> String {
     resource.map_or_else(|| nodes.to_string(), |resource| format!("{nodes} of {resource}"))
 }
 
@@ -392,7 +392,7 @@ pub(super) fn print_agreement(view: &AgreementView) {
         ("name", view.name.clone().unwrap_or_default()),
         ("party", view.party.clone()),
         ("state", format!("{} ({})", view.state, view.service_state)),
-        ("nodes", on(view.nodes, view.resource.as_deref())),
+        ("nodes", nodes_in_words(view.nodes, view.resource.as_deref())),
         ("window", format!("{} to {}", view.ready, view.deadline)),
     ];
     if let (Some(start), Some(end)) = (&view.planned_start, &view.planned_end) {
@@ -486,30 +486,30 @@ fn proposal_in_words(proposal: &ProposalView) -> String {
 }
 
 /// A text as one part of a path.
-pub(super) fn in_path(text: &str) -> String {
+pub(super) fn escape_path_part(text: &str) -> String {
     let text: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
     text.replace('+', "%20")
 }
 
 /// How many lines to print: 0 is for all.
-pub(super) fn limit(text: &str) -> Result<usize, std::num::ParseIntError> {
+pub(super) fn parse_limit(text: &str) -> Result<usize, std::num::ParseIntError> {
     text.parse()
         .map(|limit| if limit == 0 { usize::MAX } else { limit })
 }
 
 /// An amount with its currency.
-pub(super) fn money(value: &Value) -> Option<String> {
+pub(super) fn amount_with_currency(value: &Value) -> Option<String> {
     let (amount, currency) = (value["amount"].as_str()?, value["currency"].as_str()?);
     Some(format!("{amount} {currency}"))
 }
 
 /// A text; empty where there is none.
-pub(super) fn text(value: &Value) -> &str {
+pub(super) fn text_or_empty(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// The values of a list; none where there is no list.
-pub(super) fn list(value: &Value) -> &[Value] {
+pub(super) fn list_or_empty(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -524,7 +524,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_path_names_what_it_did() {
-        assert_eq!(in_path("n[1-3],big_1"), "n%5B1-3%5D%2Cbig_1");
-        assert_eq!(in_path("a/b?c%é"), "a%2Fb%3Fc%25%C3%A9");
+        assert_eq!(escape_path_part("n[1-3],big_1"), "n%5B1-3%5D%2Cbig_1");
+        assert_eq!(escape_path_part("a/b?c%é"), "a%2Fb%3Fc%25%C3%A9");
     }
 }

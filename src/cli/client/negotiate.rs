@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 use wsag::time::DateTime;
 
 use crate::cli::client::{
-    DryRun, IdOrName, Server, how_to_explain, list, money, print_agreement, print_json, read, refusal, text,
+    DryRun, IdOrName, Server, amount_with_currency, how_to_explain, list_or_empty, print_agreement,
+    print_json, read_answer, refusal_in_words, text_or_empty,
 };
-use crate::cli::times::{FORMS, time};
-use crate::cli::{Failure, duration, headings, print_rows, row};
+use crate::cli::times::{FORMS, parse_time};
+use crate::cli::{Failure, parse_duration, print_rows, row, split_headings};
 use crate::negotiation::AgreementView;
 
 const EXAMPLES: &str = "\
@@ -43,28 +44,28 @@ A duration that does not fit into the window any more widens it: to the end of a
 #[derive(Debug, Args)]
 struct Wanted {
     /// Nodes, or the least and the greatest number: 8..16.
-    #[arg(long, value_name = "N|MIN..MAX", value_parser = nodes)]
+    #[arg(long, value_name = "N|MIN..MAX", value_parser = parse_nodes)]
     nodes: Option<Value>,
     /// Duration: 90s, 30m, 2h, 1d, or several of these together.
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<u64>,
     /// Time that one node would take, if the duration follows from the number of nodes: 8 nodes take an eighth of it.
-    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "duration")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "duration")]
     work: Option<u64>,
     /// Earliest start.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     after: Option<DateTime>,
     /// Latest end.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     before: Option<DateTime>,
     /// Highest price: '12.50 EUR'.
-    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = budget)]
+    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = parse_budget)]
     budget: Option<Value>,
     /// Weights for ranking the offers, each from 0 on: start=2,size=1,duration=1,price=3.
-    #[arg(long, value_name = "WHAT=WEIGHT,…", value_parser = weights)]
+    #[arg(long, value_name = "WHAT=WEIGHT,…", value_parser = parse_weights)]
     prefer: Option<Value>,
     /// Largest distance of an offer from the request: 1 for a duration earlier or later, or for half or twice the nodes.
-    #[arg(long, value_name = "PHI", value_parser = deviation)]
+    #[arg(long, value_name = "PHI", value_parser = parse_deviation)]
     max_deviation: Option<f64>,
 }
 
@@ -167,7 +168,7 @@ pub(in crate::cli) async fn accept(options: AcceptOptions, server: &Server) -> R
 async fn accept_offer(server: &Server, offer: &str, query: &str) -> Result<(), Failure> {
     let path = format!("/agreements{query}");
     let answer = server.post_json(&path, &json!({ "offer": offer })).await?;
-    server.show(answer, print_agreement)
+    server.print_answer(answer, print_agreement)
 }
 
 /// Asks for the price of a change and, where the user wants it, accepts the change.
@@ -178,7 +179,7 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
     let asked = request.get("window").and_then(|of| of["start"].as_str());
     if let Some(duration) = options.wanted.duration
         && options.wanted.before.is_none()
-        && let Some(end) = wider_end(&read(server.agreement(id).await?)?, asked, duration)
+        && let Some(end) = wider_end(&read_answer(server.agreement(id).await?)?, asked, duration)
     {
         let window = request.entry("window").or_insert(json!({}));
         window["end"] = end.to_string().into();
@@ -209,7 +210,7 @@ fn wider_end(of: &AgreementView, asked: Option<&str>, duration: u64) -> Option<T
 
 /// Prints offers as a table, and how to accept; where there are none it fails with the reason.
 fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Failure> {
-    let offers = list(&answer["offers"]);
+    let offers = list_or_empty(&answer["offers"]);
     if server.json {
         print_json(answer);
     } else if let Some(first) = offers.first() {
@@ -217,7 +218,7 @@ fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Fai
         if is_dry {
             say!("\nNothing is held. To take one, ask again without --dry-run.");
         } else if first["state"] == "Acceptable" {
-            say!("\nTo take one: bespeak accept {}", text(&first["id"]));
+            say!("\nTo take one: bespeak accept {}", text_or_empty(&first["id"]));
         } else {
             say!("\nNothing is held. To take one, ask again without --no-hold.");
         }
@@ -227,9 +228,9 @@ fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Fai
         let words = if server.json {
             String::new()
         } else if is_dry {
-            refusal(&answer["refusal"])
+            refusal_in_words(&answer["refusal"])
         } else {
-            refusal(&answer["refusal"]) + &how_to_explain(text(&answer["id"]))
+            refusal_in_words(&answer["refusal"]) + &how_to_explain(text_or_empty(&answer["id"]))
         };
         return Err(Failure::Refused(words));
     }
@@ -238,20 +239,20 @@ fn print_offers(server: &Server, answer: &Value, is_dry: bool) -> Result<(), Fai
 
 /// A row for the headings, for each offer and for each piece of one.
 pub(super) fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
-    let mut rows = vec![headings(
+    let mut rows = vec![split_headings(
         "offer, start, end, nodes, kind, phi, sure, held until, price",
     )];
     for offer in offers {
         let text = |name: &str| offer[name].as_str().unwrap_or("-").to_owned();
-        let mut costs = money(&offer["price"]).unwrap_or_else(|| "-".to_owned());
-        if let Some(difference) = money(&offer["priceDifference"]) {
+        let mut costs = amount_with_currency(&offer["price"]).unwrap_or_else(|| "-".to_owned());
+        if let Some(difference) = amount_with_currency(&offer["priceDifference"]) {
             costs += &format!(" ({difference} more)");
         }
-        if let Some(fee) = money(&offer["fee"]) {
+        if let Some(fee) = amount_with_currency(&offer["fee"]) {
             costs += &format!(", fee {fee}");
         }
         if let Some(watt_hours) = offer["energy"]["wattHours"].as_u64() {
-            let cost = money(&offer["energy"]["cost"]).unwrap_or_default();
+            let cost = amount_with_currency(&offer["energy"]["cost"]).unwrap_or_default();
             costs += &format!(
                 ", {}.{:03} kWh for {cost}",
                 watt_hours / 1_000,
@@ -271,7 +272,7 @@ pub(super) fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
             &text("heldUntil"),
             &costs,
         ]));
-        for piece in list(&offer["pieces"]) {
+        for piece in list_or_empty(&offer["pieces"]) {
             let text = |name: &str| piece[name].as_str().unwrap_or("-").to_owned();
             rows.push(row([
                 &"piece",
@@ -284,7 +285,7 @@ pub(super) fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
     rows
 }
 
-fn nodes(text: &str) -> Result<Value, String> {
+fn parse_nodes(text: &str) -> Result<Value, String> {
     let count = |text: &str| {
         let read = text.parse::<u32>().ok().filter(|count| *count > 0);
         read.ok_or_else(|| "a number from 1 on, or two with .. between, is expected".to_owned())
@@ -295,7 +296,7 @@ fn nodes(text: &str) -> Result<Value, String> {
     }
 }
 
-fn weights(text: &str) -> Result<Value, String> {
+fn parse_weights(text: &str) -> Result<Value, String> {
     let known = ["start", "size", "duration", "price"];
     let mut weights = Map::new();
     for part in text.split(',') {
@@ -304,7 +305,7 @@ fn weights(text: &str) -> Result<Value, String> {
             return Err(format!("{name:?} has no weight; {} have", known.join(", ")));
         }
         if weights
-            .insert(name.to_owned(), deviation(weight)?.into())
+            .insert(name.to_owned(), parse_deviation(weight)?.into())
             .is_some()
         {
             return Err(format!("{name} has one weight"));
@@ -313,13 +314,13 @@ fn weights(text: &str) -> Result<Value, String> {
     Ok(weights.into())
 }
 
-fn deviation(text: &str) -> Result<f64, String> {
+fn parse_deviation(text: &str) -> Result<f64, String> {
     let read = text.parse::<f64>().ok();
     let read = read.filter(|value| value.is_finite() && *value >= 0.0);
     read.ok_or_else(|| "a number from 0 on is expected".to_owned())
 }
 
-fn budget(text: &str) -> Result<Value, String> {
+fn parse_budget(text: &str) -> Result<Value, String> {
     match text.split_once(' ') {
         Some((amount, currency)) => Ok(json!({ "amount": amount, "currency": currency.trim() })),
         None => Err("an amount and a currency are expected, such as '12.50 EUR'".to_owned()),
@@ -332,14 +333,14 @@ mod tests {
 
     #[test]
     fn sizes_budgets_and_weights_are_read_as_people_write_them() {
-        assert_eq!(nodes("8"), Ok(json!(8)));
-        assert_eq!(nodes("8..16"), Ok(json!({ "min": 8, "max": 16 })));
+        assert_eq!(parse_nodes("8"), Ok(json!(8)));
+        assert_eq!(parse_nodes("8..16"), Ok(json!({ "min": 8, "max": 16 })));
         for wrong in ["", "0", "8..", "..", "a"] {
-            assert!(nodes(wrong).is_err(), "{wrong}");
+            assert!(parse_nodes(wrong).is_err(), "{wrong}");
         }
-        assert!(budget("12.50 EUR").is_ok() && budget("12").is_err());
+        assert!(parse_budget("12.50 EUR").is_ok() && parse_budget("12").is_err());
         assert_eq!(
-            weights("start=2,price=0.5"),
+            parse_weights("start=2,price=0.5"),
             Ok(json!({ "start": 2.0, "price": 0.5 }))
         );
         for wrong in [
@@ -351,7 +352,7 @@ mod tests {
             "end=1",
             "size=inf",
         ] {
-            assert!(weights(wrong).is_err(), "{wrong}");
+            assert!(parse_weights(wrong).is_err(), "{wrong}");
         }
     }
 }

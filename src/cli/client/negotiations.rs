@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::cli::client::negotiate::table_of_offers;
-use crate::cli::client::{DryRun, IdOrName, Query, Server, limit, list, print_json, text};
+use crate::cli::client::{
+    DryRun, IdOrName, Query, Server, list_or_empty, parse_limit, print_json, text_or_empty,
+};
 use crate::cli::{Failure, print_rows};
 use crate::negotiation::end_negotiation_input;
 
@@ -31,7 +33,7 @@ pub(in crate::cli) struct Options {
     #[arg(long, value_name = "NAME")]
     party: Option<String>,
     /// How many to list; 0 lists all.
-    #[arg(long, default_value_t = 20, value_parser = limit)]
+    #[arg(long, default_value_t = 20, value_parser = parse_limit)]
     limit: usize,
 }
 
@@ -68,12 +70,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         let about = about.map_or_else(String::new, |agreement| format!(", to change {agreement}"));
         say!(
             "{} of {}, {} until {}{about}",
-            text(&of["id"]),
-            text(&of["party"]),
-            text(&of["state"]),
-            text(&of["expires"])
+            text_or_empty(&of["id"]),
+            text_or_empty(&of["party"]),
+            text_or_empty(&of["state"]),
+            text_or_empty(&of["expires"])
         );
-        match list(&of["offers"]) {
+        match list_or_empty(&of["offers"]) {
             [] => say!("nothing is held"),
             offers => print_rows(table_of_offers(offers), &[3, 5, 6]),
         }
@@ -86,24 +88,27 @@ pub(in crate::cli) async fn release(options: ReleaseOptions, server: &Server) ->
     let id = server.anything_of(&options.id).await?;
     let query = options.dry_run.query();
     if let Some(offer) = server.find(&format!("/offers/{id}")).await? {
-        return reject(server, id, &offer, query).await;
+        return reject_offer(server, id, &offer, query).await;
     }
     let path = format!("/negotiations/{id}/terminate{query}");
     let answer = server.post(&path, end_negotiation_input().into_bytes()).await?;
-    server.tell(&answer, |of| {
+    server.print_value(&answer, |of| {
         say!(
             "negotiation {id} is {}: nothing is held in it",
-            text(&of["state"])
+            text_or_empty(&of["state"])
         );
     });
     Ok(())
 }
 
-async fn reject(server: &Server, id: Uuid, offer: &Value, query: &str) -> Result<(), Failure> {
-    let path = format!("/negotiations/{}/offers{query}", text(&offer["negotiation"]));
+async fn reject_offer(server: &Server, id: Uuid, offer: &Value, query: &str) -> Result<(), Failure> {
+    let path = format!(
+        "/negotiations/{}/offers{query}",
+        text_or_empty(&offer["negotiation"])
+    );
     let request = json!({ "counterOfferTo": offer["id"], "state": "Rejected" });
     let answer = server.post_json(&path, &request).await?;
-    server.tell(&answer, |_| {
+    server.print_value(&answer, |_| {
         say!("offer {id} is rejected: nothing is held for it");
     });
     Ok(())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::cli::client::{DryRun, Server, list, print_agreement, text};
+use crate::cli::client::{DryRun, Server, list_or_empty, print_agreement, text_or_empty};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,10 +36,10 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         .post(&format!("/agreements{}", options.dry_run.query()), document)
         .await?;
     if !server.json {
-        for other in list(&answer["moved"]) {
-            let (id, start) = (text(&other["id"]), text(&other["plannedStart"]));
+        for other in list_or_empty(&answer["moved"]) {
+            let (id, start) = (text_or_empty(&other["id"]), text_or_empty(&other["plannedStart"]));
             say!("{:<10} {id} now starts {start}", "moved");
         }
     }
-    server.show(answer, print_agreement)
+    server.print_answer(answer, print_agreement)
 }

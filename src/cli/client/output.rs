@@ -40,7 +40,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     }
     if options.list {
         let answer = server.get(&all).await?;
-        return server.show(answer, files::print);
+        return server.print_answer(answer, files::print_files);
     }
     let name = match (&options.file, options.stderr) {
         (Some(name), _) => name,

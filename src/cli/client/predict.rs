@@ -10,13 +10,15 @@ use wsag::time::DateTime;
 use super::print_json;
 use crate::agreement::{Barred, Job, Shape, Source, StagedFile};
 use crate::cli::config::Config;
-use crate::cli::times::{FORMS, time};
-use crate::cli::{Failure, StoreOptions, duration, instant};
+use crate::cli::times::{FORMS, parse_time};
+use crate::cli::{Failure, StoreOptions, instant_in_utc, parse_duration};
 use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::negotiation::{Templates, millionths};
-use crate::planner::{Proposal, Resource, Scaling, Settings, StartError, Tried, TriedPlace, try_out};
-use crate::prediction::{Explanation, Given, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn};
+use crate::planner::{Proposal, Resource, Scaling, Settings, StartError, Tried, TriedPlace, try_proposal};
+use crate::prediction::{
+    Explanation, Given, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,10 +48,10 @@ pub(in crate::cli) struct Options {
     #[arg(long, value_name = "NAME")]
     resource: Option<String>,
     /// Earliest start. [default: now]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     after: Option<DateTime>,
     /// Latest completion.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     before: DateTime,
     /// Nodes.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -61,7 +63,7 @@ pub(in crate::cli) struct Options {
     #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
     arguments: Vec<String>,
     /// The duration that the offer states: its slot is as long as that everywhere.
-    #[arg(long = "for", value_name = "DURATION", value_parser = seconds)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_seconds)]
     seconds: Option<Seconds>,
     /// Bytes to bring from elsewhere before the start.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
@@ -70,22 +72,22 @@ pub(in crate::cli) struct Options {
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     output_bytes: u64,
     /// Probability with which the slot must hold the work. [default: that of the first template]
-    #[arg(long, value_name = "P", value_parser = probability)]
+    #[arg(long, value_name = "P", value_parser = parse_probability)]
     probability: Option<f64>,
 }
 
 /// Reads a duration; a number alone is one of seconds.
-fn seconds(text: &str) -> Result<Seconds, String> {
+fn parse_seconds(text: &str) -> Result<Seconds, String> {
     let is_number = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     let text = if is_number {
         format!("{text}s")
     } else {
         text.to_owned()
     };
-    Seconds::try_from(duration(&text)?).map_err(|why| why.to_string())
+    Seconds::try_from(parse_duration(&text)?).map_err(|why| why.to_string())
 }
 
-fn probability(text: &str) -> Result<f64, String> {
+fn parse_probability(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(p) if p > 0.0 && p < 1.0 => Ok(p),
         _ => Err("a number between 0 and 1 is expected".to_owned()),
@@ -119,15 +121,15 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
             "--before: an instant after --after is expected".to_owned(),
         ));
     }
-    let job = job(&options, &config)?;
+    let job = job_of_offer(&options, &config)?;
     let store = options.store.open().await?;
     let stored = store.resources().await?.into_iter().map(Resource::of_row);
     settings.resources = stored.collect::<Result<_, _>>()?;
     settings.resources.retain(|of| !of.is_retired());
     let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-    let barred = others_than(options.resource.as_deref(), &settings)?;
-    let knowledge = learn(&store, config.predictions(), clock.now()).await?;
+    let barred = bar_others_than(options.resource.as_deref(), &settings)?;
+    let knowledge = learn_from_store(&store, config.predictions(), clock.now()).await?;
     let probability = options.probability.unwrap_or(templates.slot_probability());
     let learned = templates.sized(&knowledge, (&options.party, &job), options.nodes, probability);
     let (duration, scaling) = match (options.seconds, learned) {
@@ -147,7 +149,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let (_renewed, predictions) = Predictions::of(knowledge);
     let known = predictions.now();
     settings.predictions = Some(predictions);
-    let tried = try_out(&settings, &store, &clock, &proposal)
+    let tried = try_proposal(&settings, &store, &clock, &proposal)
         .await
         .map_err(|why| match why {
             StartError::Store(why) => why.into(),
@@ -161,7 +163,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
             requested: options.seconds,
             default: templates.duration(),
         },
-        objective: criterion(settings.objective),
+        objective: criterion_in_words(settings.objective),
         options: &options,
         window,
         proposal,
@@ -178,7 +180,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
 }
 
 /// The criterion for the better of two places, in words.
-fn criterion(objective: Objective) -> &'static str {
+fn criterion_in_words(objective: Objective) -> &'static str {
     match objective {
         Objective::EarliestCompletion => "the earliest expected completion",
         Objective::Cheapest => "the least cost with the expected penalties",
@@ -188,7 +190,7 @@ fn criterion(objective: Objective) -> &'static str {
 }
 
 /// The job of the offer. Its arguments are checked against the application, and the options give the size of its files.
-fn job(options: &Options, config: &Config) -> Result<Job, Failure> {
+fn job_of_offer(options: &Options, config: &Config) -> Result<Job, Failure> {
     let catalogue = config.catalogue()?;
     let Some(application) = catalogue.find(&options.app, None) else {
         let known: Vec<&str> = catalogue
@@ -229,7 +231,7 @@ fn job(options: &Options, config: &Config) -> Result<Job, Failure> {
 }
 
 /// The resources that are not to be looked at.
-fn others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<Barred>, Failure> {
+fn bar_others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<Barred>, Failure> {
     let Some(only) = resource else {
         return Ok(Vec::new());
     };
@@ -255,8 +257,8 @@ impl Predicted<'_> {
             Ok(agreement) => Ok((&agreement.resource, agreement.placement())),
             Err(refusal) => Err(Failure::Refused(format!(
                 "no gap from {} to {}: {}",
-                instant(self.window.start),
-                instant(self.window.end),
+                instant_in_utc(self.window.start),
+                instant_in_utc(self.window.end),
                 refusal.binding
             ))),
         }
@@ -289,13 +291,13 @@ impl Predicted<'_> {
         let plural = if *nodes == 1 { "" } else { "s" };
         say!(
             "{app}, {nodes} node{plural}, from {} to the deadline {}",
-            instant(self.window.start),
-            instant(self.window.end)
+            instant_in_utc(self.window.start),
+            instant_in_utc(self.window.end)
         );
         if self.options.resource.is_none() {
             say!("candidates, each with its best free slot:");
             for place in self.places() {
-                say!("  {}", line(place));
+                say!("  {}", candidate_line(place));
             }
         }
         let why = match self.places().count() {
@@ -305,8 +307,8 @@ impl Predicted<'_> {
         say!("chosen: {resource}, by {why}");
         say!(
             "slot: {} to {}, {} s",
-            instant(slot.start),
-            instant(slot.end),
+            instant_in_utc(slot.start),
+            instant_in_utc(slot.end),
             slot.duration()
         );
         let Explanation { estimate, decides } = self.explained(resource, slot);
@@ -340,7 +342,7 @@ impl Predicted<'_> {
         }
         say!(
             "expected completion: {}",
-            instant(slot.start + decides.completion)
+            instant_in_utc(slot.start + decides.completion)
         );
         Ok(())
     }
@@ -363,7 +365,8 @@ impl Predicted<'_> {
     /// The prediction for a slot on a resource.
     fn members(&self, resource: &str, slot: Interval) -> Map<String, Value> {
         let Explanation { estimate, decides } = self.explained(resource, slot);
-        let interval = |of: Interval| json!({ "start": instant(of.start), "end": instant(of.end) });
+        let interval =
+            |of: Interval| json!({ "start": instant_in_utc(of.start), "end": instant_in_utc(of.end) });
         let parts = decides.as_ref().map(|of| {
             let part = |(part, share, value): &(scheduler::prediction::Part, f64, f64)| {
                 json!({ "part": part.word(), "share": share, "value": value })
@@ -385,7 +388,7 @@ impl Predicted<'_> {
             })),
             "parts": parts,
             "kept": decides.as_ref().map(|of| of.kept),
-            "expectedCompletion": decides.as_ref().map(|of| instant(slot.start + of.completion)),
+            "expectedCompletion": decides.as_ref().map(|of| instant_in_utc(slot.start + of.completion)),
             "confidence": decides.as_ref().and_then(|of| of.stated(of.confidence)),
             "earliest": interval(slot),
         });
@@ -397,15 +400,15 @@ impl Predicted<'_> {
 }
 
 /// A candidate in a line.
-fn line(place: &TriedPlace) -> String {
+fn candidate_line(place: &TriedPlace) -> String {
     match (place.slot, place.completes) {
         (Some(slot), Some(completes)) => format!(
             "{}: {} to {}, {} s; completes {}",
             place.resource,
-            instant(slot.start),
-            instant(slot.end),
+            instant_in_utc(slot.start),
+            instant_in_utc(slot.end),
             slot.duration(),
-            instant(completes)
+            instant_in_utc(completes)
         ),
         _ => format!("{}: no free slot in the window", place.resource),
     }

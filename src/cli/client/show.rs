@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::cli::client::{One, Server, print_agreement, print_json, read};
+use crate::cli::client::{One, Server, print_agreement, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::TimelineView;
 
@@ -13,9 +13,9 @@ pub(in crate::cli) async fn run(One { id }: One, server: &Server) -> Result<(), 
         print_json(&json!({ "agreement": agreement, "timeline": timeline }));
         return Ok(());
     }
-    print_agreement(&read(agreement)?);
+    print_agreement(&read_answer(agreement)?);
     say!("");
-    let timeline: TimelineView = read(timeline)?;
+    let timeline: TimelineView = read_answer(timeline)?;
     let events = timeline.events.iter();
     let rows = events.map(|event| row([&event.at, &event.kind, &event.detail]));
     print_rows(rows.collect(), &[]);

@@ -6,7 +6,7 @@ use crate::negotiation::TemplateView;
 
 pub(in crate::cli) async fn run(server: &Server) -> Result<(), Failure> {
     let answer = server.get("/templates").await?;
-    server.show(answer, |templates: &Vec<TemplateView>| {
+    server.print_answer(answer, |templates: &Vec<TemplateView>| {
         let rows = templates.iter().map(|of| row([&of.id, &of.name]));
         print_rows(rows.collect(), &[]);
     })

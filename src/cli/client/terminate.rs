@@ -25,5 +25,5 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     let id = server.id_of(&options.one.id).await?;
     let path = format!("/agreements/{id}/terminate{}", options.dry_run.query());
     let answer = server.post(&path, terminate_input().into_bytes()).await?;
-    server.show(answer, print_agreement)
+    server.print_answer(answer, print_agreement)
 }

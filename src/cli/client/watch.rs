@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::cli::client::{IdOrName, Server, print_agreement, print_json, read};
+use crate::cli::client::{IdOrName, Server, print_agreement, print_json, read_answer};
 use crate::negotiation::{AgreementView, TimelineView};
 
 /// How often the service is asked.
@@ -31,10 +31,10 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     let mut printed = 0;
     loop {
         let answer = server.agreement(id).await?;
-        let view: AgreementView = read(answer.clone())?;
+        let view: AgreementView = read_answer(answer.clone())?;
         if !server.json {
             let timeline = server.timeline(id).await?;
-            let events = read::<TimelineView>(timeline)?.events;
+            let events = read_answer::<TimelineView>(timeline)?.events;
             for event in events.iter().skip(printed) {
                 say!("{:<26} {:<12} {}", event.at, event.kind, event.detail);
             }

@@ -9,7 +9,7 @@ use scheduler::Time;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
-use super::ranges::{price, signed_price, within};
+use super::ranges::{check_range, parse_price, signed_price};
 use crate::address::{Policy, address_without_query, transfer_error_in_words};
 use crate::planner::{Energy, Kwh, Watts};
 
@@ -113,8 +113,8 @@ impl EnergyPrices {
                     "{key}.name: expected the name of a resource, found {name:?}"
                 ));
             }
-            within(&format!("{key}.busy_watts"), power.busy_watts, 1..=WATTS_MAX)?;
-            within(
+            check_range(&format!("{key}.busy_watts"), power.busy_watts, 1..=WATTS_MAX)?;
+            check_range(
                 &format!("{key}.idle_watts"),
                 power.idle_watts,
                 0..=power.busy_watts,
@@ -124,8 +124,8 @@ impl EnergyPrices {
                 return Err(format!("{key}.name: {:?} has its power already", power.name));
             }
         }
-        within("pricing.energy.kwh_grams", self.kwh_grams, 0..=GRAMS_MAX)?;
-        within("pricing.energy.series_seconds", self.series_seconds, 1..=WEEK)?;
+        check_range("pricing.energy.kwh_grams", self.kwh_grams, 0..=GRAMS_MAX)?;
+        check_range("pricing.energy.series_seconds", self.series_seconds, 1..=WEEK)?;
         let constant = match &self.kwh {
             Some(kwh) => Some(Kwh {
                 from: Time(0),
@@ -149,7 +149,7 @@ impl EnergyPrices {
             self.lines.clone()
         };
         let carbon = self.carbon_kg.as_deref();
-        let carbon = carbon.map_or(Ok(0), |text| price("pricing.energy.carbon_kg", text))?;
+        let carbon = carbon.map_or(Ok(0), |text| parse_price("pricing.energy.carbon_kg", text))?;
         Ok(Energy::new(watts, tariff, carbon))
     }
 }
@@ -232,7 +232,8 @@ async fn fetch(address: &str) -> Result<String, String> {
 fn tariff_steps(text: &str) -> Result<Vec<Kwh>, String> {
     let lines = text.lines().zip(1..);
     let lines = lines.filter(|(line, _)| !line.trim().is_empty() && !line.starts_with('#'));
-    let read = lines.map(|(line, number)| tariff_step(line).map_err(|why| format!("line {number}: {why}")));
+    let read =
+        lines.map(|(line, number)| parse_tariff_step(line).map_err(|why| format!("line {number}: {why}")));
     let steps: Vec<Kwh> = read.collect::<Result<_, _>>()?;
     if steps.is_empty() || steps.len() > SERIES_MAX {
         let found = steps.len();
@@ -242,7 +243,7 @@ fn tariff_steps(text: &str) -> Result<Vec<Kwh>, String> {
 }
 
 /// A line of a series: from when on, the price of a kilowatt-hour, and the grams of carbon dioxide if it has them.
-fn tariff_step(line: &str) -> Result<Kwh, String> {
+fn parse_tariff_step(line: &str) -> Result<Kwh, String> {
     let mut fields = line.split(',').map(str::trim);
     let from = fields.next().unwrap_or_default();
     let at: Result<DateTime, _> = from.parse();
@@ -269,10 +270,13 @@ mod tests {
 
     #[test]
     fn a_line_has_an_instant_a_price_and_grams() {
-        let of = tariff_step("2027-01-31T08:00:00Z, 0.21, 320").unwrap();
+        let of = parse_tariff_step("2027-01-31T08:00:00Z, 0.21, 320").unwrap();
         assert_eq!((of.micros, of.grams), (210_000, 320));
-        assert_eq!(tariff_step("2027-01-31T08:00:00+01:00,0").unwrap().grams, 0);
-        assert_eq!(tariff_step("2027-01-31T08:00:00Z,-0.5").unwrap().micros, -500_000);
+        assert_eq!(parse_tariff_step("2027-01-31T08:00:00+01:00,0").unwrap().grams, 0);
+        assert_eq!(
+            parse_tariff_step("2027-01-31T08:00:00Z,-0.5").unwrap().micros,
+            -500_000
+        );
         for wrong in [
             "",
             "8 o'clock,1",
@@ -282,7 +286,7 @@ mod tests {
             "2027-01-31T08:00:00Z,1,x",
             "2027-01-31T08:00:00Z,1,2,3",
         ] {
-            assert!(tariff_step(wrong).is_err(), "{wrong:?}");
+            assert!(parse_tariff_step(wrong).is_err(), "{wrong:?}");
         }
     }
 }

@@ -37,7 +37,7 @@ impl Execution {
     pub(in crate::cli) fn limits(&self) -> JobLimits {
         // It has been checked.
         let own = JobLimits::try_from(self.limits).unwrap_or_default();
-        own.or(limits::defaults())
+        own.or(limits::default_limits())
     }
 
     /// Bytes that the folders of one party's jobs may have together.

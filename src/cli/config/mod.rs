@@ -30,7 +30,7 @@ use crate::cli::config::execution::Execution;
 use crate::cli::config::history::History;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
-use crate::cli::config::ranges::{table, within};
+use crate::cli::config::ranges::{check_range, table};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
 use crate::cli::config::time_constraints::TimeConstraint;
@@ -251,7 +251,7 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), String> {
-        within("horizon_days", self.horizon_days, 1..=HORIZON_DAYS_MAX)?;
+        check_range("horizon_days", self.horizon_days, 1..=HORIZON_DAYS_MAX)?;
         if let Some(address) = &self.public_address
             && !(address.starts_with("http://") || address.starts_with("https://"))
         {
@@ -267,7 +267,7 @@ impl Config {
         self.execution.check()?;
         self.history.check_ranges()?;
         self.staging.check()?;
-        resources::check(&self.resources)?;
+        resources::check_resources(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
             if template
                 .slot_percent
@@ -276,7 +276,7 @@ impl Config {
                 return Err(format!("template[{index}].slot_percent: expected 1 to 99"));
             }
             let key = format!("template[{index}].overrun_percent");
-            within(&key, template.overrun_percent, 0..=OVERRUN_PERCENT_MAX)?;
+            check_range(&key, template.overrun_percent, 0..=OVERRUN_PERCENT_MAX)?;
         }
         time_constraints::check(&self.time_constraints)?;
         self.failures.check_ranges()?;
@@ -348,18 +348,21 @@ impl Config {
             proposals: self.negotiation.proposals(),
             quotas: self.quotas.planner(),
             // Restarts are known once the templates have been read, and predictions once the store is open.
-            ..planner::Settings::new(resources::planned(&self.resources), i64::from(days) * 86_400)
+            ..planner::Settings::new(
+                resources::planned_resources(&self.resources),
+                i64::from(days) * 86_400,
+            )
         }
     }
 
     /// How predictions know the resources, and the parts of an estimate that decide.
     pub(super) fn predictions(&self) -> crate::prediction::Setup {
-        (planner::machines, self.prediction.ladder())
+        (planner::machines_of_rows, self.prediction.ladder())
     }
 
     /// The clusters that Slurm runs, as their executors have them.
     pub(super) fn clusters(&self) -> Vec<crate::execution::slurm::Settings> {
-        resources::clusters(&self.resources)
+        resources::cluster_settings(&self.resources)
     }
 
     /// The applications of the file, or the built-in ones where it has none.
@@ -369,7 +372,7 @@ impl Config {
     pub(super) fn catalogue(&self) -> Result<Catalogue, Failure> {
         let catalogue = self.named_catalogue()?;
         let is_known = |name: &str| catalogue.applications().iter().any(|of| of.name == name);
-        match resources::applications(&self.resources).find(|(_, name)| !is_known(name)) {
+        match resources::cluster_applications(&self.resources).find(|(_, name)| !is_known(name)) {
             Some((resource, name)) => Err(Failure::Usage(format!(
                 "configuration: resource `{resource}`: slurm.application: expected the name of an application, found {name:?}"
             ))),

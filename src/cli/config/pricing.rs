@@ -8,7 +8,7 @@ use scheduler::pricing::Discount;
 use serde::Deserialize;
 
 use super::energy::{EnergyPrices, Series};
-use super::ranges::{price, within};
+use super::ranges::{check_range, parse_price};
 use crate::agreement::Currency;
 use crate::planner::{Kwh, Pricing};
 
@@ -94,11 +94,11 @@ impl PriceList {
             ("cancellation_percent", self.cancellation_percent),
             ("change_percent", self.change_percent),
         ] {
-            within(&format!("pricing.{key}"), percent, 0..=100)?;
+            check_range(&format!("pricing.{key}"), percent, 0..=100)?;
         }
-        within("pricing.busy_percent", self.busy_percent, 0..=PERCENT_MAX)?;
+        check_range("pricing.busy_percent", self.busy_percent, 0..=PERCENT_MAX)?;
         let half = self.flexible_half_seconds;
-        within("pricing.flexible_half_seconds", half, 1..=HALF_SECONDS_MAX)?;
+        check_range("pricing.flexible_half_seconds", half, 1..=HALF_SECONDS_MAX)?;
         let mut priced = BTreeMap::new();
         for (index, ResourcePrice { name, node_hour }) in self.resources.iter().enumerate() {
             let key = format!("pricing.resource[{index}]");
@@ -107,14 +107,14 @@ impl PriceList {
                     "{key}.name: expected the name of a resource, found {name:?}"
                 ));
             }
-            let price = price(&format!("{key}.node_hour"), node_hour)?;
+            let price = parse_price(&format!("{key}.node_hour"), node_hour)?;
             if priced.insert(name.clone(), price).is_some() {
                 return Err(format!("{key}.name: {name:?} has a price already"));
             }
         }
         let mut profiles = BTreeMap::new();
         for (index, Profile { party, percent }) in self.profiles.iter().enumerate() {
-            within(
+            check_range(
                 &format!("pricing.profile[{index}].percent"),
                 *percent,
                 0..=PERCENT_MAX,
@@ -132,7 +132,7 @@ impl PriceList {
         let energy = energy.map(|of| of.energy(resources)).transpose()?;
         Ok(Pricing {
             currency: self.currency,
-            node_hour_micros: price("pricing.node_hour", &self.node_hour)?,
+            node_hour_micros: parse_price("pricing.node_hour", &self.node_hour)?,
             resources: priced,
             profiles,
             late: Fraction::percent(self.late_percent),

@@ -24,7 +24,7 @@ macro_rules! table {
 
         impl $name {
             pub(in crate::cli::config) fn check_ranges(&self) -> Result<(), String> {
-                $($($crate::cli::config::ranges::within(
+                $($($crate::cli::config::ranges::check_range(
                     concat!($table, ".", stringify!($key)), self.$key, $range
                 )?;)?)+
                 Ok(())
@@ -38,7 +38,7 @@ pub(super) use table;
 ///
 /// # Errors
 /// With the key and the expected value.
-pub(super) fn within<N: Copy + PartialOrd + Display>(
+pub(super) fn check_range<N: Copy + PartialOrd + Display>(
     key: &str,
     value: impl Into<Option<N>>,
     range: RangeInclusive<N>,
@@ -59,7 +59,7 @@ const PRICE_MAX: i64 = 4_000;
 ///
 /// # Errors
 /// With the key and the expected value.
-pub(super) fn price(key: &str, text: &str) -> Result<u32, String> {
+pub(super) fn parse_price(key: &str, text: &str) -> Result<u32, String> {
     let micros = amount_within(key, text, 0..=PRICE_MAX)?;
     u32::try_from(micros).map_err(|why| format!("{key}: {why}"))
 }
@@ -74,7 +74,7 @@ pub(super) fn signed_price(key: &str, text: &str) -> Result<i64, String> {
 
 fn amount_within(key: &str, text: &str, range: RangeInclusive<i64>) -> Result<i64, String> {
     let (least, most) = range.into_inner();
-    let micros = wsag::scheduling::amount(text).ok();
+    let micros = wsag::scheduling::parse_amount(text).ok();
     let micros = micros.filter(|micros| (least * 1_000_000..=most * 1_000_000).contains(micros));
     micros.ok_or_else(|| {
         format!(

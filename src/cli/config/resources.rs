@@ -8,13 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wsag::time::DateTime;
 
-use super::ranges::{table, within};
+use super::ranges::{check_range, table};
 use super::slurm::Slurm;
 use crate::catalogue::{CatalogueError, JobLimits, LimitKeys};
 use crate::execution::job::limits::Allowance;
 use crate::execution::slurm::Settings;
 use crate::planner::{
-    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX, is_name,
+    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX,
+    is_resource_name,
 };
 
 /// One resource as written.
@@ -111,7 +112,7 @@ impl Failures {
 impl Resource {
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
-        if !is_name(name) {
+        if !is_resource_name(name) {
             return Err(format!(
                 "name: expected letters, digits, '-', '_' or '.', found {name:?}"
             ));
@@ -126,8 +127,8 @@ impl Resource {
             ("slurm", Some(slurm)) => slurm.check().map_err(|why| format!("slurm.{why}"))?,
             (kind, _) => return Err(format!("kind: expected \"local\" or \"slurm\", found {kind:?}")),
         }
-        within("nodes", self.nodes, 1..=CAPACITY_MAX)?;
-        within("rate", self.rate, RATES)?;
+        check_range("nodes", self.nodes, 1..=CAPACITY_MAX)?;
+        check_range("rate", self.rate, RATES)?;
         if let Some(architecture) = &self.cpu_architecture
             && !(1..=ARCHITECTURE_LENGTH_MAX).contains(&architecture.len())
         {
@@ -182,7 +183,7 @@ impl Resource {
             .filter_map(|of| Some((of.interval().ok()?, of.nodes.unwrap_or(capacity))));
         planner::Resource {
             maintenance: maintenance.collect(),
-            rate: self.rate.and_then(planner::rate).unwrap_or_default(),
+            rate: self.rate.and_then(planner::rate_of_multiple).unwrap_or_default(),
             attributes,
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
             executor: match (&self.slurm, &self.limits) {
@@ -198,12 +199,12 @@ impl Resource {
 
     fn capacity(&self) -> u32 {
         let slurm = self.slurm.as_ref().map(Slurm::capacity);
-        slurm.or(self.nodes).unwrap_or_else(cores)
+        slurm.or(self.nodes).unwrap_or_else(machine_cores)
     }
 }
 
 /// Checks the resources. Returns the wrong key and the expected value, if there is one.
-pub(in crate::cli) fn check(resources: &[Resource]) -> Result<(), String> {
+pub(in crate::cli) fn check_resources(resources: &[Resource]) -> Result<(), String> {
     if resources.len() > RESOURCES_MAX {
         return Err(format!("resource: expected at most {RESOURCES_MAX} of them"));
     }
@@ -223,9 +224,9 @@ pub(in crate::cli) fn check(resources: &[Resource]) -> Result<(), String> {
 }
 
 /// The resources as the planner has them; this machine where there are none.
-pub(in crate::cli) fn planned(resources: &[Resource]) -> Vec<planner::Resource> {
+pub(in crate::cli) fn planned_resources(resources: &[Resource]) -> Vec<planner::Resource> {
     if resources.is_empty() {
-        return vec![planner::Resource::new("local", "local", cores())];
+        return vec![planner::Resource::new("local", "local", machine_cores())];
     }
     resources.iter().map(Resource::planned).collect()
 }
@@ -250,7 +251,10 @@ struct Stored {
 ///
 /// # Errors
 /// In words, where that is not known any more.
-pub(in crate::cli) fn executor(of: &planner::Resource, otherwise: JobLimits) -> Result<Executor, String> {
+pub(in crate::cli) fn executor_of_resource(
+    of: &planner::Resource,
+    otherwise: JobLimits,
+) -> Result<Executor, String> {
     let stored = (!of.executor.is_null()).then(|| serde_json::from_value(of.executor.clone()));
     let stored: Stored = stored
         .transpose()
@@ -277,7 +281,7 @@ pub(in crate::cli) fn executor(of: &planner::Resource, otherwise: JobLimits) -> 
 }
 
 /// The applications that clusters say something of, each with the name of the resource.
-pub(in crate::cli) fn applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
+pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
     let clusters = resources
         .iter()
         .filter_map(|of| Some((of.name.as_str(), of.slurm.as_ref()?)));
@@ -285,12 +289,12 @@ pub(in crate::cli) fn applications(resources: &[Resource]) -> impl Iterator<Item
 }
 
 /// The clusters that Slurm runs, as their executors have them.
-pub(in crate::cli) fn clusters(resources: &[Resource]) -> Vec<Settings> {
+pub(in crate::cli) fn cluster_settings(resources: &[Resource]) -> Vec<Settings> {
     let settings = |of: &Resource| Some(of.slurm.as_ref()?.settings(&of.name));
     resources.iter().filter_map(settings).collect()
 }
 
 /// The number of cores of this machine.
-fn cores() -> u32 {
+fn machine_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
 }

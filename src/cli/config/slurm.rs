@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::ranges::within;
+use super::ranges::check_range;
 use crate::execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
 
 /// Seconds that each of Slurm's commands may take.
@@ -157,15 +157,15 @@ impl Slurm {
                 ));
             }
         }
-        within("call_seconds", self.call_seconds, 1..=CALL_SECONDS_MAX)?;
-        within(
+        check_range("call_seconds", self.call_seconds, 1..=CALL_SECONDS_MAX)?;
+        check_range(
             "turnaround_seconds",
             self.turnaround_seconds,
             0..=TURNAROUND_SECONDS_MAX,
         )?;
-        within("lead_minutes", self.lead_minutes, 1..=LEAD_MINUTES_MAX)?;
-        within("changes_a_minute", self.changes_a_minute, CHANGES_A_MINUTE_RANGE)?;
-        within("reclaim_minutes", self.reclaim_minutes, 1..=RECLAIM_MINUTES_MAX)?;
+        check_range("lead_minutes", self.lead_minutes, 1..=LEAD_MINUTES_MAX)?;
+        check_range("changes_a_minute", self.changes_a_minute, CHANGES_A_MINUTE_RANGE)?;
+        check_range("reclaim_minutes", self.reclaim_minutes, 1..=RECLAIM_MINUTES_MAX)?;
         self.check_policies()
     }
 

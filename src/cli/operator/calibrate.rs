@@ -9,7 +9,7 @@ use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions};
 use crate::clock::Clock;
 use crate::negotiation::ReliabilityView;
-use crate::prediction::learn;
+use crate::prediction::learn_from_store;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,8 +34,8 @@ pub(in crate::cli) struct Options {
 }
 
 pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
-    let view = of_store(&options).await?;
-    let (statements, weights) = (statements(&view), weights(&view));
+    let view = reliability_in_store(&options).await?;
+    let (statements, weights) = (statements_table(&view), weights_table(&view));
     if as_json {
         print_json(&json!({
             "outcomes": view.outcomes,
@@ -56,17 +56,17 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     Ok(())
 }
 
-async fn of_store(options: &Options) -> Result<ReliabilityView, Failure> {
+async fn reliability_in_store(options: &Options) -> Result<ReliabilityView, Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let store = options.store.open().await?;
-    let knowledge = learn(&store, config.predictions(), Clock::system().now()).await?;
+    let knowledge = learn_from_store(&store, config.predictions(), Clock::system().now()).await?;
     ReliabilityView::of(&knowledge).ok_or_else(|| {
         let none = "no execution came after another one of its application, so there was no prediction";
         Failure::Refused(none.to_owned())
     })
 }
 
-fn statements(view: &ReliabilityView) -> Table {
+fn statements_table(view: &ReliabilityView) -> Table {
     let of = |what: &str| {
         view.ladders
             .iter()
@@ -84,7 +84,7 @@ fn statements(view: &ReliabilityView) -> Table {
     Table { columns, rows }
 }
 
-fn weights(view: &ReliabilityView) -> Table {
+fn weights_table(view: &ReliabilityView) -> Table {
     let parts = ReliabilityView::parts();
     let columns = [&["resource"][..], &parts, &["trust RT (s)", "runs lost (%)"]].concat();
     let mut table = Table::new(&columns);

@@ -73,7 +73,7 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
     let (mut checked, mut wrong) = (Vec::new(), 0);
     for settings in clusters {
         let name = settings.resource.clone();
-        let checks = in_a_folder(|folder| {
+        let checks = with_temporary_folder(|folder| {
             let executor = SlurmExecutor::new(settings, folder)?;
             Ok(match options.wait {
                 0 => executor.check(),
@@ -88,7 +88,7 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
             checked.push(json!({ "resource": name, "checks": checks }));
         } else {
             say!("{name}");
-            checks.iter().for_each(print);
+            checks.iter().for_each(print_check);
         }
     }
     if as_json {
@@ -104,7 +104,7 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
 }
 
 /// Calls `with` on a temporary folder, which is removed afterwards. The service's own folder may be missing, or in use.
-fn in_a_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError>) -> Result<T, Failure> {
+fn with_temporary_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError>) -> Result<T, Failure> {
     let folder = std::env::temp_dir().join(format!("bespeak-check-{}", Uuid::now_v7().simple()));
     let unavailable =
         |why: &dyn std::fmt::Display| Failure::Unavailable(format!("{}: {why}", folder.display()));
@@ -115,7 +115,7 @@ fn in_a_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError>) -> Resu
     done
 }
 
-fn print(check: &Check) {
+fn print_check(check: &Check) {
     let (word, words) = match &check.found {
         Found::Good(words) => ("good", words),
         Found::Unknown(words) => ("unknown", words),

@@ -43,16 +43,16 @@ pub(in crate::cli) struct Options {
 
 pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
     start_log(options.log_format);
-    only_ours(&options.config)?;
+    check_config_is_ours(&options.config)?;
     let config = Config::load(Some(&options.config))?;
     let clusters = config.clusters();
     if clusters.is_empty() {
         return Err(Failure::Usage("the configuration has no cluster".to_owned()));
     }
-    let user = number_of(&options.user)?;
+    let user = number_of_user(&options.user)?;
     let unavailable =
         |what: &Path, why: &dyn std::fmt::Display| Failure::Unavailable(format!("{}: {why}", what.display()));
-    let folder = own_folder()?;
+    let folder = helper_folder()?;
     let helping = Helping::new(clusters, config.catalogue()?, user, &folder)
         .map_err(|why| unavailable(&folder, &why))?;
     let listener = match &options.listen {
@@ -64,7 +64,7 @@ pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Refuses a configuration that other users can change: with it they could run any program as any user.
-fn only_ours(config: &Path) -> Result<(), Failure> {
+fn check_config_is_ours(config: &Path) -> Result<(), Failure> {
     let path = std::path::absolute(config).map_err(|why| Failure::Usage(why.to_string()))?;
     for of in [Some(path.as_path()), path.parent()].into_iter().flatten() {
         let wrong = |why: String| Failure::Usage(format!("configuration {}: {why}", of.display()));
@@ -79,7 +79,7 @@ fn only_ours(config: &Path) -> Result<(), Failure> {
 }
 
 /// The number of a user.
-fn number_of(user: &str) -> Result<u32, Failure> {
+fn number_of_user(user: &str) -> Result<u32, Failure> {
     let output = Command::new("getent").args(["passwd", user]).output();
     let output = output.map_err(|why| Failure::Unavailable(format!("getent cannot be run: {why}")))?;
     let entry = String::from_utf8_lossy(&output.stdout);
@@ -88,7 +88,7 @@ fn number_of(user: &str) -> Result<u32, Failure> {
 }
 
 /// A folder for the helper's own files: systemd's where there is one.
-fn own_folder() -> Result<PathBuf, Failure> {
+fn helper_folder() -> Result<PathBuf, Failure> {
     if let Some(folder) = std::env::var_os("RUNTIME_DIRECTORY") {
         return Ok(folder.into());
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::access::{Access, Error, KeyInfo, Role};
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
-use crate::cli::{self, Failure, StoreOptions, duration, headings, print_rows, row};
+use crate::cli::{self, Failure, StoreOptions, parse_duration, print_rows, row, split_headings};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 
 const EXAMPLES: &str = "\
@@ -46,13 +46,13 @@ struct Add {
     #[arg(long)]
     party: String,
     /// Rights of the key: consumers see their own agreements, operators see all, monitors see /metrics only.
-    #[arg(long, value_parser = role())]
+    #[arg(long, value_parser = role_parser())]
     role: Role,
     /// A name for the key.
     #[arg(long)]
     label: Option<String>,
     /// How long it works, such as 90m, 12h or 30d. [default: until it is revoked]
-    #[arg(long, value_parser = parse_length, value_name = "LENGTH")]
+    #[arg(long, value_parser = parse_key_length, value_name = "LENGTH")]
     expires: Option<Micros>,
     #[command(flatten)]
     store: StoreOptions,
@@ -66,7 +66,7 @@ struct Revoke {
     store: StoreOptions,
 }
 
-fn role() -> impl TypedValueParser<Value = Role> {
+fn role_parser() -> impl TypedValueParser<Value = Role> {
     let words = PossibleValuesParser::new(Role::ALL.map(Role::word));
     words.try_map(|word| Role::from_word(&word).ok_or("expected a role"))
 }
@@ -120,7 +120,7 @@ async fn make_key(access: &Access, add: Add, as_json: bool, clock: &Clock) -> Re
             "party": add.party,
             "role": add.role.word(),
             "label": add.label,
-            "expires": expires.map(instant),
+            "expires": expires.map(instant_in_utc),
         }));
     } else {
         // The key alone on standard output, so that a script can take it.
@@ -144,22 +144,22 @@ fn print_keys(keys: &[KeyInfo], as_json: bool, now: Micros) {
                 "role": key.role.word(),
                 "label": key.label,
                 "state": key_state(key, now),
-                "created": instant(key.created),
-                "expires": key.expires.map(instant),
-                "revoked": key.revoked.map(instant),
+                "created": instant_in_utc(key.created),
+                "expires": key.expires.map(instant_in_utc),
+                "revoked": key.revoked.map(instant_in_utc),
             })
         };
         return print_json(&keys.iter().map(one).collect());
     }
-    let mut rows = vec![headings("ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LABEL")];
+    let mut rows = vec![split_headings("ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LABEL")];
     rows.extend(keys.iter().map(|key| {
         row([
             &key.id,
             &key.party,
             &key.role.word(),
             &key_state(key, now),
-            &instant(key.created),
-            &key.expires.map_or_else(|| "never".to_owned(), instant),
+            &instant_in_utc(key.created),
+            &key.expires.map_or_else(|| "never".to_owned(), instant_in_utc),
             &key.label.as_deref().unwrap_or_default(),
         ])
     }));
@@ -177,14 +177,16 @@ fn key_state(key: &KeyInfo, now: Micros) -> &'static str {
 }
 
 /// An instant to the second, in UTC.
-fn instant(micros: Micros) -> String {
-    cli::instant(second_of(micros))
+fn instant_in_utc(micros: Micros) -> String {
+    cli::instant_in_utc(second_of(micros))
 }
 
 /// How long a key works.
-fn parse_length(text: &str) -> Result<Micros, String> {
+fn parse_key_length(text: &str) -> Result<Micros, String> {
     let wrong = || format!("expected a length of time such as 90m, 12h or 30d, at most {EXPIRES_DAYS_MAX}d");
-    let seconds = duration(text).ok().and_then(|length| i64::try_from(length).ok());
+    let seconds = parse_duration(text)
+        .ok()
+        .and_then(|length| i64::try_from(length).ok());
     seconds
         .filter(|length| *length <= EXPIRES_DAYS_MAX * 86_400)
         .map(|length| length * MICROS_PER_SECOND)
@@ -204,7 +206,7 @@ mod tests {
             ("30d", 2_592_000),
             ("007d", 604_800),
         ] {
-            assert_eq!(parse_length(text), Ok(seconds * MICROS_PER_SECOND), "{text}");
+            assert_eq!(parse_key_length(text), Ok(seconds * MICROS_PER_SECOND), "{text}");
         }
         for text in [
             "",
@@ -222,7 +224,7 @@ mod tests {
             "9223372036854775807d",
             "99999999999999999999m",
         ] {
-            assert!(parse_length(text).is_err(), "{text:?}");
+            assert!(parse_key_length(text).is_err(), "{text:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::client::{Query, Server, limit, print_json, read};
+use crate::cli::client::{Query, Server, parse_limit, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::AccountsView;
 
@@ -17,7 +17,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     /// How many entries to list; 0 lists all.
-    #[arg(long, default_value_t = 50, value_parser = limit)]
+    #[arg(long, default_value_t = 50, value_parser = parse_limit)]
     limit: usize,
     /// Only the account of this party.
     #[arg(long, value_name = "NAME")]
@@ -26,9 +26,9 @@ pub(in crate::cli) struct Options {
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let Query(first) = Query::new("/accounts").with("party", options.party);
-    let mut ledger: AccountsView = read(server.get(&first).await?)?;
+    let mut ledger: AccountsView = read_answer(server.get(&first).await?)?;
     while let Some(after) = ledger.next.filter(|_| ledger.entries.len() < options.limit) {
-        let page: AccountsView = read(server.get(&format!("{first}after={after}")).await?)?;
+        let page: AccountsView = read_answer(server.get(&format!("{first}after={after}")).await?)?;
         ledger.entries.extend(page.entries);
         ledger.next = page.next;
     }

@@ -4,8 +4,10 @@ use clap::Args;
 use scheduler::counted;
 use serde_json::json;
 
-use crate::cli::client::{DryRun, Server, in_path, list, print_json, read, text};
-use crate::cli::{Failure, headings, print_rows, row};
+use crate::cli::client::{
+    DryRun, Server, escape_path_part, list_or_empty, print_json, read_answer, text_or_empty,
+};
+use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{NodeView, NodesView, RepairedView};
 
 const EXAMPLES: &str = "\
@@ -44,12 +46,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         let query = options.change.query();
         let path = format!(
             "{}/{}{query}",
-            path_of(resource),
-            in_path(&options.nodes.join(","))
+            nodes_path(resource),
+            escape_path_part(&options.nodes.join(","))
         );
         let saying = json!({ "state": state, "reason": options.reason });
         let answer = server.put_json(&path, &saying).await?;
-        return server.show(answer, |said: &RepairedView| {
+        return server.print_answer(answer, |said: &RepairedView| {
             let lines = said.nodes.iter().map(|node| node_table_row(&said.resource, node));
             print_rows(std::iter::once(node_table_heading()).chain(lines).collect(), &[1]);
             let would = if query.is_empty() { "" } else { "it would be so: " };
@@ -66,12 +68,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         vec![name]
     } else {
         let all = server.get("/resources").await?;
-        let names = list(&all["resources"]).iter();
-        names.map(|of| text(&of["name"]).to_owned()).collect()
+        let names = list_or_empty(&all["resources"]).iter();
+        names.map(|of| text_or_empty(&of["name"]).to_owned()).collect()
     };
     let mut listed = Vec::new();
     for name in names {
-        listed.push(server.get(&path_of(&name)).await?);
+        listed.push(server.get(&nodes_path(&name)).await?);
     }
     if server.json {
         print_json(&json!(listed));
@@ -79,7 +81,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     }
     let mut rows = vec![node_table_heading()];
     for of in listed {
-        let of: NodesView = read(of)?;
+        let of: NodesView = read_answer(of)?;
         rows.extend(of.nodes.iter().map(|node| node_table_row(&of.resource, node)));
         let hidden = (of.capacity as usize).saturating_sub(of.nodes.len());
         if hidden > 0 {
@@ -91,7 +93,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 }
 
 fn node_table_heading() -> Vec<String> {
-    headings("RESOURCE, NUMBER, NODE, STATE, SINCE, REASON")
+    split_headings("RESOURCE, NUMBER, NODE, STATE, SINCE, REASON")
 }
 
 /// A row for a node: since when it is as bad as it is, and all that is said of it.
@@ -119,6 +121,6 @@ fn node_table_row(resource: &str, node: &NodeView) -> Vec<String> {
     ])
 }
 
-fn path_of(resource: &str) -> String {
-    format!("/resources/{}/nodes", in_path(resource))
+fn nodes_path(resource: &str) -> String {
+    format!("/resources/{}/nodes", escape_path_part(resource))
 }

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use scheduler::counted;
 use serde_json::{Map, Value, json};
 
-use crate::cli::client::{DryRun, Server, in_path};
-use crate::cli::{Failure, headings, print_rows, row};
+use crate::cli::client::{DryRun, Server, escape_path_part};
+use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{
     OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
 };
@@ -79,27 +79,27 @@ struct Put {
     #[arg(long, value_name = "COUNT")]
     nodes: Option<u32>,
     /// How fast its nodes work, as a multiple of the reference: 1 for a new resource where it is not said.
-    #[arg(long, value_name = "FACTOR", value_parser = multiple)]
+    #[arg(long, value_name = "FACTOR", value_parser = parse_multiple)]
     rate: Option<f64>,
     /// An attribute of its nodes, as in cpus=8: cpu_architecture, cpu_speed_hz, cpus, network_bits_per_second, memory_bytes,
     /// virtual_memory_bytes or disk_bytes. The given ones take the place of all it had.
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair)]
     attributes: Vec<(String, String)>,
     /// A limit of its jobs, as in processes=200: memory_mib, processes, files_mib, open_files or output_mib. The given ones take the
     /// place of all it had.
-    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = pair)]
+    #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = parse_pair)]
     limits: Vec<(String, String)>,
     #[command(flatten)]
     change: DryRun,
 }
 
-fn multiple(text: &str) -> Result<f64, String> {
+fn parse_multiple(text: &str) -> Result<f64, String> {
     let found = text.parse().ok().filter(|multiple| RATES.contains(multiple));
     found.ok_or_else(|| format!("a number from {} to {} is expected", RATES.start(), RATES.end()))
 }
 
 /// Reads a name and a value.
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or("a name and a value are expected, as in cpus=8")?;
@@ -107,7 +107,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Names and values as an object: whole numbers as such.
-fn object(pairs: &[(String, String)]) -> Option<Value> {
+fn pairs_as_object(pairs: &[(String, String)]) -> Option<Value> {
     let value = |text: &str| {
         text.parse::<i64>()
             .map_or_else(|_| json!(text), |number| json!(number))
@@ -121,18 +121,18 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         Verb::List => {
             let answer = server.get("/resources").await?;
             if answer["resources"][0].get("state").is_some() {
-                server.show(answer, print_resources)
+                server.print_answer(answer, print_resources)
             } else {
-                server.show(answer, print_offered)
+                server.print_answer(answer, print_offered)
             }
         }
         Verb::Add(put) => {
             let mut body = BTreeMap::new();
             body.extend(put.nodes.map(|nodes| ("nodes", json!(nodes))));
             body.extend(put.rate.map(|rate| ("rate", json!(rate))));
-            body.extend(object(&put.attributes).map(|of| ("attributes", of)));
-            body.extend(object(&put.limits).map(|of| ("limits", of)));
-            self::put(server, &put.change, &put.name, &json!(body)).await
+            body.extend(pairs_as_object(&put.attributes).map(|of| ("attributes", of)));
+            body.extend(pairs_as_object(&put.limits).map(|of| ("limits", of)));
+            self::put_resource(server, &put.change, &put.name, &json!(body)).await
         }
         Verb::Resize { name, nodes, change } => {
             // Else a slip in the name would be a new resource.
@@ -146,23 +146,23 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                     "there is no resource {name:?}; `bespeak resources` lists them"
                 )));
             }
-            put(server, &change, &name, &json!({ "nodes": nodes })).await
+            put_resource(server, &change, &name, &json!({ "nodes": nodes })).await
         }
-        Verb::Retire { name, change } => post(server, &change, &name, "retire").await,
-        Verb::Restore { name, change } => post(server, &change, &name, "restore").await,
+        Verb::Retire { name, change } => post_resource(server, &change, &name, "retire").await,
+        Verb::Restore { name, change } => post_resource(server, &change, &name, "restore").await,
     }
 }
 
-async fn put(server: &Server, change: &DryRun, name: &str, body: &Value) -> Result<(), Failure> {
-    let path = format!("/resources/{}{}", in_path(name), change.query());
+async fn put_resource(server: &Server, change: &DryRun, name: &str, body: &Value) -> Result<(), Failure> {
+    let path = format!("/resources/{}{}", escape_path_part(name), change.query());
     let answer = server.put_json(&path, body).await?;
-    server.show(answer, print_changes)
+    server.print_answer(answer, print_changes)
 }
 
-async fn post(server: &Server, change: &DryRun, name: &str, verb: &str) -> Result<(), Failure> {
-    let path = format!("/resources/{}/{verb}{}", in_path(name), change.query());
+async fn post_resource(server: &Server, change: &DryRun, name: &str, verb: &str) -> Result<(), Failure> {
+    let path = format!("/resources/{}/{verb}{}", escape_path_part(name), change.query());
     let answer = server.post_json(&path, &json!({})).await?;
-    server.show(answer, print_changes)
+    server.print_answer(answer, print_changes)
 }
 
 const RELOAD_EXAMPLES: &str = "\
@@ -185,7 +185,7 @@ pub(in crate::cli) struct ReloadOptions {
 pub(in crate::cli) async fn reload(options: ReloadOptions, server: &Server) -> Result<(), Failure> {
     let path = format!("/configuration/reload{}", options.change.query());
     let answer = server.post_json(&path, &json!({})).await?;
-    server.show(answer, |told: &ReloadedView| {
+    server.print_answer(answer, |told: &ReloadedView| {
         print_changes(&told.changes);
         if !told.needs_restart.is_empty() {
             say!("taken over by a restart only: {}", told.needs_restart.join(", "));
@@ -195,7 +195,7 @@ pub(in crate::cli) async fn reload(options: ReloadOptions, server: &Server) -> R
 
 /// What others than operators see.
 fn print_offered(all: &OfferedResourcesView) {
-    let mut rows = vec![headings("RESOURCE, NODES, RATE, ATTRIBUTES")];
+    let mut rows = vec![split_headings("RESOURCE, NODES, RATE, ATTRIBUTES")];
     for of in &all.resources {
         let attributes = of.attributes.iter();
         let attributes: Vec<_> = attributes
@@ -210,7 +210,7 @@ fn print_offered(all: &OfferedResourcesView) {
 }
 
 fn print_resources(all: &ResourcesView) {
-    let mut rows = vec![headings(
+    let mut rows = vec![split_headings(
         "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
     )];
     for of in &all.resources {
@@ -248,7 +248,7 @@ fn print_changes(told: &ResourceChangesView) {
     if told.resources.is_empty() {
         say!("no resource {would}changed");
     }
-    let mut rows = vec![headings("AGREEMENT, PARTY, NAME, FROM, START, TO, START")];
+    let mut rows = vec![split_headings("AGREEMENT, PARTY, NAME, FROM, START, TO, START")];
     let line = |of: &PlaceChangeView| {
         let name = of.name.as_deref().unwrap_or_default();
         let (to, start) = match &of.to {
@@ -287,10 +287,10 @@ mod tests {
 
     #[test]
     fn names_and_values_are_an_object_with_numbers_as_such() {
-        let pairs = ["cpus=8", "cpu_architecture=arm"].map(|text| pair(text).unwrap());
+        let pairs = ["cpus=8", "cpu_architecture=arm"].map(|text| parse_pair(text).unwrap());
         let expected = json!({"cpus": 8, "cpu_architecture": "arm"});
-        assert_eq!(object(&pairs), Some(expected));
-        assert_eq!(object(&[]), None);
-        assert!(pair("cpus").is_err());
+        assert_eq!(pairs_as_object(&pairs), Some(expected));
+        assert_eq!(pairs_as_object(&[]), None);
+        assert!(parse_pair("cpus").is_err());
     }
 }

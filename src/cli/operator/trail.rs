@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::Failure;
-use crate::cli::client::{Server, limit, print_json, read};
+use crate::cli::client::{Server, parse_limit, print_json, read_answer};
 use crate::negotiation::TrailView;
 
 /// How often the service is asked for new lines.
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Options {
     #[arg(long, default_value_t = 0, value_name = "NUMBER")]
     after: i64,
     /// How many lines to print; 0 prints all.
-    #[arg(long, default_value_t = 100, value_parser = limit)]
+    #[arg(long, default_value_t = 100, value_parser = parse_limit)]
     limit: usize,
     /// Print all lines, and go on with new ones until it is interrupted.
     #[arg(long, conflicts_with = "limit")]
@@ -47,7 +47,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             let why = "the trail is shown to operators; the events of a party are shown by `bespeak call-backs events`";
             return Err(Failure::NotAllowed(why.to_owned()));
         }
-        let page: TrailView = read(answer)?;
+        let page: TrailView = read_answer(answer)?;
         left = left.saturating_sub(page.lines.len());
         after = page.lines.last().map_or(after, |line| line.number);
         for line in page.lines {

@@ -16,7 +16,7 @@ const RETRY: Duration = Duration::from_secs(10);
 const LOGGED_MAX: usize = 10;
 
 /// Checks the stored state until it is told to stop. A finding stops all decisions.
-pub(super) async fn check_behind(store: Store, planner: Planner, stop: CancellationToken) {
+pub(super) async fn check_while_serving(store: Store, planner: Planner, stop: CancellationToken) {
     stop.run_until_cancelled(check_until_wrong(&store, &planner))
         .await;
 }

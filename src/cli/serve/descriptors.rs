@@ -3,7 +3,7 @@
 
 use crate::cli::Failure;
 use crate::cli::config::Limits;
-use crate::execution::job::limits::raise_open_files;
+use crate::execution::job::limits::raise_open_files_limit;
 use crate::http::Connections;
 
 /// The standard streams, the listener, the runtime's own descriptors, signals, and files that libraries open for a
@@ -37,8 +37,8 @@ const ADDRESS_SHARE: usize = 4;
 ///
 /// # Errors
 /// [`Failure::Usage`] with the key, where the configuration asks for more connections than fit, or where next to none do.
-pub(in crate::cli) fn connections(limits: &Limits, clusters: usize) -> Result<Connections, Failure> {
-    let allowed = raise_open_files().unwrap_or(u64::MAX);
+pub(in crate::cli) fn share_descriptors(limits: &Limits, clusters: usize) -> Result<Connections, Failure> {
+    let allowed = raise_open_files_limit().unwrap_or(u64::MAX);
     share_out(limits, clusters, allowed)
 }
 

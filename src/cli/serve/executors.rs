@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::cli::config::resources::{Executor, executor};
+use crate::cli::config::resources::{Executor, executor_of_resource};
 use crate::clock::Clock;
 use crate::execution::dispatcher::Shared;
 use crate::execution::executors::Executors;
@@ -22,7 +22,7 @@ use crate::prediction;
 use crate::store::Store;
 
 /// Makes the executors of resources: those of this machine share one.
-pub(super) fn executors(
+pub(super) fn make_executors(
     config: &Config,
     folders: &JobFolders,
     data_dir: &Path,
@@ -32,7 +32,7 @@ pub(super) fn executors(
     let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
     let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));
     Ok(Executors::made_by(move |resource| {
-        match executor(resource, otherwise)? {
+        match executor_of_resource(resource, otherwise)? {
             Executor::Local(allowance) => {
                 if is_root && !warned.swap(true, Ordering::Relaxed) {
                     warn!("jobs of local resources run as root: let the service run as a user of its own");
@@ -40,7 +40,7 @@ pub(super) fn executors(
                 Ok(local.clone().allowing(allowance))
             }
             Executor::Slurm(cluster) => {
-                folders.and_on(&cluster);
+                folders.add_cluster(&cluster);
                 let executor = SlurmExecutor::new(*cluster, &data_dir).map_err(|why| why.to_string())?;
                 Ok(Shared::new(executor.among(folders.clone())).among(folders.clone()))
             }
@@ -57,10 +57,22 @@ pub(super) fn start_sampling(
     stop: &CancellationToken,
 ) {
     let (planner, executors, store) = (planner.clone(), executors.clone(), store.clone());
-    tokio::spawn(sample(planner, executors, store, clock.clone(), stop.clone()));
+    tokio::spawn(sample_resources(
+        planner,
+        executors,
+        store,
+        clock.clone(),
+        stop.clone(),
+    ));
 }
 
-async fn sample(planner: Planner, executors: Executors, store: Store, clock: Clock, stop: CancellationToken) {
+async fn sample_resources(
+    planner: Planner,
+    executors: Executors,
+    store: Store,
+    clock: Clock,
+    stop: CancellationToken,
+) {
     let mut resources = planner.subscribe_resources();
     // With what each sampler was told.
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
@@ -84,12 +96,12 @@ async fn sample(planner: Planner, executors: Executors, store: Store, clock: Clo
             samplers.insert(name.clone(), told);
             if of.kind == "local" {
                 let (nodes, store, clock) = (of.capacity, store.clone(), clock.clone());
-                tokio::spawn(prediction::sample(name, nodes, store, clock, token));
+                tokio::spawn(prediction::sample_machine(name, nodes, store, clock, token));
             } else {
                 let (of, executors) = (name.clone(), executors.clone());
                 let look = move || executors.get(&of)?.condition();
                 let (store, clock) = (store.clone(), clock.clone());
-                tokio::spawn(prediction::sample_with(name, store, clock, token, look));
+                tokio::spawn(prediction::sample_resource(name, store, clock, token, look));
             }
         }
         tokio::select! {

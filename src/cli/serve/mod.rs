@@ -81,7 +81,11 @@ pub(super) enum LogFormat {
 }
 
 /// Gives the planner the rules of templates and the abilities of applications.
-fn take_note(settings: &mut Settings, templates: &negotiation::Templates, catalogue: &Catalogue) {
+fn note_rules_and_abilities(
+    settings: &mut Settings,
+    templates: &negotiation::Templates,
+    catalogue: &Catalogue,
+) {
     settings.overruns.templates = templates.overruns();
     let grace = |of: &Application| {
         let grace = of.checkpoint.as_ref()?.grace;
@@ -104,7 +108,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         unread,
     } = Read::from(options.store.config.clone(), None).await?;
     // Before anything is opened.
-    let connections = descriptors::connections(&config.limits, config.clusters().len())?;
+    let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
     let clock = Clock::system();
     let measured = http::Measured::since(clock.micros());
     let data_dir = &make_folders(&options.store.data_dir)?;
@@ -126,14 +130,18 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
     let folders = open_folders(&config, data_dir)?;
-    let executors = executors::executors(&config, &folders, data_dir)?;
+    let executors = executors::make_executors(&config, &folders, data_dir)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
-    let (known, predictions) = Predictions::of(learn_first(&config, &settings, &store, &clock).await);
+    let (known, predictions) = Predictions::of(learn_before_start(&config, &settings, &store, &clock).await);
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
     note_unread(&planner, unread.as_deref());
     start_learning(known, &config, &store, &clock, &stop);
-    tokio::spawn(check::check_behind(store.clone(), planner.clone(), stop.clone()));
+    tokio::spawn(check::check_while_serving(
+        store.clone(),
+        planner.clone(),
+        stop.clone(),
+    ));
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
     let files = files.map_err(Failure::unavailable)?;
@@ -182,7 +190,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         public_address,
     };
     let open = async {
-        first_look(unseen).await;
+        await_first_look(unseen).await;
         tokio::spawn(decide_pending);
         tokio::spawn(reloader.run(stop.clone()));
         // Set once, here.
@@ -239,7 +247,7 @@ impl Tasks {
         planner_stop: &CancellationToken,
     ) -> Result<(), Failure> {
         let lost = tokio::select! {
-            () = told_to_stop() => None,
+            () = wait_for_stop() => None,
             never = open => match never {},
             _ = &mut self.decided => Some("the planner has stopped: another process decides now"),
             // Neither should end by itself. The process ends then, so that its supervisor restarts it: without the first no
@@ -285,7 +293,7 @@ fn open_folders(config: &Config, data_dir: &Path) -> Result<JobFolders, Failure>
     let folders =
         JobFolders::new(data_dir, Some(config.execution.party_folders())).map_err(Failure::unavailable)?;
     for cluster in config.clusters() {
-        folders.and_on(&cluster);
+        folders.add_cluster(&cluster);
     }
     Ok(folders)
 }
@@ -305,12 +313,12 @@ async fn start_planner(
 
 /// What is known before the planner starts, for the resources as they will be: where it takes over others, agreements may have to
 /// move.
-async fn learn_first(config: &Config, settings: &Settings, store: &Store, clock: &Clock) -> Knowledge {
+async fn learn_before_start(config: &Config, settings: &Settings, store: &Store, clock: &Clock) -> Knowledge {
     let (_, ladder) = config.predictions();
     let learned = async {
         let (rows, now) = (store.resources().await?, clock.micros());
         let machines = planner::machines_as_configured(rows, &settings.resources, now)?;
-        prediction::learn_on(store, (machines, ladder), clock.now()).await
+        prediction::learn_for_machines(store, (machines, ladder), clock.now()).await
     };
     learned.await.unwrap_or_else(|error: store::Error| {
         warn!(%error, "the start goes without predictions");
@@ -327,12 +335,18 @@ fn start_learning(
     stop: &CancellationToken,
 ) {
     let (store, clock, stop) = (store.clone(), clock.clone(), stop.clone());
-    tokio::spawn(prediction::keep(known, store, config.predictions(), clock, stop));
+    tokio::spawn(prediction::keep_knowledge(
+        known,
+        store,
+        config.predictions(),
+        clock,
+        stop,
+    ));
 }
 
 /// Waits for the first look at each cluster, before which it promises nothing. Where one does not answer, the other resources do
 /// not wait for it.
-async fn first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
+async fn await_first_look(mut unseen: watch::Receiver<BTreeSet<String>>) {
     let _ = tokio::time::timeout(FIRST_LOOK, unseen.wait_for(BTreeSet::is_empty)).await;
 }
 
@@ -346,8 +360,8 @@ fn start_removing_old_data(
 ) {
     let (store, clock, stop) = (|| store.clone(), || clock.clone(), || stop.clone());
     let policy = config.history.policy();
-    tokio::spawn(prediction::prune(policy, store(), clock(), stop()));
-    tokio::spawn(folders.keep(store(), clock(), config.execution.folders_kept(), stop()));
+    tokio::spawn(prediction::prune_history(policy, store(), clock(), stop()));
+    tokio::spawn(folders.run_until_stopped(store(), clock(), config.execution.folders_kept(), stop()));
 }
 
 /// A listener, and where it listens: port 0 is whichever is free.
@@ -422,7 +436,7 @@ fn make_folders(data_dir: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Waits for SIGINT or SIGTERM.
-async fn told_to_stop() {
+async fn wait_for_stop() {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {

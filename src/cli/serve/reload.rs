@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use super::take_note;
+use super::note_rules_and_abilities;
 use crate::catalogue::Catalogue;
 use crate::cli::Failure;
 use crate::cli::config::Config;
@@ -146,7 +146,7 @@ impl Read {
         let catalogue = config.catalogue()?;
         let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
-        take_note(&mut settings, &templates, &catalogue);
+        note_rules_and_abilities(&mut settings, &templates, &catalogue);
         Ok(Self {
             config,
             settings,

@@ -110,8 +110,11 @@ impl InputFiles {
 
     /// Names that an offer of this party may use, in order: the first `count_max` that are found.
     pub fn names(&self, party: &str, count_max: usize) -> Vec<String> {
-        let own = names_in(&self.folder(party));
-        let mut names: Vec<_> = own.chain(names_in(&self.provider)).take(count_max).collect();
+        let own = input_names_in(&self.folder(party));
+        let mut names: Vec<_> = own
+            .chain(input_names_in(&self.provider))
+            .take(count_max)
+            .collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -124,7 +127,7 @@ impl InputFiles {
     pub fn own(&self, party: &str) -> io::Result<Vec<FileEntry>> {
         let folder = self.folder(party);
         let mut files = Vec::new();
-        for name in names_in(&folder) {
+        for name in input_names_in(&folder) {
             // It may have been removed meanwhile.
             let meta = if_there(fs::metadata(folder.join(&name)))?;
             files.extend(meta.map(|meta| FileEntry::new(name, &meta)));
@@ -279,7 +282,7 @@ fn count_input_files(folder: &Path) -> io::Result<Used> {
 }
 
 /// Names of the files of a folder that offers can use; none where it cannot be read.
-fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+fn input_names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))

@@ -49,7 +49,7 @@ impl Folder {
     }
 
     /// Adds a line about the job to its standard error output.
-    pub(crate) fn tell(&self, line: &str) -> io::Result<()> {
+    pub(crate) fn append_message(&self, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         let options = options.create(true).append(true).mode(0o600);
         let mut file = options.open(self.output(Stream::Err))?;
@@ -76,7 +76,7 @@ impl Folder {
     }
 
     /// One of the outputs as a file, once there is one. One that is empty is not kept.
-    pub fn stream(&self, stream: Stream) -> Option<FileEntry> {
+    pub fn output_entry(&self, stream: Stream) -> Option<FileEntry> {
         let name = stream.name().to_owned();
         if let Ok(meta) = fs::metadata(self.output(stream)) {
             return Some(FileEntry::new(name, &meta));

@@ -107,7 +107,7 @@ impl JobFolders {
     }
 
     /// Takes in the files of jobs on the disk of a cluster, or takes note of its other settings.
-    pub fn and_on(&self, cluster: &Settings) {
+    pub fn add_cluster(&self, cluster: &Settings) {
         let mut disks = lock(&self.disks);
         let (disk, others) = (Disk::of(cluster), disks.iter().cloned());
         *disks = others
@@ -144,7 +144,7 @@ impl JobFolders {
     ///
     /// # Errors
     /// When the folders cannot be listed; the next look goes on.
-    pub fn look(&self) -> Result<(), ExecutionError> {
+    pub fn enforce_quotas(&self) -> Result<(), ExecutionError> {
         let there = self.folders()?;
         let names: HashSet<&str> = there.iter().map(|(name, _)| name.as_str()).collect();
         lock(&self.known).retain(|name, _| names.contains(name.as_str()));
@@ -243,9 +243,9 @@ impl JobFolders {
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later sweep goes on.
     pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
-        let ended = self.unhurried(move |of| of.ended_before(before)).await?;
+        let ended = self.run_blocking(move |of| of.ended_before(before)).await?;
         let remove = |folders: &Self, name: &str| folders.remove_named(name).map(drop);
-        self.with_those_over(store, ended, remove).await
+        self.act_on_those_over(store, ended, remove).await
     }
 
     /// Packs the folders of ended jobs of which nothing runs any more, once their agreements are over. Returns their number. A
@@ -254,12 +254,12 @@ impl JobFolders {
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later call goes on.
     pub async fn pack(&self, store: &Store, now: Micros) -> Result<usize, SweepError> {
-        let loose = self.unhurried(move |of| of.loose(now)).await?;
-        self.with_those_over(store, loose, Self::pack_named).await
+        let loose = self.run_blocking(move |of| of.loose(now)).await?;
+        self.act_on_those_over(store, loose, Self::pack_named).await
     }
 
     /// Does an action with each of these folders that belongs to an ended agreement. Returns their number.
-    async fn with_those_over(
+    async fn act_on_those_over(
         &self,
         store: &Store,
         found: Vec<(String, Uuid)>,
@@ -267,10 +267,10 @@ impl JobFolders {
     ) -> Result<usize, SweepError> {
         let mut done = 0;
         for (name, id) in found {
-            if !store.is_over(id).await? {
+            if !store.is_work_over(id).await? {
                 continue;
             }
-            match self.unhurried(move |of| what(of, &name)).await {
+            match self.run_blocking(move |of| what(of, &name)).await {
                 Ok(()) => done += 1,
                 Err(error) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
             }
@@ -291,7 +291,7 @@ impl JobFolders {
     }
 
     fn is_to_be_packed(&self, name: &str, now: Micros) -> Result<bool, ExecutionError> {
-        let parts = parts_of(&self.jobs.join(name))?;
+        let parts = folders_of_job(&self.jobs.join(name))?;
         let mut is_loose = false;
         for part in parts.iter().filter(|part| part.is_loose()) {
             if part.end()?.is_none() {
@@ -309,7 +309,7 @@ impl JobFolders {
 
     /// Packs the folder of a job that is over for good, and the folders of its runs on a cluster's disk.
     fn pack_named(&self, name: &str) -> Result<(), ExecutionError> {
-        for part in parts_of(&self.jobs.join(name))? {
+        for part in folders_of_job(&self.jobs.join(name))? {
             if !part.is_loose() {
                 continue;
             }
@@ -371,7 +371,7 @@ impl JobFolders {
     fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
         let path = self.jobs.join(name);
         // Those that the job, and each slot, has on a disk of its cluster.
-        for folder in parts_of(&path)? {
+        for folder in folders_of_job(&path)? {
             if let Some(shared) = folder.shared()? {
                 Disk::with(&shared, &self.disks()).remove(&shared)?;
             }
@@ -383,7 +383,7 @@ impl JobFolders {
             return Ok(false);
         };
         lock(&self.known).remove(name);
-        tree::remove(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
+        tree::remove_tree(&doomed).map_err(ExecutionError::system("remove", &doomed))?;
         Ok(true)
     }
 
@@ -403,7 +403,7 @@ impl JobFolders {
         for name in self.names()? {
             if name.starts_with(DOOMED) {
                 let path = self.jobs.join(name);
-                if let Err(error) = tree::remove(&path) {
+                if let Err(error) = tree::remove_tree(&path) {
                     warn!(path = %path.display(), %error, "a folder to be removed stays for now");
                 }
             }
@@ -412,7 +412,7 @@ impl JobFolders {
     }
 
     /// Does an action off the async threads. An answer that never comes is as if the system had refused.
-    async fn unhurried<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
         action: impl FnOnce(&Self) -> Result<T, ExecutionError> + Send + 'static,
     ) -> Result<T, ExecutionError> {
@@ -423,7 +423,7 @@ impl JobFolders {
     }
 
     /// Looks again and again, and sweeps now and then the folders of jobs that ended `kept` seconds ago, until `stop`.
-    pub async fn keep(self, store: Store, clock: Clock, kept: Seconds, stop: CancellationToken) {
+    pub async fn run_until_stopped(self, store: Store, clock: Clock, kept: Seconds, stop: CancellationToken) {
         let mut swept: Option<Instant> = None;
         // The disk of a cluster may be slow, or away: the look at local jobs does not wait for it.
         let mut clearing: Option<tokio::task::JoinHandle<()>> = None;
@@ -434,7 +434,7 @@ impl JobFolders {
             .is_some()
         {
             let began = Instant::now();
-            if let Err(error) = self.unhurried(Self::look).await {
+            if let Err(error) = self.run_blocking(Self::enforce_quotas).await {
                 warn!(%error, "the sizes of job folders are not known");
             }
             pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
@@ -467,7 +467,7 @@ impl JobFolders {
         }
         for disk in self.disks().iter() {
             let disk = disk.clone();
-            if let Err(error) = self.unhurried(move |_| disk.clear()).await {
+            if let Err(error) = self.run_blocking(move |_| disk.clear()).await {
                 warn!(%error, "drafts of folders stay for now");
             }
         }
@@ -499,7 +499,7 @@ impl JobFolders {
 }
 
 /// The folder of a job, and those inside of it of later slots and of their times before; none where it is not there.
-fn parts_of(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
+fn folders_of_job(path: &Path) -> Result<Vec<Folder>, ExecutionError> {
     let Some(names) = names_in(path)? else {
         return Ok(Vec::new());
     };

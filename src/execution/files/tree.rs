@@ -52,7 +52,7 @@ impl KnownFile {
             device: stat.st_dev,
             inode: stat.st_ino,
             // A file system may give a file its blocks long after its bytes.
-            bytes: blocks_of(&stat).max(length.next_multiple_of(4 << 10)),
+            bytes: bytes_on_disk(&stat).max(length.next_multiple_of(4 << 10)),
         }))
     }
 }
@@ -88,7 +88,7 @@ struct Level {
 impl Level {
     fn of(folder: OwnedFd) -> Result<Self, Errno> {
         Ok(Self {
-            id: id_of(&rustix::fs::fstat(&folder)?),
+            id: id_of_file(&rustix::fs::fstat(&folder)?),
             folder: Some(Dir::new(folder)?),
             listed: false,
             inner: Vec::new(),
@@ -205,7 +205,7 @@ impl Walk {
         };
         if above.folder.is_none() {
             let back = rustix::fs::openat(left.fd()?, "..", FOLDER, Mode::empty())?;
-            if id_of(&rustix::fs::fstat(&back)?) == above.id {
+            if id_of_file(&rustix::fs::fstat(&back)?) == above.id {
                 above.folder = Some(Dir::new(back)?);
             }
         }
@@ -235,15 +235,17 @@ impl Walk {
         self.names += 1;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             inner.push(name);
-        } else if stat.st_nlink > 1 && !self.counted.insert(id_of(&stat)) {
+        } else if stat.st_nlink > 1 && !self.counted.insert(id_of_file(&stat)) {
             return Ok(());
         }
         if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
             self.longest = self.longest.max(u64::try_from(stat.st_size).unwrap_or(0));
         }
-        let is_it = |file: &&KnownFile| (file.device, file.inode) == id_of(&stat);
+        let is_it = |file: &&KnownFile| (file.device, file.inode) == id_of_file(&stat);
         let before = self.before.iter().find(is_it).map_or(0, |file| file.bytes);
-        self.bytes = self.bytes.saturating_add(blocks_of(&stat).saturating_sub(before));
+        self.bytes = self
+            .bytes
+            .saturating_add(bytes_on_disk(&stat).saturating_sub(before));
         Ok(())
     }
 }
@@ -252,7 +254,7 @@ impl Walk {
 ///
 /// # Errors
 /// When the system refuses, or a process goes on filling it; another call goes on.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     match if_there(open_parent(path))? {
         Some((parent, name)) => remove_from(&parent, name),
         None => Ok(()),
@@ -271,22 +273,22 @@ pub(crate) fn open_parent(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     Ok((rustix::fs::openat(CWD, parent, flags, Mode::empty())?, name))
 }
 
-/// Removes a folder of this name in another one, wherever that is by now, as [`remove`] does.
+/// Removes a folder of this name in another one, wherever that is by now, as [`remove_tree`] does.
 ///
 /// # Errors
-/// As [`remove`].
+/// As [`remove_tree`].
 pub(crate) fn remove_from(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let top = match open_folder(parent, name) {
         Err(Errno::NOENT) => return Ok(()),
         Err(Errno::NOTDIR | Errno::LOOP) => {
             return Ok(rustix::fs::unlinkat(parent, name, AtFlags::empty())?);
         }
-        top => opened_up(top?),
+        top => open_up_folder(top?),
     };
     let mut moved = 0;
     for _ in 0..ROUNDS_MAX {
         let found = clear_folder_tree(&top, |folder| {
-            let inner = opened_up(open_folder(&top, folder)?);
+            let inner = open_up_folder(open_folder(&top, folder)?);
             // Deeper folders are moved up, so that all of them can be reached without a path or a stack.
             clear_folder_tree(&inner, |deeper| move_up(&inner, deeper, &top, &mut moved))?;
             match rustix::fs::unlinkat(&top, folder, AtFlags::REMOVEDIR) {
@@ -331,7 +333,7 @@ fn clear_folder_tree(
 /// Moves a folder to the top, under the next number that is free there.
 fn move_up(from: &OwnedFd, name: &OsStr, top: &OwnedFd, moved: &mut u64) -> Result<(), Errno> {
     // To move a folder changes ".." in it, which takes the right to write there.
-    opened_up(open_folder(from, name)?);
+    open_up_folder(open_folder(from, name)?);
     loop {
         *moved += 1;
         match rustix::fs::renameat(from, name, top, moved.to_string()) {
@@ -380,7 +382,7 @@ fn with_folder_made_writable<T>(
 }
 
 /// A folder that is going to be removed, with everything allowed in it that its user may allow.
-fn opened_up(folder: OwnedFd) -> OwnedFd {
+fn open_up_folder(folder: OwnedFd) -> OwnedFd {
     // Where this is not allowed it may not be needed; otherwise the next step fails.
     let _ = rustix::fs::fchmod(&folder, Mode::RWXU);
     folder
@@ -397,12 +399,12 @@ fn is_dots(name: &CStr) -> bool {
     matches!(name.to_bytes(), b"." | b"..")
 }
 
-fn id_of(stat: &Stat) -> (u64, u64) {
+fn id_of_file(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
 /// Bytes on the disk. Blocks are of 512 bytes here, on any file system.
-fn blocks_of(stat: &Stat) -> u64 {
+fn bytes_on_disk(stat: &Stat) -> u64 {
     u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512)
 }
 
@@ -468,7 +470,7 @@ mod tests {
                 found >= 2 * MIB + names && found < 3 * MIB + names + levels as u64 * 4096,
                 "{found}"
             );
-            remove(&top).unwrap();
+            remove_tree(&top).unwrap();
             assert!(!top.exists());
         }
     }
@@ -490,7 +492,7 @@ mod tests {
                 fs::set_permissions(top.join(path), fs::Permissions::from_mode(0o700)).unwrap();
             }
             ["a/a/a", "a/a", "a"].into_iter().for_each(lock);
-            as_its_owner(|| remove(&top)).unwrap();
+            as_its_owner(|| remove_tree(&top)).unwrap();
             assert!(!top.exists(), "{mode:o}");
         }
     }
@@ -507,11 +509,11 @@ mod tests {
         fs::hard_link(other.join("file"), top.join("one")).unwrap();
         fs::hard_link(other.join("file"), top.join("two")).unwrap();
         assert!((MIB..2 * MIB).contains(&bytes(&top, Vec::new())));
-        remove(&top).unwrap();
+        remove_tree(&top).unwrap();
         assert!(!top.exists() && other.join("file").exists());
         symlink(&other, &top).unwrap();
-        remove(&top).unwrap();
-        remove(&top).unwrap();
+        remove_tree(&top).unwrap();
+        remove_tree(&top).unwrap();
         assert!(!top.exists() && other.join("file").exists());
         assert_eq!(bytes(&top, Vec::new()), 0);
     }

@@ -212,7 +212,7 @@ impl Folder {
     /// Removes what has been brought of files and is not in the working folder.
     pub(crate) fn remove_parts(&self) -> Result<(), ExecutionError> {
         let parts = self.common.join(PARTS);
-        tree::remove(&parts).map_err(ExecutionError::system("remove", parts))
+        tree::remove_tree(&parts).map_err(ExecutionError::system("remove", parts))
     }
 
     /// Removes files of the working folder, where they are there.
@@ -319,7 +319,7 @@ impl Folder {
     }
 
     /// Decides whether the job starts, unless that is decided already; answers whether this call decided.
-    pub(crate) fn decide(&self, claim: &Claim) -> Result<bool, ExecutionError> {
+    pub(crate) fn decide_claim(&self, claim: &Claim) -> Result<bool, ExecutionError> {
         self.write_once(CLAIM, claim)
     }
 
@@ -359,7 +359,7 @@ impl Folder {
     }
 
     /// For how long the job's inputs were copied; none where they were not.
-    pub(crate) fn copied(&self) -> Result<Option<Micros>, ExecutionError> {
+    pub(crate) fn copy_duration(&self) -> Result<Option<Micros>, ExecutionError> {
         self.read(COPIED)
     }
 

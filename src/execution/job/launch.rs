@@ -11,7 +11,7 @@ use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::limits;
 use crate::execution::job::process::ProcessIdentity;
 use crate::execution::job::shortage::{PAUSE, is_shortage, retry_during_shortage, say_on_standard_error};
-use crate::execution::job::spec::environment;
+use crate::execution::job::spec::job_environment;
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec};
 
@@ -23,7 +23,7 @@ const NOT_FOUND: u8 = 127;
 /// Becomes the program of the job of this folder, unless that job has been started already or is not to be started.
 /// Called in a process of its own, the leader of its group, with the outputs where they belong. Returns only where the
 /// program does not run.
-pub fn run(job_folder: &Path) -> ExitCode {
+pub fn launch_job(job_folder: &Path) -> ExitCode {
     let folder = Folder::at(job_folder);
     match claim_job(&folder) {
         Ok(Some(job)) => {
@@ -62,7 +62,7 @@ fn claim_job(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
         };
         // A try that failed may have left the claim.
         let is_ours = |of: &Claim| matches!(of, Claim::Started { process: of, .. } if *of == process);
-        Ok(folder.decide(&claim)? || folder.claim()?.as_ref().is_some_and(is_ours))
+        Ok(folder.decide_claim(&claim)? || folder.claim()?.as_ref().is_some_and(is_ours))
     };
     let won = retry_during_shortage(claim)?;
     Ok(won.then_some(job))
@@ -82,7 +82,7 @@ fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("HOME", folder.work())
         .env("TMPDIR", folder.temporary())
-        .envs(environment(job.run(), job.nodes, job.slot_end, pieces));
+        .envs(job_environment(job.run(), job.nodes, job.slot_end, pieces));
     loop {
         let error = command.exec();
         // A shortage of the machine is no fault of the program.

@@ -15,7 +15,7 @@ use crate::execution::ExecutionError;
 use crate::execution::files::tree::Walk;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::process::{Members, bytes_in};
+use crate::execution::job::process::{Members, read_memory_bytes};
 
 /// Bytes kept of each output of a job by default.
 pub const OUTPUT_LIMIT: u64 = 16 << 20;
@@ -37,7 +37,7 @@ const OOM_SCORE: &str = "500";
 
 /// The default limits of a job: three quarters of this machine's memory, so that it stays usable, as many
 /// processes as a parallel program with its threads needs, and files that a disk of today does not notice.
-pub fn defaults() -> JobLimits {
+pub fn default_limits() -> JobLimits {
     JobLimits {
         memory: machine_memory().map(|bytes| bytes / 4 * 3),
         processes: Some(2_048),
@@ -73,7 +73,7 @@ impl Allowance {
 
 /// Bytes of memory of this machine, where the system tells.
 fn machine_memory() -> Option<u64> {
-    bytes_in(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
+    read_memory_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
 /// The soft limit of open files that this process was started with, once it has been raised.
@@ -81,7 +81,7 @@ static OPEN_FILES_BEFORE: OnceLock<u64> = OnceLock::new();
 
 /// Raises the soft limit of this process's open files to its hard limit, as far as the system allows it. Returns the new
 /// limit; `None` for any number.
-pub fn raise_open_files() -> Option<u64> {
+pub fn raise_open_files_limit() -> Option<u64> {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: before.maximum,
@@ -95,7 +95,7 @@ pub fn raise_open_files() -> Option<u64> {
 
 /// The soft limit of open files that programs are to have which this process starts and which pass it on, where it is not
 /// its own.
-pub(crate) fn open_files_of_others() -> Option<u64> {
+pub(crate) fn open_files_limit_of_others() -> Option<u64> {
     OPEN_FILES_BEFORE.get().copied()
 }
 
@@ -218,7 +218,7 @@ impl LimitWatch {
 ///
 /// # Errors
 /// When the system does not tell.
-pub(crate) fn files_excess(
+pub(crate) fn excess_over_file_limits(
     limits: &JobLimits,
     folder: &Folder,
     says_refused: bool,

@@ -75,7 +75,7 @@ impl ProcessIdentity {
 }
 
 /// Waits until a process has ended, or for so long; answers whether it has.
-pub(crate) fn ended_within(process: &OwnedFd, wait: Duration) -> io::Result<bool> {
+pub(crate) fn process_ended_within(process: &OwnedFd, wait: Duration) -> io::Result<bool> {
     let timeout = Timespec::try_from(wait).map_err(io::Error::other)?;
     match poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout)) {
         Err(Errno::INTR) => Ok(false),
@@ -84,7 +84,7 @@ pub(crate) fn ended_within(process: &OwnedFd, wait: Duration) -> io::Result<bool
 }
 
 /// Signals every process of a group; none being left is as good.
-pub(crate) fn signal_group(leader: Pid, signal: Signal) -> io::Result<()> {
+pub(crate) fn signal_process_group(leader: Pid, signal: Signal) -> io::Result<()> {
     match kill_process_group(leader, signal) {
         Err(Errno::SRCH) => Ok(()),
         done => Ok(done?),
@@ -113,7 +113,7 @@ impl Used {
     pub(crate) fn proportional(&self) -> u64 {
         let of = |(pid, _): &(Pid, Stat)| -> Option<u64> {
             let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-            let [own, swapped] = ["Pss:", "SwapPss:"].map(|name| bytes_in(&text, name).unwrap_or(0));
+            let [own, swapped] = ["Pss:", "SwapPss:"].map(|name| read_memory_bytes(&text, name).unwrap_or(0));
             Some(own + swapped)
         };
         self.processes.iter().filter_map(of).sum()
@@ -121,7 +121,7 @@ impl Used {
 }
 
 /// Bytes of memory behind a name in a text of the system, where it has the name.
-pub(crate) fn bytes_in(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn read_memory_bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
@@ -348,9 +348,9 @@ mod tests {
             .is_alive()
         );
         let process = identity.open().unwrap().unwrap();
-        assert!(!ended_within(&process, Duration::ZERO).unwrap());
+        assert!(!process_ended_within(&process, Duration::ZERO).unwrap());
         child.kill().unwrap();
-        assert!(ended_within(&process, Duration::from_mins(1)).unwrap());
+        assert!(process_ended_within(&process, Duration::from_mins(1)).unwrap());
         assert!(!identity.is_alive(), "ended and not yet reaped");
         child.wait().unwrap();
         assert!(!identity.is_alive(), "reaped");

@@ -139,7 +139,7 @@ impl JobSpec {
 }
 
 /// The part of the environment of a run's program that is the same wherever it runs, with the number of slots of work in several.
-pub(crate) fn environment(
+pub(crate) fn job_environment(
     run: Run,
     nodes: u32,
     slot_end: Micros,

@@ -28,8 +28,8 @@ use crate::clock::{Clock, Micros};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};
-use crate::execution::job::limits::{LimitWatch, files_excess};
-use crate::execution::job::process::{Members, ProcessIdentity, ended_within, signal_group};
+use crate::execution::job::limits::{LimitWatch, excess_over_file_limits};
+use crate::execution::job::process::{Members, ProcessIdentity, process_ended_within, signal_process_group};
 use crate::execution::job::shortage::{self, retry_during_shortage, say_on_standard_error};
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec, SaveWork};
@@ -47,10 +47,10 @@ const RELAUNCH_PAUSE: Duration = Duration::from_secs(1);
 const BUFFER: usize = 64 << 10;
 
 /// Supervises the job of this folder to its end. Called in a process of its own.
-pub fn run(job_folder: &Path) -> ExitCode {
+pub fn run_supervisor(job_folder: &Path) -> ExitCode {
     // It fails only for the leader of a group, which is apart from the service already.
     let _ = rustix::process::setsid();
-    match supervise(&Folder::at(job_folder)) {
+    match supervise_job(&Folder::at(job_folder)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say_on_standard_error(&error);
@@ -59,7 +59,7 @@ pub fn run(job_folder: &Path) -> ExitCode {
     }
 }
 
-fn supervise(folder: &Folder) -> Result<(), ExecutionError> {
+fn supervise_job(folder: &Folder) -> Result<(), ExecutionError> {
     let Some(_lock) = retry_during_shortage(|| folder.lock())? else {
         return Ok(());
     };
@@ -106,7 +106,7 @@ impl Stop {
             // It is not known whether it saved its work.
             (Self::SaveWork, None) => RunOutcome::Lost,
             (Self::SaveWork, Some(status)) if status.success() => RunOutcome::Checkpointed,
-            (Self::SaveWork, Some(status)) => outcome_of(status),
+            (Self::SaveWork, Some(status)) => outcome_of_exit(status),
             (stop, _) => stop.outcome(),
         }
     }
@@ -146,13 +146,13 @@ impl<'a> Supervisor<'a> {
             match retry_during_shortage(|| self.folder.claim())? {
                 Some(Claim::Started { process, began }) => return self.watch(&process, began),
                 Some(Claim::Abandoned) => {
-                    let stop = retry_during_shortage(|| self.ordered())?;
-                    self.tell(stop);
+                    let stop = retry_during_shortage(|| self.ordered_stop())?;
+                    self.report_excess(stop);
                     return Ok(self.end(stop.map_or(RunOutcome::Lost, Stop::outcome), None));
                 }
                 // A launcher of an earlier supervisor may yet claim the job: the winner is known in the next round.
-                None if self.stop()?.is_some() => {
-                    retry_during_shortage(|| self.folder.decide(&Claim::Abandoned))?;
+                None if self.reason_to_stop()?.is_some() => {
+                    retry_during_shortage(|| self.folder.decide_claim(&Claim::Abandoned))?;
                 }
                 None => match self.launch() {
                     Ok((child, outputs)) => {
@@ -216,16 +216,16 @@ impl<'a> Supervisor<'a> {
         let ended = StartTime::now(&self.clock);
         // The rest of its group is killed before its status is taken: its number is the group's, and may be given away as soon as
         // the status is taken.
-        signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
+        signal_process_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
         let status = child.wait().map_err(self.failed("wait for"))?;
         let began = match retry_during_shortage(|| self.folder.claim())? {
             Some(Claim::Started { process, began }) if process == identity => began,
             // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
             None if stop.is_none() && status.code() == Some(1) => {
-                return Err(self.failed("launch")(not_launched(status)));
+                return Err(self.failed("launch")(launch_failure(status)));
             }
             None if stop.is_none() => {
-                say_on_standard_error(&not_launched(status));
+                say_on_standard_error(&launch_failure(status));
                 thread::sleep(RELAUNCH_PAUSE);
                 return Ok(None);
             }
@@ -256,7 +256,7 @@ impl<'a> Supervisor<'a> {
             (Some(process), Some(leader)) => {
                 let stop = self.wait(&process, leader, &mut watch)?;
                 // The number of a group stays taken while it has members, so this reaches them or no process.
-                signal_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
+                signal_process_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
                 stop
             }
             _ => None,
@@ -277,7 +277,7 @@ impl<'a> Supervisor<'a> {
         leader: Pid,
         watch: &mut LimitWatch,
     ) -> Result<Option<(Stop, Left)>, ExecutionError> {
-        let ended = |wait| match ended_within(process, wait) {
+        let ended = |wait| match process_ended_within(process, wait) {
             Err(error) if shortage::is_shortage(&error) => {
                 thread::sleep(wait);
                 Ok(false)
@@ -299,16 +299,16 @@ impl<'a> Supervisor<'a> {
             if ended(self.next_look())? {
                 return Ok(None);
             }
-            if let Some(stop) = self.stop()?.or_else(&mut exceeded) {
+            if let Some(stop) = self.reason_to_stop()?.or_else(&mut exceeded) {
                 break stop;
             }
         };
         if !matches!(stop, Stop::Exceeded(_)) {
             let signal = match (stop, self.save()) {
-                (Stop::SaveWork, Some(save)) => signal_of(save.signal),
+                (Stop::SaveWork, Some(save)) => signal_for_checkpoint(save.signal),
                 _ => Signal::TERM,
             };
-            signal_group(leader, signal).map_err(self.failed("end"))?;
+            signal_process_group(leader, signal).map_err(self.failed("end"))?;
             let asked = Instant::now();
             while self.has_grace(stop, asked) {
                 if ended(TICK)? {
@@ -316,7 +316,7 @@ impl<'a> Supervisor<'a> {
                 }
                 // It may take long to save its work, and has its limits meanwhile.
                 if stop == Stop::SaveWork {
-                    stop = self.ordered_now()?.or_else(&mut exceeded).unwrap_or(stop);
+                    stop = self.ordered_stop_now()?.or_else(&mut exceeded).unwrap_or(stop);
                     if stop != Stop::SaveWork {
                         break;
                     }
@@ -330,7 +330,7 @@ impl<'a> Supervisor<'a> {
         }
         // Not even a killed process need end at once; while it does not, its slot is not free.
         loop {
-            signal_group(leader, Signal::KILL).map_err(self.failed("kill"))?;
+            signal_process_group(leader, Signal::KILL).map_err(self.failed("kill"))?;
             if ended(TICK)? {
                 return Ok(Some((stop, Left::Killed)));
             }
@@ -353,7 +353,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// When it is told to end.
-    fn told_at(&self) -> Micros {
+    fn time_to_tell(&self) -> Micros {
         let grace = self.save().map_or(0, |save| save.grace);
         self.slot_end().saturating_sub(grace)
     }
@@ -370,7 +370,7 @@ impl<'a> Supervisor<'a> {
         }
         // As shells pass on the signal of a program that they ran.
         let says_refused = status.code() == Some(128 + Signal::XFSZ.as_raw());
-        let excess = files_excess(&self.job.limits, self.folder, says_refused);
+        let excess = excess_over_file_limits(&self.job.limits, self.folder, says_refused);
         let refused = || {
             let most = self.job.limits.files?;
             let by_system = status.signal() == Some(Signal::XFSZ.as_raw());
@@ -385,34 +385,34 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reports the exceeded limit in the job's own output.
-    fn tell(&self, stop: Option<Stop>) {
+    fn report_excess(&self, stop: Option<Stop>) {
         if let Some(Stop::Exceeded(excess)) = stop {
             // Not worth losing the end for.
-            let _ = self.folder.tell(&excess.words());
+            let _ = self.folder.append_message(&excess.words());
         }
     }
 
     /// Why the job is to run no longer, if it is not to.
-    fn stop(&self) -> Result<Option<Stop>, ExecutionError> {
+    fn reason_to_stop(&self) -> Result<Option<Stop>, ExecutionError> {
         let now = self.clock.micros();
         let over = if now >= self.slot_end() {
             Some(Stop::SlotOver)
         } else {
-            (now >= self.told_at()).then_some(Stop::SaveWork)
+            (now >= self.time_to_tell()).then_some(Stop::SaveWork)
         };
-        Ok(self.ordered_now()?.or(over))
+        Ok(self.ordered_stop_now()?.or(over))
     }
 
     /// Why the job is to be stopped, as far as that can be read now: it is read again soon.
-    fn ordered_now(&self) -> Result<Option<Stop>, ExecutionError> {
-        match self.ordered() {
+    fn ordered_stop_now(&self) -> Result<Option<Stop>, ExecutionError> {
+        match self.ordered_stop() {
             Err(error) if error.is_shortage() => Ok(None),
             ordered => ordered,
         }
     }
 
     /// Why the job is to be stopped, if it is.
-    fn ordered(&self) -> Result<Option<Stop>, ExecutionError> {
+    fn ordered_stop(&self) -> Result<Option<Stop>, ExecutionError> {
         if !self.folder.stop_asked() {
             return Ok(None);
         }
@@ -431,7 +431,7 @@ impl<'a> Supervisor<'a> {
 
     /// How long to wait before the clock is looked at again.
     fn next_look(&self) -> Duration {
-        let left = self.told_at().saturating_sub(self.clock.micros());
+        let left = self.time_to_tell().saturating_sub(self.clock.micros());
         TICK.min(Duration::from_micros(u64::try_from(left).unwrap_or(0)))
     }
 
@@ -448,11 +448,11 @@ impl<'a> Supervisor<'a> {
         ended: StartTime,
     ) -> JobEnd {
         let outcome = match stop {
-            None => status.map_or(RunOutcome::Lost, outcome_of),
+            None => status.map_or(RunOutcome::Lost, outcome_of_exit),
             Some((stop, Left::ByItself)) => stop.outcome_after(status),
             Some((stop, Left::Killed)) => stop.outcome(),
         };
-        self.tell(stop.map(|(stop, _)| stop));
+        self.report_excess(stop.map(|(stop, _)| stop));
         JobEnd {
             ended: began.until(ended),
             ..self.end(outcome, Some(began.at))
@@ -473,7 +473,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-fn signal_of(signal: CheckpointSignal) -> Signal {
+fn signal_for_checkpoint(signal: CheckpointSignal) -> Signal {
     match signal {
         CheckpointSignal::Term => Signal::TERM,
         CheckpointSignal::Int => Signal::INT,
@@ -484,14 +484,14 @@ fn signal_of(signal: CheckpointSignal) -> Signal {
 }
 
 /// How a process that ended by itself ended.
-fn outcome_of(status: ExitStatus) -> RunOutcome {
+fn outcome_of_exit(status: ExitStatus) -> RunOutcome {
     match status.code().unwrap_or(128 + status.signal().unwrap_or(0)) {
         0 => RunOutcome::Completed,
         exit => RunOutcome::Failed { exit },
     }
 }
 
-fn not_launched(status: ExitStatus) -> std::io::Error {
+fn launch_failure(status: ExitStatus) -> std::io::Error {
     std::io::Error::other(format!(
         "the launcher ended with {status} before it became the job"
     ))

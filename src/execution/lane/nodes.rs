@@ -56,7 +56,7 @@ impl Lane {
             // It may have been retired and restored since.
             is_open = is_open && !self.is_closed().await;
             if !is_open && self.has_followed.load(Ordering::Relaxed) {
-                match self.open(informed.is_ok()).await {
+                match self.open_if_checked(informed.is_ok()).await {
                     Ok(()) => {
                         note(None);
                         is_open = true;
@@ -77,12 +77,16 @@ impl Lane {
 
     /// Whether the planner waits for the checks.
     async fn is_closed(&self) -> bool {
-        let closed = self.context.planner.is_closed(self.resource.clone()).await;
+        let closed = self
+            .context
+            .planner
+            .is_resource_closed(self.resource.clone())
+            .await;
         closed.unwrap_or(false)
     }
 
     /// Opens the cluster for promises when its checks find no fault.
-    async fn open(&self, nodes_are_seen: bool) -> Result<(), Failure> {
+    async fn open_if_checked(&self, nodes_are_seen: bool) -> Result<(), Failure> {
         let patience = self.shared.executor.patience() * CHECKS_LONGER;
         let check = |executor: &dyn Executor| Ok(executor.check());
         // No other call can concern an agreement with this number: there is none.
@@ -101,7 +105,7 @@ impl Lane {
         if !nodes_are_seen {
             return Err(Failure::Unfit("its nodes have not been seen yet".to_owned()));
         }
-        self.context.planner.open(self.resource.clone()).await?;
+        self.context.planner.open_resource(self.resource.clone()).await?;
         info!(
             resource = self.resource,
             "checks passed: promises are made from now on"
@@ -111,7 +115,7 @@ impl Lane {
 
     /// Tells the planner how the nodes stand.
     async fn inform(&self, seen: &mut Seen) -> Result<(), Failure> {
-        let looked = self.look(&seen.report).await;
+        let looked = self.look_at_nodes(&seen.report).await;
         let mut report = looked.inspect_err(|_| seen.failed = Some(Instant::now()))?;
         let newly_down = report.newly_down(&seen.report);
         if !newly_down.is_empty() {
@@ -140,7 +144,7 @@ impl Lane {
 
     /// How the nodes stand. Where some are worse than before they are looked at once more, and are as the better of the two
     /// looks has them.
-    async fn look(&self, before: &NodeReport) -> Result<NodeReport, Failure> {
+    async fn look_at_nodes(&self, before: &NodeReport) -> Result<NodeReport, Failure> {
         // Nothing else is about the agreement that there never is.
         let look = async || {
             let asked = |executor: &dyn Executor| executor.node_states();

@@ -25,7 +25,7 @@ impl Lane {
             return self.start(agreement, job).await;
         };
         let mut since = None;
-        if let Some(order) = to_bring(agreement) {
+        if let Some(order) = order_to_bring_files(agreement) {
             match self.context.staging.follow(order).await? {
                 Standing::Underway { since } => return self.report_staging(agreement, since).await,
                 Standing::Over(Verdict::Arrived { .. }, began, _) => since = Some(began),
@@ -93,7 +93,7 @@ impl Lane {
         outcome: RunOutcome,
     ) -> Result<Option<JobEnd>, Failure> {
         let end = agreement.end_without_output(outcome, self.context.clock.micros());
-        let Some(order) = to_bring(agreement) else {
+        let Some(order) = order_to_bring_files(agreement) else {
             return Ok(Some(end));
         };
         if outcome != RunOutcome::Lost || agreement.state.is_final() {
@@ -127,18 +127,18 @@ impl Lane {
             (end.started, staging.brought) = (Some(since), Some(brought));
         }
         let completed = end.outcome == RunOutcome::Completed;
-        if let Some(order) = to_send(agreement, job, end.ended).filter(|_| completed) {
+        if let Some(order) = order_to_send_files(agreement, job, end.ended).filter(|_| completed) {
             if agreement.state == AgreementState::Observed {
                 let Standing::Over(verdict, _, moved) = self.context.staging.follow(order).await? else {
                     // It may have ended before it was seen to run.
-                    if let Some(at) = process_started.filter(|_| is_start_new(agreement)) {
+                    if let Some(at) = process_started.filter(|_| is_start_unreported(agreement)) {
                         self.report_started(agreement, at).await?;
                     }
                     return Ok(None);
                 };
                 staging.after = (verdict.at() - end.ended).max(0);
                 end.ended += staging.after;
-                has_sent(&mut end, &mut staging, verdict, moved);
+                note_sent_files(&mut end, &mut staging, verdict, moved);
             } else {
                 // It is over, or is to be: its results stay where they are.
                 self.context.staging.give_up(own, Way::Out).await?;
@@ -181,7 +181,7 @@ impl Lane {
     /// Tells the planner that a job's process has started, with the files that were brought for it.
     pub(super) async fn report_started(&self, agreement: &Agreement, at: Micros) -> Result<(), Failure> {
         let (own, planner) = (Run::from(agreement), &self.context.planner);
-        let brought = match to_bring(agreement) {
+        let brought = match order_to_bring_files(agreement) {
             Some(_) => self.brought(own, at).await?,
             None => None,
         };
@@ -206,7 +206,7 @@ impl Lane {
 }
 
 /// Whether the start of a process in an agreement's slot has not been reported.
-pub(super) fn is_start_new(agreement: &Agreement) -> bool {
+pub(super) fn is_start_unreported(agreement: &Agreement) -> bool {
     !agreement.state.is_final() && (agreement.slot_started().is_none() || agreement.is_being_brought())
 }
 
@@ -218,13 +218,13 @@ fn job_with_files_to_give(agreement: &Agreement) -> Option<&Job> {
 }
 
 /// The order to bring the files of a job that come from addresses; none where none do.
-fn to_bring(agreement: &Agreement) -> Option<Order> {
+fn order_to_bring_files(agreement: &Agreement) -> Option<Order> {
     let files = addressed_files(job_with_files_to_give(agreement)?.fetched())?;
     Some(staging_order(agreement, Way::In, files, true))
 }
 
 /// The order to send the files of a job that ended then; none where none are sent.
-fn to_send(agreement: &Agreement, job: &Job, ended: Micros) -> Option<Order> {
+fn order_to_send_files(agreement: &Agreement, job: &Job, ended: Micros) -> Option<Order> {
     let had_time = slot_end(agreement) - ended > TIME_TO_SEND;
     Some(staging_order(
         agreement,
@@ -272,7 +272,7 @@ fn end_of_unstaged_job(verdict: Verdict, since: Option<Micros>) -> JobEnd {
 }
 
 /// Notes what became of the files that a job has left.
-fn has_sent(end: &mut JobEnd, staging: &mut StagingEnd, verdict: Verdict, moved: Moved) {
+fn note_sent_files(end: &mut JobEnd, staging: &mut StagingEnd, verdict: Verdict, moved: Moved) {
     match verdict {
         Verdict::Arrived { .. } => staging.sent = Some(moved),
         Verdict::Failed { why, .. } => {

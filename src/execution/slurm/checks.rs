@@ -19,9 +19,9 @@ use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{DryRun, Flag, Operation, Reservation};
 use crate::execution::slurm::helper::socket::Helper;
-use crate::execution::slurm::jobs::shared_folder::open_file;
+use crate::execution::slurm::jobs::shared_folder::open_file_of_owner;
 use crate::execution::slurm::jobs::verdict::Verdict;
-use crate::execution::slurm::query::controller_time;
+use crate::execution::slurm::query::read_controller_time;
 use crate::execution::slurm::settings::Settings;
 use crate::execution::{Check, ExecutionError, Found};
 
@@ -57,25 +57,25 @@ impl SlurmExecutor {
     pub(crate) fn check_all(&self) -> Vec<Check> {
         let mut checks = Vec::new();
         let mut look = |what, seen: Seen| {
-            let found = found_by(seen);
+            let found = found_by_check(seen);
             let goes_on = !matches!(found, Found::Wrong(_));
             checks.push(Check { what, found });
             goes_on
         };
-        if look("programs", self.programs()) && look("controller", self.controller()) {
+        if look("programs", self.check_programs()) && look("controller", self.check_controller()) {
             if let Some(helper) = &self.helper
-                && !look("helper", self.greet(helper))
+                && !look("helper", self.check_helper(helper))
             {
                 return checks;
             }
-            if look("partition", self.partition()) {
-                look("nodes", self.known_nodes());
-                if look("users", self.users()) {
-                    look("rights", self.right_to_reserve());
-                    look("submission", self.submission());
+            if look("partition", self.check_partition()) {
+                look("nodes", self.check_nodes());
+                if look("users", self.check_users()) {
+                    look("rights", self.check_right_to_reserve());
+                    look("submission", self.check_submission());
                 }
             }
-            look("folder", self.shared_folder());
+            look("folder", self.check_shared_folder());
         }
         checks
     }
@@ -86,13 +86,13 @@ impl SlurmExecutor {
         let mut checks = self.check_all();
         if checks.iter().all(|check| !matches!(check.found, Found::Wrong(_))) {
             let seen = self.seen_by_a_job(wait);
-            let found = found_by(seen);
+            let found = found_by_check(seen);
             checks.push(Check { what: "job", found });
         }
         checks
     }
 
-    fn programs(&self) -> Seen {
+    fn check_programs(&self) -> Seen {
         // Without it each program waits for a minute.
         if let Some(configuration) = &self.settings.configuration
             && let Err(why) = fs::metadata(configuration)
@@ -120,18 +120,18 @@ impl SlurmExecutor {
         })
     }
 
-    fn controller(&self) -> Seen {
+    fn check_controller(&self) -> Seen {
         let before = Clock::system().now();
         let shown = self.slurm.call("scontrol", ["show", "config"])?;
         let untold = || Found::Unknown("it answers, and does not tell its time".to_owned());
-        let at = controller_time(&shown).ok_or_else(untold)?;
-        of_clock("the controller", at, (before, Clock::system().now()))
+        let at = read_controller_time(&shown).ok_or_else(untold)?;
+        compare_clocks("the controller", at, (before, Clock::system().now()))
     }
 
     /// Whether the helper answers, lets the service speak to it, and means the same cluster.
-    fn greet(&self, helper: &Helper) -> Seen {
+    fn check_helper(&self, helper: &Helper) -> Seen {
         let settings = &self.settings;
-        let greeted = self.act(Operation::Greet {
+        let greeted = self.perform_operation(Operation::Greet {
             partition: settings.partition.clone(),
             nodes: settings.nodes.clone(),
             work_dir: settings.work_dir.clone(),
@@ -145,7 +145,7 @@ impl SlurmExecutor {
         }
     }
 
-    fn partition(&self) -> Seen {
+    fn check_partition(&self) -> Seen {
         let name = &self.settings.partition;
         let shown = self.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
         match shown.split_whitespace().next() {
@@ -155,7 +155,7 @@ impl SlurmExecutor {
         }
     }
 
-    fn known_nodes(&self) -> Seen {
+    fn check_nodes(&self) -> Seen {
         let rows = self.slurm.nodes(&self.settings.partition)?;
         let is_there = |name: &&String| rows.iter().any(|row| row.name == **name);
         let nodes = &self.settings.nodes;
@@ -181,7 +181,7 @@ impl SlurmExecutor {
         all.into_iter()
     }
 
-    fn users(&self) -> Seen {
+    fn check_users(&self) -> Seen {
         let mut refused = Vec::new();
         for party in self.parties() {
             match self.owner_of(party) {
@@ -198,11 +198,11 @@ impl SlurmExecutor {
     }
 
     /// Makes a reservation far in the future, and deletes it. Its mark has it deleted by the service, too.
-    fn right_to_reserve(&self) -> Seen {
+    fn check_right_to_reserve(&self) -> Seen {
         let id = Run::first(Uuid::now_v7());
         let start = (Clock::system().now() + PROBE_AHEAD).seconds();
         self.make_mark(id).map_err(|why| Found::Wrong(why.to_string()))?;
-        let made = self.act(Operation::Reserve(Reservation {
+        let made = self.perform_operation(Operation::Reserve(Reservation {
             id,
             start: Some(start),
             end: start + 60,
@@ -212,12 +212,12 @@ impl SlurmExecutor {
             application: String::new(),
             flags: vec![Flag::Overlap, Flag::IgnoreJobs],
         }));
-        let deleted = made.and_then(|_| self.delete(id));
+        let deleted = made.and_then(|_| self.delete_reservation(id));
         // Where it is still there the service deletes it by its mark.
         let is_gone =
             deleted.is_ok() || matches!(&deleted, Err(Error::Refused(_, said)) if is_about_rights(said));
         if is_gone {
-            let _ = fs::remove_file(self.mark(id));
+            let _ = fs::remove_file(self.mark_path(id));
         }
         Err(Found::Wrong(match deleted {
             Ok(()) => return Ok("a reservation was made and deleted".to_owned()),
@@ -232,7 +232,7 @@ impl SlurmExecutor {
     /// Has Slurm judge a job of one node and a minute of each party and application, where these differ in the user or in the
     /// options of the submission. If Slurm refuses all, the cluster has a fault. If Slurm refuses some, these are told with each
     /// offer.
-    fn submission(&self) -> Seen {
+    fn check_submission(&self) -> Seen {
         let (mut judged, mut refused, mut unknown) = (Vec::new(), Vec::new(), None);
         for (party, application) in self.kinds_of_jobs() {
             let dry = DryRun {
@@ -282,9 +282,9 @@ impl SlurmExecutor {
         })
     }
 
-    fn shared_folder(&self) -> Seen {
+    fn check_shared_folder(&self) -> Seen {
         let folder = self.settings.work_dir.display();
-        match self.act(Operation::Touch) {
+        match self.perform_operation(Operation::Touch) {
             Ok(_) => Ok(format!("{folder} is written here")),
             Err(Error::Unknown(_, said)) => failed_check(format!("{folder} cannot be written: {said}")),
             Err(why) => Err(why.into()),
@@ -303,7 +303,7 @@ impl SlurmExecutor {
         let token = Uuid::now_v7();
         let seen = self.run_probe(token, wait);
         // Files that the job writes later do no harm.
-        let _ = self.act(Operation::Forget { token });
+        let _ = self.perform_operation(Operation::Forget { token });
         seen
     }
 
@@ -319,7 +319,7 @@ impl SlurmExecutor {
         let mut arguments = self.job_arguments(("", ""), 1, 1)?;
         arguments.extend([
             "--parsable".into(),
-            format!("--job-name={}", self.name_of(Run::first(token))).into(),
+            format!("--job-name={}", self.name_of_run(Run::first(token))).into(),
             command_option("--chdir", &folder),
             "--output=/dev/null".into(),
             "--error=/dev/null".into(),
@@ -330,13 +330,13 @@ impl SlurmExecutor {
     }
 
     /// The output of that job; nothing before it has written it.
-    pub(crate) fn seen_by_probe(&self, token: Uuid) -> Result<String, ExecutionError> {
+    pub(crate) fn probe_output(&self, token: Uuid) -> Result<String, ExecutionError> {
         let (folder, owner) = (self.probe_folder(token), self.owner_of("")?);
         let work_dir = &self.settings.work_dir;
         let read = || -> std::io::Result<String> {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = rustix::fs::open(&folder, flags, Mode::empty())?;
-            let file = open_file(&opened, "seen", owner)?;
+            let file = open_file_of_owner(&opened, "seen", owner)?;
             std::io::read_to_string(file.take(SEEN_MAX))
         };
         let seen =
@@ -346,16 +346,16 @@ impl SlurmExecutor {
 
     fn run_probe(&self, token: Uuid, wait: Duration) -> Seen {
         let before = Clock::system().now();
-        let job = self.act(Operation::Probe { token })?;
+        let job = self.perform_operation(Operation::Probe { token })?;
         let began = Instant::now();
         while began.elapsed() < wait {
-            let seen = self.act(Operation::Seen { token })?;
+            let seen = self.perform_operation(Operation::Seen { token })?;
             if !seen.is_empty() {
                 let mut words = seen.split_whitespace();
                 let (read, time) = (words.next(), words.next().and_then(|time| time.parse().ok()));
                 return match time {
                     Some(time) if read == Some(&token.to_string()) => {
-                        of_clock("the node", Time(time), (before, Clock::system().now()))
+                        compare_clocks("the node", Time(time), (before, Clock::system().now()))
                     }
                     _ => {
                         let unread = "its node could not read the file that was written here";
@@ -370,7 +370,7 @@ impl SlurmExecutor {
             .call("squeue", ["-h", "-t", "all", "-j", &job, "-o", "%T %r"])?;
         let (state, seconds) = (state.trim().to_owned(), counted(wait.as_secs(), "second"));
         // It may have ended in between.
-        let _ = self.act(Operation::Cancel { jobs: vec![job] });
+        let _ = self.perform_operation(Operation::Cancel { jobs: vec![job] });
         let is_over = ["COMPLETED", "FAILED"].iter().any(|word| state.starts_with(word));
         Err(if is_over {
             let folder = self.settings.work_dir.display();
@@ -384,7 +384,7 @@ impl SlurmExecutor {
 }
 
 /// The meaning of another clock's time that was read between two instants of this machine's clock.
-fn of_clock(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
+fn compare_clocks(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
     for (by, way) in [(before - at, "ahead of"), (at - after, "behind")] {
         if by > CLOCKS_DIFFER_MAX {
             return failed_check(format!(
@@ -400,7 +400,7 @@ fn failed_check(words: impl Into<String>) -> Seen {
     Err(Found::Wrong(words.into()))
 }
 
-fn found_by(seen: Seen) -> Found {
+fn found_by_check(seen: Seen) -> Found {
     seen.map_or_else(|found| found, Found::Good)
 }
 

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::execution::Calls;
-use crate::execution::job::limits::open_files_of_others;
-use crate::execution::job::process::{ended_within, signal_group};
+use crate::execution::job::limits::open_files_limit_of_others;
+use crate::execution::job::process::{process_ended_within, signal_process_group};
 use crate::execution::lock::lock;
-use crate::execution::slurm::error::{Error, SAID_MAX, not_understood};
+use crate::execution::slurm::error::{Error, SAID_MAX, answer_not_understood};
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.
 const OUTPUT_MAX: u64 = 256 << 20;
@@ -102,7 +102,7 @@ impl Slurm {
         arguments: impl IntoIterator<Item = A>,
         environment: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Result<String, Error> {
-        let mut command = match open_files_of_others() {
+        let mut command = match open_files_limit_of_others() {
             Some(open_files) if program == SUBMITS => command_with_file_limit(program, open_files),
             _ => Command::new(program),
         };
@@ -121,15 +121,16 @@ impl Slurm {
         }
         let missing = |why: std::io::Error| Error::Missing(program.into(), why.to_string());
         let mut child = command.spawn().map_err(missing)?;
-        let output = read_all(child.stdout.take());
-        let (output, said) = match output.and_then(|output| Ok((output, read_all(child.stderr.take())?))) {
-            Ok(both) => both,
-            Err(why) => {
-                // Its outputs could not be read, so it is ended.
-                wait_for_command(&mut child, Duration::ZERO).map_err(missing)?;
-                return Err(missing(why));
-            }
-        };
+        let output = read_output_to_end(child.stdout.take());
+        let (output, said) =
+            match output.and_then(|output| Ok((output, read_output_to_end(child.stderr.take())?))) {
+                Ok(both) => both,
+                Err(why) => {
+                    // Its outputs could not be read, so it is ended.
+                    wait_for_command(&mut child, Duration::ZERO).map_err(missing)?;
+                    return Err(missing(why));
+                }
+            };
         let status = wait_for_command(&mut child, self.patience).map_err(missing)?;
         let slow = Error::Slow(program.into(), self.patience.as_secs());
         let status = status.ok_or(slow.clone())?;
@@ -140,7 +141,7 @@ impl Slurm {
         };
         let (output, said) = (text(output)?, text(said)?);
         if status.success() {
-            return String::from_utf8(output).map_err(|_| not_understood(program, "it is no text"));
+            return String::from_utf8(output).map_err(|_| answer_not_understood(program, "it is no text"));
         }
         Err(classify_command_error(
             program,
@@ -165,13 +166,13 @@ fn classify_command_error(program: &'static str, status: ExitStatus, said: &str)
         return Error::Missing(program.into(), said);
     }
     if let Some(signal) = status.signal() {
-        return not_understood(program, &format!("ended by signal {signal}; {said}"));
+        return answer_not_understood(program, &format!("ended by signal {signal}; {said}"));
     }
     if UNREACHABLE.iter().any(|sign| said.contains(sign)) {
         return Error::Down(said);
     }
     if said.is_empty() {
-        return not_understood(program, &format!("{status}, and it says nothing"));
+        return answer_not_understood(program, &format!("{status}, and it says nothing"));
     }
     Error::Refused(program.into(), said)
 }
@@ -181,10 +182,10 @@ fn wait_for_command(child: &mut Child, patience: Duration) -> std::io::Result<Op
     let process = Pid::from_child(child);
     let in_time = pidfd_open(process, PidfdFlags::empty())
         .map_err(std::io::Error::from)
-        .and_then(|opened| ended_within(&opened, patience));
+        .and_then(|opened| process_ended_within(&opened, patience));
     if !matches!(in_time, Ok(true)) {
         // The process leads its own group and was not yet waited for, so no other group has this number.
-        signal_group(process, Signal::KILL)?;
+        signal_process_group(process, Signal::KILL)?;
         child.wait()?;
         return in_time.map(|_| None);
     }
@@ -193,7 +194,9 @@ fn wait_for_command(child: &mut Child, patience: Duration) -> std::io::Result<Op
 
 /// Reads an output to its end on a thread of its own: a pipe that is full would hold the program.
 /// Fails where there can be no more threads.
-fn read_all(output: Option<impl Read + Send + 'static>) -> std::io::Result<mpsc::Receiver<Vec<u8>>> {
+fn read_output_to_end(
+    output: Option<impl Read + Send + 'static>,
+) -> std::io::Result<mpsc::Receiver<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();

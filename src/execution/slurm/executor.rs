@@ -25,7 +25,7 @@ use crate::execution::slurm::jobs::verdict::Verdict;
 use crate::execution::slurm::query::{JobKey, JobRow, PartitionRow};
 use crate::execution::slurm::reservations::rate::RateLimit;
 use crate::execution::slurm::reservations::target::Refused;
-use crate::execution::slurm::settings::{PREFIX, Settings, name_of};
+use crate::execution::slurm::settings::{PREFIX, Settings, slurm_name_of_run};
 use crate::execution::slurm::snapshot::Observed;
 use crate::execution::{Cost, ExecutionError, JobSpec, SaveWork};
 use crate::planner::{BusyTime, KeptNodes};
@@ -215,7 +215,7 @@ impl SlurmExecutor {
     }
 
     /// Whether nodes are reserved for a job, or may be: it was not looked at since the start.
-    pub(super) fn may_be_kept(&self, job: &JobSpec) -> bool {
+    pub(super) fn may_be_reserved(&self, job: &JobSpec) -> bool {
         let run = job.run();
         let is_kept = lock(&self.seen.kept)
             .as_ref()
@@ -244,7 +244,7 @@ impl SlurmExecutor {
         if jobs.is_empty() {
             return Ok(());
         }
-        let cancelled = self.act(Operation::Cancel {
+        let cancelled = self.perform_operation(Operation::Cancel {
             jobs: jobs.iter().map(|job| job.id.clone()).collect(),
         });
         self.forget_list();
@@ -257,7 +257,7 @@ impl SlurmExecutor {
     }
 
     /// Has a job submitted that has its folder.
-    pub(super) fn have_submitted(
+    pub(super) fn submit_prepared_job(
         &self,
         job: &JobSpec,
         save: Option<SaveWork>,
@@ -267,7 +267,7 @@ impl SlurmExecutor {
         if self.helper.is_none() {
             return self.submit(&submission, work);
         }
-        let submitted = self.act(Operation::Submit(Box::new(submission)));
+        let submitted = self.perform_operation(Operation::Submit(Box::new(submission)));
         self.forget_list();
         Ok(submitted.map(drop)?)
     }
@@ -282,22 +282,22 @@ impl SlurmExecutor {
     }
 
     /// The name of a reservation, and of its job, on this resource.
-    pub(super) fn name_of(&self, id: Run) -> String {
-        name_of(&self.settings.resource, id)
+    pub(super) fn name_of_run(&self, id: Run) -> String {
+        slurm_name_of_run(&self.settings.resource, id)
     }
 
     /// Which reservation or job of ours has this name, if one of this resource has.
-    pub(super) fn id_of(&self, name: &str) -> Option<Run> {
+    pub(super) fn run_of_name(&self, name: &str) -> Option<Run> {
         let rest = name.strip_prefix(PREFIX)?.strip_prefix(&self.settings.resource)?;
         rest.strip_prefix('-')?.parse().ok()
     }
 
-    pub(super) fn mark(&self, id: Run) -> PathBuf {
+    pub(super) fn mark_path(&self, id: Run) -> PathBuf {
         self.marks.join(id.to_string())
     }
 
     /// The service's own folder of a job.
-    pub(super) fn folder(&self, run: Run) -> Folder {
+    pub(super) fn job_folder(&self, run: Run) -> Folder {
         Folder::of(self.folders.path(), run)
     }
 }

@@ -27,7 +27,9 @@ use crate::catalogue::{Application, Catalogue, is_file_name};
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{Done, Item, Operation, Place, Submission};
-use crate::execution::slurm::helper::socket::{FILES_MAX, Reply, Request, receive, send};
+use crate::execution::slurm::helper::socket::{
+    FILES_MAX, Reply, Request, receive_line_with_files, send_line_with_files,
+};
 use crate::execution::slurm::settings::Settings;
 use crate::execution::{ExecutionError, SaveWork};
 
@@ -118,7 +120,7 @@ impl Serving {
         };
         // A client that has gone away needs no answer.
         let _ = stream.set_write_timeout(Some(ARRIVES_WITHIN));
-        let _ = send(stream, &reply, file.as_slice());
+        let _ = send_line_with_files(stream, &reply, file.as_slice());
     }
 
     fn done(&self, stream: &UnixStream) -> Result<Done, Reply> {
@@ -131,14 +133,15 @@ impl Serving {
                 self.user
             )));
         }
-        let (line, files) = receive(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
+        let (line, files) =
+            receive_line_with_files(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
         let request: Request = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
         let Request { resource, operation } = request;
         let cluster = self.clusters.get(&resource).ok_or_else(|| {
             Reply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
         })?;
         let operation = self.allowed(cluster, operation, &files)?;
-        let done = cluster.carry_out(operation, files);
+        let done = cluster.carry_out_here(operation, files);
         done.map_err(|error| Reply::from(&error))
     }
 
@@ -157,7 +160,7 @@ impl Serving {
                 work_dir,
             } => {
                 check_same_cluster(settings, partition, nodes, work_dir)?;
-                is_safe(&settings.work_dir)?;
+                check_work_dir(&settings.work_dir)?;
             }
             Operation::Reserve(of) => {
                 check_node_names(settings, &of.nodes)?;
@@ -177,11 +180,11 @@ impl Serving {
             }
             Operation::Limit { job, minutes } => {
                 refuse_unless((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
-                let found = our_jobs(cluster, std::slice::from_ref(job), false)?;
+                let found = find_our_jobs(cluster, std::slice::from_ref(job), false)?;
                 refuse_unless(!found.is_empty(), "Slurm has no such job")?;
             }
             Operation::Cancel { jobs } => {
-                let jobs = our_jobs(cluster, jobs, true)?;
+                let jobs = find_our_jobs(cluster, jobs, true)?;
                 if jobs.is_empty() {
                     // The words of scancel for jobs that have ended.
                     let said = "Invalid job id specified".to_owned();
@@ -194,7 +197,7 @@ impl Serving {
                 check_job_folder(cluster, &of.place)?;
             }
             Operation::Judge(dry) => {
-                user_of(cluster, &dry.party)?;
+                check_user_of_party(cluster, &dry.party)?;
                 let is_one = dry.nodes > 0 && (1..=MINUTES_MAX).contains(&dry.minutes);
                 refuse_unless(is_one, "nodes and minutes are from 1 on")?;
             }
@@ -218,20 +221,20 @@ impl Serving {
             | Operation::List { place: at } => check_job_folder(cluster, at)?,
             Operation::Open { place: at, item } => {
                 check_job_folder(cluster, at)?;
-                let is_wrong = matches!(item, Item::File(name) if !is_name(name));
+                let is_wrong = matches!(item, Item::File(name) if !is_path_component(name));
                 refuse_unless(!is_wrong, "it is no name of a file")?;
             }
             Operation::Probe { .. } | Operation::Seen { .. } | Operation::Forget { .. } => {
-                is_safe(&settings.work_dir)?;
-                user_of(cluster, "")?;
+                check_work_dir(&settings.work_dir)?;
+                check_user_of_party(cluster, "")?;
             }
             Operation::Remove { id } | Operation::Pack { id } => {
-                is_safe(&settings.work_dir)?;
+                check_work_dir(&settings.work_dir)?;
                 let path = settings.work_dir.join(id.to_string());
                 let is_other = fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_dir());
                 refuse_unless(!is_other, "the job's folder is no folder")?;
             }
-            Operation::Touch | Operation::Clear => is_safe(&settings.work_dir)?,
+            Operation::Touch | Operation::Clear => check_work_dir(&settings.work_dir)?,
             Operation::Release { .. } | Operation::Undedicate => {}
         }
         Ok(operation)
@@ -264,7 +267,7 @@ impl Serving {
 }
 
 /// Which of these jobs there are, where all of them are of this resource: by their names, or inside its reservations.
-fn our_jobs(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
+fn find_our_jobs(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Vec<String>, Reply> {
     let is_number = |job: &String| {
         job.len() <= JOB_LENGTH_MAX
             && job.starts_with(|c: char| c.is_ascii_digit())
@@ -274,15 +277,15 @@ fn our_jobs(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Ve
         return Err(Reply::Forbidden(format!("{wrong:?} is no number of a job")));
     }
     let rows = cluster.jobs_now().map_err(Reply::Slurm)?;
-    let known = known_users(cluster);
+    let known = known_job_users(cluster);
     let mut found = Vec::new();
     for job in jobs {
         let Some(row) = rows.iter().find(|row| row.id == *job) else {
             continue;
         };
-        let is_named = cluster.id_of(&row.name).is_some() && known.contains(&row.user);
+        let is_named = cluster.run_of_name(&row.name).is_some() && known.contains(&row.user);
         let reservation = row.reservation.as_deref();
-        let within = reservation.and_then(|name| cluster.id_of(name)).is_some();
+        let within = reservation.and_then(|name| cluster.run_of_name(name)).is_some();
         if !(is_named || inside && within) {
             let what = format!(
                 "the job {job} is none of the resource {}",
@@ -296,7 +299,7 @@ fn our_jobs(cluster: &SlurmExecutor, jobs: &[String], inside: bool) -> Result<Ve
 }
 
 /// The numbers of the users that jobs of a cluster belong to.
-fn known_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
+fn known_job_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
     let accounts = cluster.settings.accounts();
     let owners = accounts.filter_map(|(party, _)| cluster.owner_of(party).ok());
     owners.map(|owner| owner.user).filter(|user| *user != 0).collect()
@@ -337,7 +340,7 @@ fn check_same_cluster(
 }
 
 /// Whether jobs' folders are safe in this one: where others could put something there, paths below it could lead anywhere.
-fn is_safe(work_dir: &Path) -> Result<(), Reply> {
+fn check_work_dir(work_dir: &Path) -> Result<(), Reply> {
     let meta = fs::metadata(work_dir).map_err(|why| {
         let path = work_dir.display();
         Reply::System(why.raw_os_error(), format!("look at {path}: {why}"))
@@ -369,12 +372,12 @@ fn check_users_of_parties(cluster: &SlurmExecutor, names: &str) -> Result<(), Re
     names.split(',').try_for_each(|name| {
         let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
         let account = cluster.settings.accounts().find(|(_, of)| of.user == name);
-        user_of(cluster, account.ok_or_else(unknown)?.0)
+        check_user_of_party(cluster, account.ok_or_else(unknown)?.0)
     })
 }
 
 /// Whether the user of a party may have jobs.
-fn user_of(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
+fn check_user_of_party(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply> {
     let owner = cluster.owner_of(party).map_err(Reply::Slurm)?;
     refuse_unless(owner.user != 0, "nothing is done as root")
 }
@@ -391,8 +394,8 @@ fn check_save_of_work(save: Option<SaveWork>) -> Result<(), Reply> {
 
 /// Whether a job's folder may be reached into.
 fn check_job_folder(cluster: &SlurmExecutor, place: &Place) -> Result<(), Reply> {
-    is_safe(&cluster.settings.work_dir)?;
-    user_of(cluster, &place.party)?;
+    check_work_dir(&cluster.settings.work_dir)?;
+    check_user_of_party(cluster, &place.party)?;
     let Place { id, common, .. } = place;
     refuse_unless(
         common == id || id.slot > 1 && common.slot == 1 && common.agreement == id.agreement,
@@ -416,6 +419,6 @@ fn check_given_files(names: &[String], files: &[File]) -> Result<(), Reply> {
 }
 
 /// Whether this names something in a folder.
-fn is_name(name: &str) -> bool {
+fn is_path_component(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
 }

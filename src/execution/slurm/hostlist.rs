@@ -5,7 +5,7 @@ const NAMES_MAX: usize = 1_000_000;
 
 /// The names that a text of Slurm's stands for, in its order: `n[1-2],gpu` is n1, n2 and gpu. `None` where it is no such
 /// text, or stands for more than a million.
-pub fn expand(text: &str) -> Option<Vec<String>> {
+pub fn expand_hostlist(text: &str) -> Option<Vec<String>> {
     let (mut names, mut inside) = (Vec::new(), false);
     // Each ends at a comma that is in no brackets.
     let is_end = |c: char| {
@@ -13,13 +13,13 @@ pub fn expand(text: &str) -> Option<Vec<String>> {
         c == ',' && !inside
     };
     for one in text.split(is_end).filter(|_| !text.is_empty()) {
-        expand_one(one, String::new(), &mut names)?;
+        expand_hostlist_entry(one, String::new(), &mut names)?;
     }
     Some(names)
 }
 
 /// Adds the names that a text without commas outside of brackets stands for, each behind `before`.
-fn expand_one(text: &str, before: String, names: &mut Vec<String>) -> Option<()> {
+fn expand_hostlist_entry(text: &str, before: String, names: &mut Vec<String>) -> Option<()> {
     let is_plain = |text: &str| {
         text.chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
@@ -45,7 +45,7 @@ fn expand_one(text: &str, before: String, names: &mut Vec<String>) -> Option<()>
         }
         for number in first.parse::<u32>().ok()?..=last.parse().ok()? {
             let width = first.len();
-            expand_one(after, format!("{before}{plain}{number:0width$}"), names)?;
+            expand_hostlist_entry(after, format!("{before}{plain}{number:0width$}"), names)?;
         }
     }
     Some(())
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn ranges_lists_padding_and_several_brackets_are_expanded_in_order() {
-        let names = |text: &str| expand(text).map(|names| names.join(" "));
+        let names = |text: &str| expand_hostlist(text).map(|names| names.join(" "));
         assert_eq!(
             names("n[1-3,7],gpu[09-10]").as_deref(),
             Some("n1 n2 n3 n7 gpu09 gpu10")
@@ -78,7 +78,7 @@ mod tests {
             "n[1-999999999]",
             "(null)",
         ] {
-            assert_eq!(expand(wrong), None, "{wrong}");
+            assert_eq!(expand_hostlist(wrong), None, "{wrong}");
         }
     }
 }

@@ -32,14 +32,14 @@ pub use error::Error;
 pub use executor::SlurmExecutor;
 pub use helper::Serving as Helping;
 use helper::operation::{Operation, Part, Record};
-pub use hostlist::expand as expand_nodes;
+pub use hostlist::expand_hostlist as expand_nodes;
 use jobs::disk::OUT_OF_SIGHT;
 use jobs::dry_run::SECONDS_PER_MINUTE;
 use jobs::status::{ClusterRun, TRY_EVERY};
 use jobs::verdict::Verdict;
 pub use policy::{Policies, Policy};
 use query::JobState;
-pub use settings::{Account, Settings, name_of};
+pub use settings::{Account, Settings, slurm_name_of_run};
 
 use super::job::folder::Folder;
 use super::lock::lock;
@@ -108,7 +108,7 @@ impl Executor for SlurmExecutor {
     }
 
     fn poll(&self, of: Run) -> Result<JobStatus, ExecutionError> {
-        let folder = self.folder(of);
+        let folder = self.job_folder(of);
         if let Some(end) = folder.end()? {
             return Ok(JobStatus::Ended(end));
         }
@@ -118,7 +118,7 @@ impl Executor for SlurmExecutor {
 
     /// Its user may write that record; one that is wrong spares the provider a loss.
     fn recorded_job_end(&self, of: Run) -> Result<Option<JobEnd>, ExecutionError> {
-        let folder = self.folder(of);
+        let folder = self.job_folder(of);
         if let Some(end) = folder.end()? {
             return Ok(Some(end));
         }
@@ -135,7 +135,7 @@ impl Executor for SlurmExecutor {
     /// The change goes to the job's script, which stops it to the second, to the service's own record, and to Slurm. Slurm's
     /// limit counts from the job's start in whole minutes.
     fn keep_until(&self, of: Run, end: Micros) -> Result<(), ExecutionError> {
-        let Some(run) = self.run_in(self.folder(of))? else {
+        let Some(run) = self.run_in(self.job_folder(of))? else {
             return Ok(());
         };
         if run.job.slot_end != end {
@@ -155,7 +155,7 @@ impl Executor for SlurmExecutor {
             }
             let seconds = second_of(end) - start;
             let minutes = (seconds + SECONDS_PER_MINUTE - 1) / SECONDS_PER_MINUTE;
-            self.act(Operation::Limit {
+            self.perform_operation(Operation::Limit {
                 job: row.id.clone(),
                 minutes,
             })?;
@@ -165,7 +165,7 @@ impl Executor for SlurmExecutor {
     }
 
     fn stop(&self, of: Run) -> Result<(), ExecutionError> {
-        let folder = self.folder(of);
+        let folder = self.job_folder(of);
         let Some(job) = folder.spec()? else { return Ok(()) };
         if folder.end()?.is_some() || folder.stop_asked() {
             return Ok(());
@@ -179,7 +179,7 @@ impl Executor for SlurmExecutor {
     fn save_before_end(&self, of: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
         if let Some(ClusterRun {
             folder, job, work, ..
-        }) = self.run_in(self.folder(of))?
+        }) = self.run_in(self.job_folder(of))?
             && folder.save(&job)?.is_some() != save.is_some()
         {
             work.put(Record::Save(save))?;
@@ -191,7 +191,7 @@ impl Executor for SlurmExecutor {
     /// A node that Slurm cannot reach may run on. There the job's own script stops it: the script finds the end of its slot in
     /// the place where it looks, and has some time to see it.
     fn end_earlier_attempts(&self, run: Run) -> Result<bool, ExecutionError> {
-        let folder = self.folder(run);
+        let folder = self.job_folder(run);
         let Some(before) = folder.spec()?.filter(|spec| spec.restarts < run.attempt) else {
             return Ok(true);
         };

@@ -41,7 +41,7 @@ impl SlurmExecutor {
         // A reservation that is given back meanwhile has its mark before, one that is made has it after.
         let mut marked = self.marked()?;
         let (asked, round) = (Instant::now(), lock(&self.seen.observed).round);
-        let present = Arc::new(self.present()?);
+        let present = Arc::new(self.take_snapshot()?);
         let mut observed = lock(&self.seen.observed);
         if observed.round == round {
             observed.put(asked, Arc::clone(&present));
@@ -59,29 +59,29 @@ impl SlurmExecutor {
     }
 
     /// Whether a job is one of ours, or runs or ran in our reservations.
-    pub(crate) fn is_in_ours(
+    pub(crate) fn is_job_ours(
         &self,
         job: &JobRow,
         handed: &HashSet<JobKey>,
         is_ours: impl Fn(Run) -> bool,
     ) -> bool {
         let reservation = job.reservation.as_deref();
-        let id = reservation.and_then(|name| self.id_of(name));
+        let id = reservation.and_then(|name| self.run_of_name(name));
         let was_handed = || job.key().is_some_and(|key| handed.contains(&key));
-        id.is_some_and(is_ours) || was_handed() || self.is_own(job)
+        id.is_some_and(is_ours) || was_handed() || self.has_submitted(job)
     }
 
     /// Whether this service has submitted a job: any user may give a job such a name.
-    fn is_own(&self, job: &JobRow) -> bool {
+    fn has_submitted(&self, job: &JobRow) -> bool {
         let submitted = || {
-            let id = self.id_of(&job.name)?;
-            let spec = self.folder(id).spec().ok()??;
+            let id = self.run_of_name(&job.name)?;
+            let spec = self.job_folder(id).spec().ok()??;
             self.owner_of(&spec.party).ok()
         };
         submitted().is_some_and(|owner| owner.user == job.user)
     }
 
-    pub(crate) fn present(&self) -> Result<Snapshot, Error> {
+    pub(crate) fn take_snapshot(&self) -> Result<Snapshot, Error> {
         let nodes = self.slurm.nodes(&self.settings.partition)?;
         let is_new = nodes.iter().any(|row| is_unheard_of(&row.state))
             && self.slurm.controller_start()? + HEARD_WITHIN > Clock::system().now();
@@ -89,7 +89,7 @@ impl SlurmExecutor {
         let (mut states, mut cpus, mut reasons) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (number, name) in self.settings.nodes.iter().enumerate() {
             let row = nodes.get(name.as_str());
-            let state = row.map_or(NodeState::Down, |row| state_of(row, is_new));
+            let state = row.map_or(NodeState::Down, |row| state_of_node(row, is_new));
             states.push(state);
             cpus.push(row.map_or((0, 0), |row| row.cpus));
             if state != NodeState::Up {
@@ -115,10 +115,10 @@ impl SlurmExecutor {
 
     /// When nodes are others': their reservations, and the jobs that run outside of ours.
     pub(crate) fn foreign(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool) -> Vec<BusyTime> {
-        let ours = |name: &str| self.id_of(name).is_some_and(&is_ours);
+        let ours = |name: &str| self.run_of_name(name).is_some_and(&is_ours);
         let handed = self.handed_jobs();
         // Our own jobs end with their slots by themselves.
-        let is_foreign = |job: &&JobRow| job.is_on_nodes() && !self.is_in_ours(job, &handed, &is_ours);
+        let is_foreign = |job: &&JobRow| job.is_on_nodes() && !self.is_job_ours(job, &handed, &is_ours);
         let reservations = present
             .reservations
             .iter()
@@ -145,10 +145,10 @@ impl SlurmExecutor {
     fn note_condition(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool) {
         let handed = self.handed_jobs();
         let jobs = present.jobs.iter().filter(|job| !job.state.is_final());
-        let ours = jobs.filter(|job| self.is_in_ours(job, &handed, &is_ours));
+        let ours = jobs.filter(|job| self.is_job_ours(job, &handed, &is_ours));
         // Work of agreements has its nodes to itself.
         let ours: HashSet<usize> = self.numbers_of(ours.flat_map(|job| &job.nodes)).collect();
-        let condition = condition_of(&present.states, &present.cpus, &ours);
+        let condition = condition_of_nodes(&present.states, &present.cpus, &ours);
         *lock(&self.seen.condition) = Some((Instant::now(), condition));
     }
 
@@ -161,7 +161,7 @@ impl SlurmExecutor {
         };
         let (mut reserved, mut held_free) = (HashSet::new(), HashSet::new());
         for row in &present.reservations {
-            let is_slot = self.id_of(&row.name).is_some_and(&is_ours);
+            let is_slot = self.run_of_name(&row.name).is_some_and(&is_ours);
             let nodes = self.numbers_of(&row.nodes);
             if is_slot && row.interval.start <= present.now {
                 reserved.extend(nodes);
@@ -192,7 +192,7 @@ impl SlurmExecutor {
 /// The meaning of Slurm's word about a node. A controller that has just started has not heard of its idle nodes for some
 /// seconds: that is no failure of theirs. A node that does not answer keeps its work until Slurm calls it down. A node with an
 /// unknown word gets no new work.
-fn state_of(row: &NodeRow, controller_is_new: bool) -> NodeState {
+fn state_of_node(row: &NodeRow, controller_is_new: bool) -> NodeState {
     match row.state.as_str() {
         word if is_unheard_of(word) && !controller_is_new => NodeState::Down,
         "down" | "error" | "future" | "inval" | "powered_down" | "power_down" | "powering_down" => {
@@ -212,7 +212,7 @@ fn is_unheard_of(word: &str) -> bool {
 
 /// From the states of nodes, the processors that jobs have of each and all that it has, and the nodes that agreements' jobs
 /// have. Slurm does not report the traffic of the network.
-fn condition_of(states: &[NodeState], cpus: &[(u32, u32)], ours: &HashSet<usize>) -> Condition {
+fn condition_of_nodes(states: &[NodeState], cpus: &[(u32, u32)], ours: &HashSet<usize>) -> Condition {
     let (mut up, mut others, mut all) = (0, 0, 0);
     for (node, (state, cpus)) in states.iter().zip(cpus).enumerate() {
         if *state == NodeState::Up {
@@ -258,7 +258,7 @@ mod tests {
         ] {
             let row = row(state, silent);
             assert_eq!(
-                [state_of(&row, false), state_of(&row, true)],
+                [state_of_node(&row, false), state_of_node(&row, true)],
                 [old, new],
                 "{row:?}"
             );
@@ -269,7 +269,7 @@ mod tests {
     fn what_others_leave_is_the_share_of_processors_on_nodes_that_are_up() {
         let (up, down) = (NodeState::Up, NodeState::Down);
         let of = |states: &[NodeState], cpus: &[(u32, u32)], ours: &[usize]| {
-            let condition = condition_of(states, cpus, &ours.iter().copied().collect());
+            let condition = condition_of_nodes(states, cpus, &ours.iter().copied().collect());
             (condition.free_cpu, condition.nodes_up)
         };
         let cpus = [(2, 4), (4, 4), (0, 4), (4, 4)];

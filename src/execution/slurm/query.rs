@@ -8,8 +8,8 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::execution::slurm::commands::Slurm;
-use crate::execution::slurm::error::{Error, not_understood};
-use crate::execution::slurm::hostlist::expand;
+use crate::execution::slurm::error::{Error, answer_not_understood};
+use crate::execution::slurm::hostlist::expand_hostlist;
 
 /// Characters of the reason for a node's state that are passed on.
 const REASON_MAX: usize = 200;
@@ -177,7 +177,7 @@ impl Slurm {
             "squeue",
             ["-a", "-h", "-t", "all", "-p", partitions, "-o", &format],
         )?;
-        each_record("squeue", &listed, &mark, job_of)
+        read_each_record("squeue", &listed, &mark, read_job_row)
     }
 
     /// The exit status of a job that has ended, 128 + signal when a signal ended it.
@@ -186,7 +186,7 @@ impl Slurm {
             "squeue",
             ["-a", "-h", "-t", "all", "-j", id, "-O", "exit_code:20"],
         )?;
-        exit_status(&listed).ok_or_else(|| not_understood("squeue", &listed))
+        read_exit_status(&listed).ok_or_else(|| answer_not_understood("squeue", &listed))
     }
 
     /// Every reservation.
@@ -195,7 +195,7 @@ impl Slurm {
         if shown.trim().is_empty() || shown.starts_with("No reservations in the system") {
             return Ok(Vec::new());
         }
-        each_record("scontrol", &shown, "ReservationName=", reservation_of)
+        read_each_record("scontrol", &shown, "ReservationName=", read_reservation_row)
     }
 
     /// The nodes of a partition.
@@ -203,25 +203,25 @@ impl Slurm {
         let mark = record_mark();
         let format = format!("{mark}%N|%T|%C|%E");
         let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
-        each_record("sinfo", &listed, &mark, node_of)
+        read_each_record("sinfo", &listed, &mark, read_node_row)
     }
 
     /// When the controller that answers began.
     pub(crate) fn controller_start(&self) -> Result<Time, Error> {
         let shown = self.call("scontrol", ["show", "config"])?;
-        boot_time(&shown).ok_or_else(|| not_understood("scontrol", &shown))
+        read_boot_time(&shown).ok_or_else(|| answer_not_understood("scontrol", &shown))
     }
 
     /// Every partition, once or several times, with all or some of its nodes.
     pub(crate) fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
         let mark = record_mark();
         let listed = self.call("sinfo", ["-a", "-h", "-o", &format!("{mark}%R|%l|%N")])?;
-        each_record("sinfo", &listed, &mark, |line| {
+        read_each_record("sinfo", &listed, &mark, |line| {
             let [name, limit, nodes] = fields_of_record(line)?;
             Some(PartitionRow {
                 name: name.to_owned(),
-                longest_job: limit_of(limit)?,
-                nodes: expand(nodes)?,
+                longest_job: read_slurm_limit(limit)?,
+                nodes: expand_hostlist(nodes)?,
             })
         })
     }
@@ -233,7 +233,7 @@ fn record_mark() -> String {
 }
 
 /// Reads each record: the text between one mark at the beginning of a line and the next.
-fn each_record<T>(
+fn read_each_record<T>(
     program: &'static str,
     text: &str,
     mark: &str,
@@ -244,10 +244,10 @@ fn each_record<T>(
     }
     let records = text
         .strip_prefix(mark)
-        .ok_or_else(|| not_understood(program, text))?;
+        .ok_or_else(|| answer_not_understood(program, text))?;
     let next = format!("\n{mark}");
     let records = records.split(&next).map(str::trim_end);
-    let read = |record| read(record).ok_or_else(|| not_understood(program, record));
+    let read = |record| read(record).ok_or_else(|| answer_not_understood(program, record));
     records.map(read).collect()
 }
 
@@ -256,16 +256,16 @@ fn fields_of_record<const N: usize>(line: &str) -> Option<[&str; N]> {
     line.splitn(N, '|').collect::<Vec<_>>().try_into().ok()
 }
 
-fn job_of(line: &str) -> Option<JobRow> {
+fn read_job_row(line: &str) -> Option<JobRow> {
     let [id, state, reservation, nodes, start, end, user, reason, name] = fields_of_record(line)?;
     Some(JobRow {
         id: id.to_owned(),
         state: JobState::of(state),
         reservation: Some(reservation.to_owned())
             .filter(|name| !matches!(name.as_str(), "" | "(null)" | "N/A")),
-        nodes: nodes_of(nodes)?,
-        start: instant(start)?,
-        end: instant(end)?,
+        nodes: read_node_names(nodes)?,
+        start: read_slurm_instant(start)?,
+        end: read_slurm_instant(end)?,
         user: user.parse().ok()?,
         put_off: PUT_OFF.iter().any(|word| reason.starts_with(word)),
         name: name.to_owned(),
@@ -273,7 +273,7 @@ fn job_of(line: &str) -> Option<JobRow> {
 }
 
 /// A node; signs behind the word for its state say more of it, an asterisk that it does not answer.
-fn node_of(record: &str) -> Option<NodeRow> {
+fn read_node_row(record: &str) -> Option<NodeRow> {
     let [name, state, cpus, reason] = fields_of_record(record)?;
     let word = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let counts: Vec<u32> = cpus
@@ -293,52 +293,55 @@ fn node_of(record: &str) -> Option<NodeRow> {
 }
 
 /// When a controller began, from its configuration.
-fn boot_time(shown: &str) -> Option<Time> {
+fn read_boot_time(shown: &str) -> Option<Time> {
     let mut pairs = shown.lines().filter_map(|line| line.split_once('='));
     let (_, value) = pairs.find(|(key, _)| key.trim() == "BOOT_TIME")?;
-    instant(value.trim())?
+    read_slurm_instant(value.trim())?
 }
 
 /// The time of the controller at which it told its configuration.
-pub(crate) fn controller_time(shown: &str) -> Option<Time> {
+pub(crate) fn read_controller_time(shown: &str) -> Option<Time> {
     let (_, rest) = shown.lines().next()?.split_once("as of ")?;
-    instant(rest.trim())?
+    read_slurm_instant(rest.trim())?
 }
 
 /// An exit status from the status that `wait` returns for a process: a signal in the low seven bits, or a status above
 /// eight.
-fn exit_status(listed: &str) -> Option<i32> {
+fn read_exit_status(listed: &str) -> Option<i32> {
     let told: u32 = listed.trim().parse().ok()?;
     let (signal, status) = (told & 0x7f, (told >> 8) & 0xff);
     i32::try_from(if signal == 0 { status } else { 128 + signal }).ok()
 }
 
 /// A reservation from the text after `ReservationName=`. Only operators make them, and choose their names.
-fn reservation_of(record: &str) -> Option<ReservationRow> {
+fn read_reservation_row(record: &str) -> Option<ReservationRow> {
     let (name, rest) = record.split_once(" StartTime=")?;
     let rest = format!("StartTime={rest}");
     let value = |key: &str| {
         let mut pairs = rest.split(' ').filter_map(|pair| pair.split_once('='));
         pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
     };
-    let (start, end) = (instant(value("StartTime")?)??, instant(value("EndTime")?)??);
+    let (start, end) = (
+        read_slurm_instant(value("StartTime")?)??,
+        read_slurm_instant(value("EndTime")?)??,
+    );
     Some(ReservationRow {
         name: name.to_owned(),
         interval: Interval::new(start, end.max(start)),
-        nodes: nodes_of(value("Nodes")?)?,
+        nodes: read_node_names(value("Nodes")?)?,
         users: value("Users")?.to_owned(),
         overlaps: value("Flags")?.split(',').any(|flag| flag == "OVERLAP"),
     })
 }
 
 /// A list of nodes that may be missing.
-fn nodes_of(text: &str) -> Option<Vec<String>> {
-    expand(if text == "(null)" { "" } else { text })
+fn read_node_names(text: &str) -> Option<Vec<String>> {
+    expand_hostlist(if text == "(null)" { "" } else { text })
 }
 
 /// An instant in seconds, or one that Slurm does not know.
 #[expect(clippy::option_option, reason = "unreadable, open and known are three things")]
-fn instant(text: &str) -> Option<Option<Time>> {
+fn read_slurm_instant(text: &str) -> Option<Option<Time>> {
     match text {
         "N/A" | "NONE" | "Unknown" | "UNLIMITED" | "INVALID" | "" => Some(None),
         text => Some(Some(Time(text.parse().ok()?))),
@@ -350,7 +353,7 @@ fn instant(text: &str) -> Option<Option<Time>> {
     clippy::option_option,
     reason = "unreadable, unlimited and limited are three things"
 )]
-fn limit_of(text: &str) -> Option<Option<i64>> {
+fn read_slurm_limit(text: &str) -> Option<Option<i64>> {
     if text == "infinite" {
         return Some(None);
     }
@@ -369,7 +372,7 @@ mod tests {
 
     #[test]
     fn jobs_are_read_with_whatever_is_in_their_names() {
-        let job = job_of("3|RUNNING|b3|n[1,3]|1795262362|1795262482|65534|None|a|b c").unwrap();
+        let job = read_job_row("3|RUNNING|b3|n[1,3]|1795262362|1795262482|65534|None|a|b c").unwrap();
         assert_eq!(
             (job.id.as_str(), job.user, job.name.as_str()),
             ("3", 65_534, "a|b c")
@@ -380,13 +383,13 @@ mod tests {
             (Some(Time(1_795_262_362)), Some(Time(1_795_262_482)))
         );
         assert_eq!(job.reservation.as_deref(), Some("b3"));
-        let waiting = job_of("12_[1-5]|PENDING|(null)||N/A|N/A|0|Resources|sweep").unwrap();
+        let waiting = read_job_row("12_[1-5]|PENDING|(null)||N/A|N/A|0|Resources|sweep").unwrap();
         assert_eq!(
             (waiting.state, waiting.end, waiting.reservation),
             (JobState::Waiting, None, None)
         );
         assert!(waiting.nodes.is_empty() && !waiting.put_off);
-        let held = |reason: &str| job_of(&format!("3|PENDING|b3||N/A|N/A|7|{reason}|a")).unwrap();
+        let held = |reason: &str| read_job_row(&format!("3|PENDING|b3||N/A|N/A|7|{reason}|a")).unwrap();
         assert!(held("JobHeldUser").put_off && !held("JobHeldAdmin").put_off);
         // That limit may be reached by the jobs of other parties.
         assert!(!held("QOSMaxJobsPerUserLimit").put_off);
@@ -399,13 +402,13 @@ mod tests {
             "3|RUNNING|b3|n1|tomorrow|6|0|None|a",
             "3|RUNNING|b3|n1|5|6|nobody|None|a",
         ] {
-            assert_eq!(job_of(wrong), None, "{wrong}");
+            assert_eq!(read_job_row(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn a_record_lasts_until_the_next_mark_at_the_beginning_of_a_line() {
-        let read = |text: &str| each_record("squeue", text, "M|", |record| Some(record.to_owned()));
+        let read = |text: &str| read_each_record("squeue", text, "M|", |record| Some(record.to_owned()));
         assert_eq!(
             read("M|1 a\nM|2\n7 M|b\nM |\nM|3\n").unwrap(),
             ["1 a", "2\n7 M|b\nM |", "3"]
@@ -417,7 +420,7 @@ mod tests {
 
     #[test]
     fn nodes_are_read_with_the_first_line_of_their_reason() {
-        let node = node_of("n2|drained*|2/0/4/4|two\nlines | pipe").unwrap();
+        let node = read_node_row("n2|drained*|2/0/4/4|two\nlines | pipe").unwrap();
         assert_eq!(
             (
                 node.name.as_str(),
@@ -428,13 +431,13 @@ mod tests {
             ),
             ("n2", "drained", true, (2, 4), Some("two"))
         );
-        let node = node_of("n1|idle~|0/4/0/4|none").unwrap();
+        let node = read_node_row("n1|idle~|0/4/0/4|none").unwrap();
         assert_eq!(
             (node.state.as_str(), node.silent, node.reason),
             ("idle", false, None)
         );
         for wrong in ["", "n1|idle", "n1|idle|0/4/0|none", "n1|idle|a/4/0/4|none"] {
-            assert_eq!(node_of(wrong), None, "{wrong}");
+            assert_eq!(read_node_row(wrong), None, "{wrong}");
         }
     }
 
@@ -442,18 +445,18 @@ mod tests {
     fn the_start_of_a_controller_is_read_from_its_configuration() {
         let shown = "Configuration data as of 1795343742\nBatchStartTimeout       = 10 sec\n\
                      BOOT_TIME               = 1795343734\nBurstBufferType         = (null)\n";
-        assert_eq!(boot_time(shown), Some(Time(1_795_343_734)));
-        assert_eq!(controller_time(shown), Some(Time(1_795_343_742)));
-        assert_eq!(boot_time("BOOT_TIME = N/A\n"), None);
+        assert_eq!(read_boot_time(shown), Some(Time(1_795_343_734)));
+        assert_eq!(read_controller_time(shown), Some(Time(1_795_343_742)));
+        assert_eq!(read_boot_time("BOOT_TIME = N/A\n"), None);
         let down = "Slurmctld(primary) at vm is DOWN\n";
-        assert_eq!((boot_time(down), controller_time(down)), (None, None));
+        assert_eq!((read_boot_time(down), read_controller_time(down)), (None, None));
     }
 
     #[test]
     fn an_exit_is_a_status_or_a_signal() {
-        assert_eq!(exit_status("1280                \n"), Some(5));
-        assert_eq!(exit_status("9"), Some(137));
-        assert_eq!((exit_status("0"), exit_status("5:0")), (Some(0), None));
+        assert_eq!(read_exit_status("1280                \n"), Some(5));
+        assert_eq!(read_exit_status("9"), Some(137));
+        assert_eq!((read_exit_status("0"), read_exit_status("5:0")), (Some(0), None));
     }
 
     #[test]
@@ -466,24 +469,24 @@ mod tests {
     fn reservations_are_read_by_their_keys() {
         let record = "b1 StartTime=100 EndTime=220 Duration=00:02:00 Nodes=n[3-4] NodeCnt=2 CoreCnt=8 \
                     Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=nobody Groups=(null)";
-        let row = reservation_of(record).unwrap();
+        let row = read_reservation_row(record).unwrap();
         assert_eq!(row.interval, Interval::new(Time(100), Time(220)));
         assert_eq!(
             (row.nodes.join(" ").as_str(), row.users.as_str()),
             ("n3 n4", "nobody")
         );
         assert_eq!(
-            reservation_of("b1 StartTime=soon EndTime=220 Nodes=n1 Users=a Flags="),
+            read_reservation_row("b1 StartTime=soon EndTime=220 Nodes=n1 Users=a Flags="),
             None
         );
     }
 
     #[test]
     fn limits_are_read_in_every_length() {
-        assert_eq!(limit_of("infinite"), Some(None));
-        assert_eq!(limit_of("1-00:00:00"), Some(Some(86_400)));
-        assert_eq!(limit_of("2:03:04"), Some(Some(7_384)));
-        assert_eq!(limit_of("30:00"), Some(Some(1_800)));
-        assert_eq!(limit_of("whole day"), None);
+        assert_eq!(read_slurm_limit("infinite"), Some(None));
+        assert_eq!(read_slurm_limit("1-00:00:00"), Some(Some(86_400)));
+        assert_eq!(read_slurm_limit("2:03:04"), Some(Some(7_384)));
+        assert_eq!(read_slurm_limit("30:00"), Some(Some(1_800)));
+        assert_eq!(read_slurm_limit("whole day"), None);
     }
 }

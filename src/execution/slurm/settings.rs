@@ -81,6 +81,6 @@ impl Settings {
 
 /// The name of a run's reservation on a resource, and of its job there. It has the resource in it because several may be of one
 /// cluster, and an agreement may move between them.
-pub fn name_of(resource: &str, run: Run) -> String {
+pub fn slurm_name_of_run(resource: &str, run: Run) -> String {
     format!("{PREFIX}{resource}-{run}")
 }

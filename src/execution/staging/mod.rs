@@ -238,9 +238,9 @@ impl Shared {
         let mut waits = true;
         let verdict = tokio::select! {
             verdict = self.move_all(&order, &mut books, &mut waits) => Some(verdict),
-            () = self.over(&until) => None,
+            () = self.wait_for_slot_end(&until) => None,
         };
-        let verdict = verdict.unwrap_or_else(|| self.too_late(&order, &mut books, waits));
+        let verdict = verdict.unwrap_or_else(|| self.verdict_when_late(&order, &mut books, waits));
         info!(run = %order.run, ?verdict, "files moved");
         if matches!(verdict, Verdict::Failed { .. } | Verdict::NoRoom { .. }) && order.way == Way::In {
             let folder = books.folder().clone();
@@ -256,14 +256,14 @@ impl Shared {
     }
 
     /// Waits for the end of the slot.
-    async fn over(&self, until: &AtomicI64) {
+    async fn wait_for_slot_end(&self, until: &AtomicI64) {
         while self.clock.micros() < until.load(Ordering::Relaxed) {
             tokio::time::sleep(TICK).await;
         }
     }
 
     /// What became of files that had not all arrived when their slot was over.
-    fn too_late(&self, order: &Order, books: &mut Books, waits: bool) -> Verdict {
+    fn verdict_when_late(&self, order: &Order, books: &mut Books, waits: bool) -> Verdict {
         let at = self.clock.micros();
         let direction = books.direction();
         if direction.held_up || waits && order.had_time {

@@ -216,14 +216,14 @@ async fn fetch_into(
                 .header(RANGE, format!("bytes={from}-"))
                 .header(IF_RANGE, mark);
         }
-        let answer = within_idle(request.send()).await?;
+        let answer = answer_within_idle_time(request.send()).await?;
         if !asking.goes_on(&answer)? {
             break answer;
         }
     };
     let range = header_field(answer.headers(), &CONTENT_RANGE).unwrap_or_default();
     match answer.status() {
-        StatusCode::PARTIAL_CONTENT if begun.is_some_and(|from| begins_at(&range, from)) => {}
+        StatusCode::PARTIAL_CONTENT if begun.is_some_and(|from| range_begins_at(&range, from)) => {}
         StatusCode::OK => *bytes = 0,
         // Nothing comes after the end of it.
         StatusCode::RANGE_NOT_SATISFIABLE if begun.is_some_and(|from| range == format!("bytes */{from}")) => {
@@ -240,7 +240,7 @@ async fn fetch_into(
     cut_fetched_file(part, *bytes).await?;
     let all = answer.content_length().map(|rest| *bytes + rest);
     let file = books.file(at);
-    (file.of, file.mark) = (all, mark_of(answer.headers()));
+    (file.of, file.mark) = (all, mark_of_version(answer.headers()));
     let beside = books.beside(at);
     let check = |bytes: u64| {
         let is_too_much = beside.saturating_add(bytes) > line.bytes_max;
@@ -313,7 +313,7 @@ async fn send_from(mut file: File, length: u64, address: &str, line: &Line) -> R
             answer = &mut sending => answer.map_err(|why| Trouble::Passing(transfer_error_in_words(&why))),
             fed = feed_file_to_request(&mut file, length, sender, line.pace()) => {
                 fed?;
-                within_idle(sending).await
+                answer_within_idle_time(sending).await
             }
         }?;
         if asking.goes_on(&answer)? {
@@ -350,7 +350,7 @@ async fn feed_file_to_request(
 }
 
 /// The answer to a request, which has to come in time.
-async fn within_idle(
+async fn answer_within_idle_time(
     sent: impl Future<Output = Result<Response, reqwest::Error>>,
 ) -> Result<Response, Trouble> {
     let answer = tokio::time::timeout(IDLE, sent)
@@ -383,7 +383,7 @@ fn header_field(head: &HeaderMap, name: &HeaderName) -> Option<String> {
 }
 
 /// Whether a `Content-Range` begins at a byte.
-fn begins_at(range: &str, from: u64) -> bool {
+fn range_begins_at(range: &str, from: u64) -> bool {
     let first = range
         .strip_prefix("bytes ")
         .and_then(|range| range.split('-').next());
@@ -392,7 +392,7 @@ fn begins_at(range: &str, from: u64) -> bool {
 
 /// The mark of the version that an answer has, by which the rest of it can be asked for: a strong entity tag, else the time of its
 /// last change (RFC 9110, section 13.1.5).
-fn mark_of(head: &HeaderMap) -> Option<String> {
+fn mark_of_version(head: &HeaderMap) -> Option<String> {
     let tag = header_field(head, &ETAG).filter(|tag| tag.starts_with('"'));
     let mark = tag.or_else(|| header_field(head, &LAST_MODIFIED));
     mark.filter(|mark| mark.len() <= MARK_MAX)

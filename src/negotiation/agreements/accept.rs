@@ -3,7 +3,7 @@
 use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
-use wsag::compare::difference;
+use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;
 use wsag::languages::TimeLanguages;
 use wsag::operations::CreateInput;
@@ -14,11 +14,11 @@ use crate::agreement::{
 };
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
-use crate::negotiation::negotiations::id_in;
+use crate::negotiation::negotiations::id_in_address;
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer, wrong_labels};
 use crate::negotiation::request::wording::verbatim_offer;
-use crate::negotiation::request::{DecisionTime, places_of_any};
-use crate::negotiation::views::offer::{LostOffer, WordedOffer, content};
+use crate::negotiation::request::{DecisionTime, places_of_any_request};
+use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Acceptance, Lost, Proposal};
 
@@ -66,7 +66,7 @@ impl Accepting {
 fn places_of_accepted_offer(words: Option<&str>) -> Places {
     match words {
         Some(_) => Places::document("/wsag:AgreementOffer"),
-        None => places_of_any(),
+        None => places_of_any_request(),
     }
 }
 
@@ -83,7 +83,7 @@ impl Negotiation {
         offer: Uuid,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        if let Some(answer) = self.answered(key.as_ref()).await? {
+        if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return Ok(answer);
         }
         let accepting = Accepting {
@@ -106,7 +106,7 @@ impl Negotiation {
             Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
             Acceptable::Before(answer) => return Ok(*answer),
         };
-        self.has_a_new_id(&proposal, &instance).await?;
+        self.check_new_id(&proposal, &instance).await?;
         let again = key.as_ref().map(|key| key.step(0));
         proposal.idempotency = key.map(RequestKey::of_acceptance);
         let acceptance = Acceptance {
@@ -121,9 +121,9 @@ impl Negotiation {
                     return Ok(answer);
                 }
                 let scope = Scope::Party(party.to_owned());
-                let instance = self.instance(&scope, instance.id).await?;
+                let instance = self.visible_negotiation(&scope, instance.id).await?;
                 Err(self
-                    .lost_offer(lost, (&row, &instance), accepting.holds, form, again)
+                    .error_of_lost_offer(lost, (&row, &instance), accepting.holds, form, again)
                     .await)
             }
             accepted => answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted)),
@@ -162,11 +162,11 @@ impl Negotiation {
         is_pending: bool,
         key: Option<&RequestKey>,
     ) -> Result<Acceptable> {
-        let (said, instance) = self.offered_to(party, accepting.offer).await?;
+        let (said, instance) = self.offer_with_negotiation(party, accepting.offer).await?;
         let row = said.row.clone();
         check_accepted_names(accepting, &instance)?;
         if let Some(lost) = self.why_lost(&row, &instance) {
-            let before = match self.answered(key).await? {
+            let before = match self.earlier_answer(key).await? {
                 None => self.accepted_before(party, accepting, is_pending).await?,
                 answer => answer,
             };
@@ -176,7 +176,7 @@ impl Negotiation {
             let again = key.map(|key| key.step(0));
             let form = places_of_accepted_offer(accepting.words.as_deref());
             return Err(self
-                .lost_offer(lost, (&row, &instance), accepting.holds, form, again)
+                .error_of_lost_offer(lost, (&row, &instance), accepting.holds, form, again)
                 .await);
         }
         let words = accepting.words.clone();
@@ -186,10 +186,14 @@ impl Negotiation {
     }
 
     /// An offer in a negotiation of a party, and the negotiation.
-    async fn offered_to(&self, party: &str, offer: Uuid) -> Result<(WordedOffer, NegotiationInstance)> {
-        let said = self.worded(offer).await?;
+    async fn offer_with_negotiation(
+        &self,
+        party: &str,
+        offer: Uuid,
+    ) -> Result<(WordedOffer, NegotiationInstance)> {
+        let said = self.worded_offer(offer).await?;
         let scope = Scope::Party(party.to_owned());
-        let instance = self.instance(&scope, said.row.negotiation).await?;
+        let instance = self.visible_negotiation(&scope, said.row.negotiation).await?;
         Ok((said, instance))
     }
 
@@ -199,7 +203,7 @@ impl Negotiation {
         party: &str,
         offer: Uuid,
     ) -> Result<Acceptance> {
-        let (said, instance) = self.offered_to(party, offer).await?;
+        let (said, instance) = self.offer_with_negotiation(party, offer).await?;
         let row = said.row.clone();
         if let Some(lost) = self.why_lost(&row, &instance) {
             return Err(Error::Conflict(lost.to_string()));
@@ -222,8 +226,10 @@ impl Negotiation {
     ) -> Result<Result<Proposal>> {
         let party = instance.party.clone();
         let replaced = self.replaced(instance).await?;
-        self.reading(move |this| this.draft_accepted(&said, words.as_deref(), &party, replaced.as_ref()))
-            .await
+        self.run_document_work(move |this| {
+            this.draft_accepted(&said, words.as_deref(), &party, replaced.as_ref())
+        })
+        .await
     }
 
     /// The request of a counter offer: its promise at the time when it was made, even if templates and applications have
@@ -235,13 +241,13 @@ impl Negotiation {
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Proposal> {
-        let offered = content(&said.words);
+        let offered = content_of_offer(&said.words);
         let (offer, wording) = match words {
             None => {
                 let text = offered.to_xml();
                 (offered, Wording::from(text))
             }
-            Some(words) => same_words(words, &offered, &self.templates.languages())?,
+            Some(words) => read_words_as_offered(words, &offered, &self.templates.languages())?,
         };
         let promised = said.row.terms.as_ref();
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
@@ -260,7 +266,7 @@ impl Negotiation {
         };
         let goes_on = replaced.is_some_and(Agreement::is_being_carried_out);
         let job = promise.job.as_ref().filter(|_| !goes_on);
-        if job.is_some_and(|job| !self.offers_to_run(job)) {
+        if job.is_some_and(|job| !self.has_application_of(job)) {
             return Err(Error::Lost(Box::new(LostOffer {
                 lost: Lost::NoApplication,
                 fresh: Vec::new(),
@@ -285,7 +291,7 @@ impl Negotiation {
     }
 
     /// Whether the catalogue has the application of a job.
-    fn offers_to_run(&self, job: &Job) -> bool {
+    fn has_application_of(&self, job: &Job) -> bool {
         let version = job.version.as_deref();
         self.catalogue().find(&job.application, version).is_some()
     }
@@ -310,7 +316,7 @@ impl Negotiation {
 
     /// The failure to accept an offer of a negotiation, with fresh offers: the same for the same request under its key. They are held
     /// where that was asked for.
-    async fn lost_offer(
+    async fn error_of_lost_offer(
         &self,
         lost: Lost,
         (row, instance): (&NegotiationOffer, &NegotiationInstance),
@@ -335,7 +341,7 @@ impl Negotiation {
 
 /// The content of the words that accept a counter offer: the same as the offer, except for the name. They may say when in these
 /// languages.
-fn same_words(
+fn read_words_as_offered(
     words: &str,
     offered: &AgreementOffer,
     languages: &TimeLanguages,
@@ -343,7 +349,7 @@ fn same_words(
     let document = Document::parse_in(words.as_bytes(), languages).map_err(Error::Malformed)?;
     let (offered, places) = (offered.make(), Places::document(""));
     let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
-    if let Some(difference) = difference(&document, &offered) {
+    if let Some(difference) = first_difference(&document, &offered) {
         return Err(difference.into());
     }
     let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
@@ -370,7 +376,7 @@ fn check_accepted_names(accepting: &Accepting, instance: &NegotiationInstance) -
     let extension = extension_of(accepting.replaced.is_some());
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
-        Err(error::wrong(path, message).into())
+        Err(error::violation_at_path(path, message).into())
     };
     if accepting.negotiation.is_some_and(|id| id != instance.id) {
         let message = "the offer was made in another negotiation";
@@ -411,7 +417,7 @@ fn faults_of_accepted_offer(input: &str, error: Error) -> Error {
 }
 
 /// The words of an input at the path `root` about the counter offer that it accepts; none where it accepts none.
-pub(in crate::negotiation) fn accepting(
+pub(in crate::negotiation) fn read_accepting(
     document: &Document<'_>,
     input: &CreateInput,
     root: &'static str,
@@ -420,20 +426,22 @@ pub(in crate::negotiation) fn accepting(
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
             let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
-            return Err(error::wrong(format!("{root}/wsag-neg:RenegotiationExtension"), message).into());
+            return Err(
+                error::violation_at_path(format!("{root}/wsag-neg:RenegotiationExtension"), message).into(),
+            );
         }
         (Some(of), None) => (&of.context, of.negotiation.as_ref(), None),
         (None, Some(of)) => (&of.context, Some(&of.negotiation), Some(&of.responder_agreement)),
     };
     let extension = extension_of(replaced.is_some());
     let at = |below: &str, message: &str| {
-        Error::from(error::wrong(
+        Error::from(error::violation_at_path(
             format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),
             message,
         ))
     };
     let id = |endpoint: &EndpointReference, local: &str, what: &str| {
-        id_in(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
+        id_in_address(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
     };
     let negotiation = negotiation
         .map(|of| id(of, "ResponderNegotiationEPR", "a negotiation"))

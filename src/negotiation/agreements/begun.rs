@@ -5,7 +5,7 @@ use wsag::ns;
 
 use crate::agreement::{Agreement, Filter, Job, Shape};
 use crate::negotiation::request::offer::{Check, Request};
-use crate::negotiation::views::values::second;
+use crate::negotiation::views::values::second_as_date_time;
 use crate::planner::Scaling;
 
 impl Check<'_> {
@@ -52,7 +52,7 @@ impl Check<'_> {
             self.violation(ns::JSDL, "TotalResourceCount", 0, message);
         }
         if request.ready.is_some_and(|ready| ready > start) {
-            let start = second(start);
+            let start = second_as_date_time(start);
             let message = format!("{start} or earlier is expected: the slot has begun then");
             self.violation(ns::ARP, "StartTime", 0, message);
         }

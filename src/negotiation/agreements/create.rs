@@ -8,10 +8,10 @@ use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
 use wsag::{Document, Fragment, Message, Places, ns};
 
-use super::accept::{Accepting, accepting};
+use super::accept::{Accepting, read_accepting};
 use super::repeated::Named;
 use crate::agreement::{NegotiationInstance, Wording};
-use crate::negotiation::error::wrong;
+use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{At, Check, Json};
@@ -35,7 +35,7 @@ impl Negotiation {
     /// [`Error::Malformed`], [`Error::MalformedJson`], [`Error::Invalid`] and [`Error::NotOffered`] for faults of the
     /// offer, [`Error::Refused`] where the plan has no place, [`Error::Lost`] where it accepts a counter offer that
     /// cannot be had any more, [`Error::IdTaken`] where another offer has its AgreementId, [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn create(
+    pub async fn create_agreement(
         &self,
         party: &str,
         input: Input,
@@ -43,21 +43,24 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         // An accepted offer stays accepted, even if the same offer would come too late by now.
-        if let Some(answer) = self.answered(key.as_ref()).await? {
+        if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return Ok(answer);
         }
         let of = party.to_owned();
         let input = Arc::new(input);
         let read = Arc::clone(&input);
-        let named = self.reading(move |_| Named::of(&read)).await?;
+        let named = self.run_document_work(move |_| Named::of(&read)).await?;
         if let Some(named) = &named
             && let Some(answer) = self.first_answer(party, named).await?
         {
             return Ok(answer);
         }
-        let made = match self.reading(move |this| this.read_offer(&input, &of)).await?? {
+        let made = match self
+            .run_document_work(move |this| this.read_offer(&input, &of))
+            .await??
+        {
             CreateRequest::New(offer, drafts, DecisionTime::Now) => {
-                self.place(offer, drafts, key.clone()).await
+                self.place_agreement(offer, drafts, key.clone()).await
             }
             CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
                 self.pend_proposal(
@@ -89,7 +92,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::IdTaken`], [`Error::Unavailable`].
-    pub(in crate::negotiation) async fn has_a_new_id(
+    pub(in crate::negotiation) async fn check_new_id(
         &self,
         proposal: &Proposal,
         instance: &NegotiationInstance,
@@ -110,7 +113,7 @@ impl Negotiation {
     /// Takes the request of a form, which becomes an offer from the first template; once for each form, which `once` names.
     ///
     /// # Errors
-    /// The errors of [`Negotiation::create`] for such an offer.
+    /// The errors of [`Negotiation::create_agreement`] for such an offer.
     pub async fn create_from_form(
         &self,
         party: &str,
@@ -120,22 +123,22 @@ impl Negotiation {
         let text = request.to_json();
         let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
         let key = Some(key);
-        if let Some(answer) = self.answered(key.as_ref()).await? {
+        if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let drafted = self.reading(move |this| {
+        let drafted = self.run_document_work(move |this| {
             let offered = this.templates.first();
             let offered = offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))?;
             this.drafts_of_flat(&request, &offered, &Places::document("/wsag:AgreementOffer"), &of)
         });
         let (offer, drafts) = drafted.await??;
         // A refusal is not kept: the form is corrected, and sent again under the same name.
-        self.place(offer, drafts, key).await
+        self.place_agreement(offer, drafts, key).await
     }
 
     /// Has the first of the requests that has a place become an agreement.
-    async fn place(
+    async fn place_agreement(
         &self,
         offer: Box<AgreementOffer>,
         drafts: Vec<Draft>,
@@ -146,7 +149,7 @@ impl Negotiation {
             // What is not noted is not explained.
             let id = (!self.planner.is_dry()).then_some(proposal.id);
             proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
-            self.bar(&mut proposal, &[]).await;
+            self.note_barred_clusters(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {
                 // The refusal is about the requester's first preference.
                 Err(planner::Error::Refused(why)) if refusal.is_none() => {
@@ -155,7 +158,10 @@ impl Negotiation {
                         ..RefusalView::of(&why, window)
                     };
                     let offer = offer.clone();
-                    refusal = Some(self.reading(move |this| this.offerable(view, &offer)).await?);
+                    refusal = Some(
+                        self.run_document_work(move |this| this.offerable(view, &offer))
+                            .await?,
+                    );
                 }
                 Err(planner::Error::Refused(_)) => {}
                 accepted => {
@@ -181,14 +187,14 @@ impl Negotiation {
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => offer,
             Message::CreateAgreementInput(input) => {
-                match accepting(&document, &input, "/wsag:CreateAgreementInput")? {
+                match read_accepting(&document, &input, "/wsag:CreateAgreementInput")? {
                     Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
                     None => Box::new(input.offer),
                 }
             }
             Message::CreatePendingAgreementInput(input) => {
-                decision = DecisionTime::Later(self.acceptance(&document, &input)?);
-                match accepting(&document, &input, "/wsag:CreatePendingAgreementInput")? {
+                decision = DecisionTime::Later(self.read_acceptance_endpoint(&document, &input)?);
+                match read_accepting(&document, &input, "/wsag:CreatePendingAgreementInput")? {
                     Some(accepting) => return Ok(CreateRequest::Offered(accepting, decision)),
                     None => Box::new(input.offer),
                 }
@@ -205,11 +211,16 @@ impl Negotiation {
     }
 
     /// Where the decision is to be told.
-    fn acceptance(&self, document: &Document<'_>, input: &CreateInput) -> Result<Option<AcceptanceEndpoint>> {
+    fn read_acceptance_endpoint(
+        &self,
+        document: &Document<'_>,
+        input: &CreateInput,
+    ) -> Result<Option<AcceptanceEndpoint>> {
         let Some(endpoint) = &input.acceptance else {
             return Ok(None);
         };
-        let faulty = |element, message| Error::from(wrong(document.path_to(ns::WSA, element, 0), message));
+        let faulty =
+            |element, message| Error::from(violation_at_path(document.path_to(ns::WSA, element, 0), message));
         let address = endpoint.address.clone();
         self.may_call
             .check(&address)
@@ -238,7 +249,7 @@ impl Negotiation {
             ..
         } = request;
         let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
-        says_what_it_buys(&wish, &drafts, places.root())?;
+        check_size_is_stated(&wish, &drafts, places.root())?;
         Ok(CreateRequest::New(offer, drafts, decision))
     }
 
@@ -280,7 +291,7 @@ impl Negotiation {
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
-fn says_what_it_buys(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
+fn check_size_is_stated(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
     let law = &wish.scheduling.moldability;
     let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
     let is_predicted = drafts

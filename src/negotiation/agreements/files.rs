@@ -18,7 +18,7 @@ use crate::execution::files::outputs::Stream;
 use crate::execution::files::retention::Removal;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::shortage::is_shortage;
-use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant};
+use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant_as_date_time};
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl FileView {
         Self {
             name: file.name,
             bytes: file.bytes,
-            modified: instant(file.modified),
+            modified: instant_as_date_time(file.modified),
             written: file.modified,
         }
     }
@@ -174,7 +174,7 @@ impl Negotiation {
     /// [`Error::NotFound`] where it has none of this name, [`Error::Conflict`] where one of its agreements has yet to run on it,
     /// [`Error::Unavailable`], [`Error::Internal`].
     pub async fn remove_file(&self, party: &str, name: &str) -> Result<()> {
-        if let Some(agreement) = self.yet_to_read(party, name).await? {
+        if let Some(agreement) = self.agreement_needing_file(party, name).await? {
             return Err(Error::Conflict(format!(
                 "the job of agreement {agreement} has yet to read {name}"
             )));
@@ -185,7 +185,7 @@ impl Negotiation {
     }
 
     /// An agreement of the party with a job that names a file and has not started.
-    async fn yet_to_read(&self, party: &str, name: &str) -> Result<Option<Uuid>> {
+    async fn agreement_needing_file(&self, party: &str, name: &str) -> Result<Option<Uuid>> {
         let waiting = self.store.agreements_to_start(party).await?;
         let catalogue = self.catalogue();
         let names_it = |agreement: &&Agreement| {
@@ -203,12 +203,12 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView> {
-        let agreement = self.stored(&scope, id).await?;
+        let agreement = self.stored_agreement(&scope, id).await?;
         let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
-        still_kept(&agreement, &folder)?;
+        check_files_still_kept(&agreement, &folder)?;
         let written = with_files_off_async_threads(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();
-            let mut all: Vec<_> = streams.filter_map(|stream| folder.stream(stream)).collect();
+            let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
             all.extend(folder.written_files()?);
             Ok(all)
         });
@@ -224,12 +224,12 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
-        let agreement = self.stored(&scope, id).await?;
+        let agreement = self.stored_agreement(&scope, id).await?;
         let (folder, name) = (
             Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
             name.to_owned(),
         );
-        still_kept(&agreement, &folder)?;
+        check_files_still_kept(&agreement, &folder)?;
         let file = with_files_off_async_threads(move || match folder.written(&name)? {
             None => Ok(None),
             Some(written) => Ok(Some(folder.open(&written)?)),
@@ -243,7 +243,7 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
     /// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
     pub async fn remove_outputs(&self, scope: Scope, id: Uuid) -> Result<()> {
-        let agreement = self.stored(&scope, id).await?;
+        let agreement = self.stored_agreement(&scope, id).await?;
         if !agreement.state.is_final() {
             let state = agreement.state;
             return Err(Error::Conflict(format!(
@@ -251,7 +251,7 @@ impl Negotiation {
             )));
         }
         let work = agreement.execution_id();
-        if !self.store.is_over(work).await? {
+        if !self.store.is_work_over(work).await? {
             return Err(Error::Conflict(
                 "another agreement goes on with its work and its files".to_owned(),
             ));
@@ -270,7 +270,7 @@ impl Negotiation {
 ///
 /// # Errors
 /// [`Error::Gone`] where it has been.
-pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
+pub(in crate::negotiation) fn check_files_still_kept(agreement: &Agreement, folder: &Folder) -> Result<()> {
     let ran = agreement.state.is_final() && agreement.job.is_some() && agreement.started.is_some();
     if ran && !folder.path().is_dir() {
         return Err(Error::Gone(
@@ -282,18 +282,18 @@ pub(in crate::negotiation) fn still_kept(agreement: &Agreement, folder: &Folder)
 
 impl From<std::io::Error> for Error {
     fn from(why: std::io::Error) -> Self {
-        of_system(&why, is_shortage(&why))
+        error_of_system(&why, is_shortage(&why))
     }
 }
 
 impl From<ExecutionError> for Error {
     fn from(why: ExecutionError) -> Self {
-        of_system(&why, why.is_shortage())
+        error_of_system(&why, why.is_shortage())
     }
 }
 
 /// A failure of the system, which may only lack something that it may have again.
-fn of_system(why: &impl std::fmt::Display, is_shortage: bool) -> Error {
+fn error_of_system(why: &impl std::fmt::Display, is_shortage: bool) -> Error {
     if is_shortage {
         Error::Short(why.to_string())
     } else {

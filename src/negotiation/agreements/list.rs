@@ -9,7 +9,9 @@ use crate::agreement::Agreement;
 use crate::negotiation::request::offer::can_be_agreement_id;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};
-use crate::negotiation::views::documents::{agreement_state, date_time, instant};
+use crate::negotiation::views::documents::{
+    agreement_state_in_document, date_time_in_document, instant_in_document,
+};
 use crate::negotiation::{Negotiation, Result, Scope};
 use crate::store::{AgreementFilter, Succession, TrailLine};
 
@@ -31,9 +33,9 @@ impl Page {
             agreement_id: agreement.id.to_string(),
             name: agreement.name.clone(),
             address: Some(format!("{base}/agreements/{}", agreement.id)),
-            state: agreement_state(agreement.state),
-            planned_start: place(agreement).map(|slot| date_time(slot.start)),
-            planned_end: place(agreement).map(|slot| date_time(slot.end)),
+            state: agreement_state_in_document(agreement.state),
+            planned_start: place(agreement).map(|slot| date_time_in_document(slot.start)),
+            planned_end: place(agreement).map(|slot| date_time_in_document(slot.end)),
             nodes: Some(agreement.nodes()),
         });
         AgreementList {
@@ -57,7 +59,7 @@ impl AgreementFilter {
 
 fn listed_event(event: TrailLine) -> listings::Event {
     listings::Event {
-        at: instant(event.at),
+        at: instant_in_document(event.at),
         kind: event.kind,
         detail: Some(event.detail).filter(|detail| !detail.is_empty()),
     }
@@ -69,7 +71,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// `Error::Limit`, `Error::Unavailable`.
-    pub async fn list(
+    pub async fn list_agreements(
         &self,
         filter: AgreementFilter,
         after: Option<Uuid>,
@@ -115,7 +117,7 @@ impl Negotiation {
     /// # Errors
     /// `Error::NotFound`, `Error::Unavailable`.
     pub async fn timeline(&self, scope: Scope, id: Uuid) -> Result<(TimelineView, listings::Timeline)> {
-        self.visible(&scope, id).await?;
+        self.visible_agreement(&scope, id).await?;
         let events = self.store.timeline(id).await?;
         let view = TimelineView {
             agreement: id,

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::Fragment;
 use wsag::endpoint::EndpointReference;
-use wsag::operations::{accept_agreement_input, reason, reject_agreement_input};
+use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement_input};
 
 use super::accept::{Acceptable, Accepting};
 use crate::negotiation::idempotency::answer_of_repeated_request;
@@ -64,7 +64,7 @@ impl Negotiation {
         }
         match self.acceptable(party, &accepting, true, key.as_ref()).await? {
             Acceptable::Now(offer, instance, proposal) => {
-                self.has_a_new_id(&proposal, &instance).await?;
+                self.check_new_id(&proposal, &instance).await?;
                 self.pend_proposal(*proposal, acceptance, Some(offer.id), key.or(Some(again)))
                     .await
             }
@@ -82,10 +82,13 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         proposal.idempotency = key.map(RequestKey::of_acceptance);
-        answer_of_repeated_request(self.planner.pend(proposal, acceptance, offer).await, |accepted| {
-            self.undecided.notify_one();
-            AcceptedView::of(&accepted)
-        })
+        answer_of_repeated_request(
+            self.planner.submit_pending(proposal, acceptance, offer).await,
+            |accepted| {
+                self.undecided.notify_one();
+                AcceptedView::of(&accepted)
+            },
+        )
     }
 
     /// Decides pending agreements, first the ones that an earlier run has left, until it is told to stop. One that waits for
@@ -113,7 +116,7 @@ impl Negotiation {
     async fn decide_all(&self, deciding: &mut Deciding) -> Result<(), store::Error> {
         let mut after = Uuid::nil();
         loop {
-            let undecided = self.store.undecided(after, READ_AT_ONCE).await?;
+            let undecided = self.store.undecided_agreements(after, READ_AT_ONCE).await?;
             let Some(last) = undecided.last() else {
                 return Ok(());
             };
@@ -128,7 +131,7 @@ impl Negotiation {
                 }
                 let this = self.clone();
                 deciding.tasks.spawn(async move {
-                    if let Err(why) = this.decide(one).await {
+                    if let Err(why) = this.decide_undecided(one).await {
                         tracing::debug!(agreement = %id, error = %why, "a pending agreement was not decided");
                     }
                     id
@@ -137,7 +140,7 @@ impl Negotiation {
         }
     }
 
-    async fn decide(&self, undecided: Undecided) -> Result<()> {
+    async fn decide_undecided(&self, undecided: Undecided) -> Result<()> {
         let Undecided {
             agreement,
             party,
@@ -148,7 +151,10 @@ impl Negotiation {
         let ways = match offer {
             None => {
                 let drafts = match self.words(document).await {
-                    Ok(words) => self.reading(move |this| this.drafts_again(words, &party)).await?,
+                    Ok(words) => {
+                        self.run_document_work(move |this| this.drafts_again(words, &party))
+                            .await?
+                    }
                     Err(why) => Err(why),
                 };
                 drafts.map(|drafts| Ways::New(drafts.into_iter().map(|draft| draft.proposal).collect()))
@@ -171,7 +177,7 @@ impl Negotiation {
         };
         if let Ok(Ways::New(ways)) = &mut ways {
             for way in ways {
-                self.bar(way, &[]).await;
+                self.note_barred_clusters(way, &[]).await;
             }
         }
         let settlement = Settlement {
@@ -179,7 +185,7 @@ impl Negotiation {
             ways,
             telling: acceptance.map(|of| call_back_target(self.agreement_address(agreement), of)),
         };
-        self.planner.settle(settlement).await?;
+        self.planner.decide_pending(settlement).await?;
         Ok(())
     }
 }
@@ -188,16 +194,22 @@ fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) -> CallBack
     CallBackTarget {
         endpoint,
         agreement,
-        accepted: |of| accept_agreement_input(parameters(of).as_ref(), &reference(of)),
-        rejected: |of, why| reject_agreement_input(parameters(of).as_ref(), &reference(of), &[reason(why)]),
+        accepted: |of| accept_agreement_input(call_back_parameters(of).as_ref(), &call_back_reference(of)),
+        rejected: |of, why| {
+            reject_agreement_input(
+                call_back_parameters(of).as_ref(),
+                &call_back_reference(of),
+                &[reason_fragment(why)],
+            )
+        },
     }
 }
 
-fn parameters(of: &CallBackTarget) -> Option<Fragment> {
+fn call_back_parameters(of: &CallBackTarget) -> Option<Fragment> {
     // They were read in the same way when they came.
     Fragment::parse(of.endpoint.parameters.as_deref()?).ok()
 }
 
-fn reference(of: &CallBackTarget) -> EndpointReference {
+fn call_back_reference(of: &CallBackTarget) -> EndpointReference {
     EndpointReference::new(&*of.agreement)
 }

@@ -9,7 +9,7 @@ use wsag::{Document, Message};
 use super::accept::Accepting;
 use crate::agreement::{Agreement, AgreementState, EventKind, Wording};
 use crate::negotiation::request::wording::verbatim_offer;
-use crate::negotiation::views::offer::{WordedOffer, content};
+use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RequestKey, Result};
 use crate::store::AgreementFilter;
 
@@ -39,8 +39,8 @@ impl Named {
         let document = Document::parse(body).ok()?;
         let (offer, is_pending) = match wsag::read(&document).ok()? {
             Message::AgreementOffer(offer) => (offer, false),
-            Message::CreateAgreementInput(input) => (Box::new(by_itself(*input)?), false),
-            Message::CreatePendingAgreementInput(input) => (Box::new(by_itself(*input)?), true),
+            Message::CreateAgreementInput(input) => (Box::new(offer_by_itself(*input)?), false),
+            Message::CreatePendingAgreementInput(input) => (Box::new(offer_by_itself(*input)?), true),
             _ => return None,
         };
         Some(Self {
@@ -56,7 +56,7 @@ impl Named {
 /// The AgreementId, if any, and the words of an acceptance of a counter offer: its own, or those of the counter offer as it stands.
 fn words_of_acceptance(own: Option<&str>, offered: &WordedOffer) -> Option<(Option<String>, Wording)> {
     let Some(own) = own else {
-        let offered = content(&offered.words);
+        let offered = content_of_offer(&offered.words);
         let text = offered.to_xml();
         return Some((offered.agreement_id, text.into()));
     };
@@ -68,7 +68,7 @@ fn words_of_acceptance(own: Option<&str>, offered: &WordedOffer) -> Option<(Opti
 }
 
 /// The offer of an input that accepts no counter offer.
-fn by_itself(input: CreateInput) -> Option<AgreementOffer> {
+fn offer_by_itself(input: CreateInput) -> Option<AgreementOffer> {
     (input.negotiation.is_none() && input.renegotiation.is_none()).then_some(input.offer)
 }
 
@@ -98,9 +98,9 @@ impl Negotiation {
         accepting: &Accepting,
         is_pending: bool,
     ) -> Result<Option<AcceptedView>> {
-        let offered = self.worded(accepting.offer).await?;
+        let offered = self.worded_offer(accepting.offer).await?;
         let (own, accepted) = (accepting.words.clone(), offered.row.agreement);
-        let said = self.reading(move |_| words_of_acceptance(own.as_deref(), &offered));
+        let said = self.run_document_work(move |_| words_of_acceptance(own.as_deref(), &offered));
         let Some((id, words)) = said.await? else {
             return Ok(None);
         };
@@ -126,7 +126,7 @@ impl Negotiation {
     /// # Errors
     /// [`Error::Unavailable`].
     pub(super) async fn taken_before(&self, key: &RequestKey) -> Result<Option<AcceptedView>> {
-        let Some(answer) = self.answered::<AcceptedView>(Some(key)).await? else {
+        let Some(answer) = self.earlier_answer::<AcceptedView>(Some(key)).await? else {
             return Ok(None);
         };
         let taken = self.store.agreement(answer.agreement.id).await?;
@@ -162,7 +162,7 @@ impl Negotiation {
             return Ok(None);
         };
         let before = Uuid::from_u128(newest.id.as_u128().saturating_sub(1));
-        let waiting = self.store.undecided(before, 1).await?;
+        let waiting = self.store.undecided_agreements(before, 1).await?;
         let is_this = waiting
             .first()
             .is_some_and(|of| of.agreement == newest.id && of.offer == Some(offer));

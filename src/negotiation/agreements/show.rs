@@ -8,12 +8,13 @@ use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTe
 
 use crate::agreement::{Agreement, AgreementState, Run, RunOutcome, ServiceState};
 use crate::execution::job::folder::Folder;
-use crate::execution::slurm::name_of;
+use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::wording::Words;
 use crate::negotiation::views::agreement::StagedView;
 use crate::negotiation::views::documents::{
-    agreement_state, choices, date_time, guarantee_state, instant, piece, sum,
+    agreement_state_in_document, choices_in_document, date_time_in_document, guarantee_state_in_document,
+    instant_in_document, piece_in_document, sum_in_document,
 };
 use crate::negotiation::views::terms;
 use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
@@ -42,8 +43,8 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn show(&self, scope: Scope, id: Uuid) -> Result<Shown> {
-        let agreement = self.stored(&scope, id).await?;
+    pub async fn show_agreement(&self, scope: Scope, id: Uuid) -> Result<Shown> {
+        let agreement = self.stored_agreement(&scope, id).await?;
         let words = self.words_of(id).await?;
         let succession = self.store.succession(id).await?;
         let proposals = self.proposals_about(&agreement).await?;
@@ -56,7 +57,7 @@ impl Negotiation {
             superseded_by: succession.superseded_by,
             ..self.view(&agreement)
         };
-        self.reading(move |_| show_agreement(&agreement, view, words))
+        self.run_document_work(move |_| show_agreement(&agreement, view, words))
             .await?
     }
 
@@ -86,18 +87,26 @@ impl Negotiation {
     fn reservation_of(&self, agreement: &Agreement) -> Option<String> {
         let handed = agreement.job.is_none()
             && !agreement.state.is_final()
-            && self.planner.kind_of(&agreement.resource).as_deref() == Some("slurm");
-        handed.then(|| name_of(&agreement.resource, Run::first(agreement.execution_id())))
+            && self.planner.executor_of(&agreement.resource).as_deref() == Some("slurm");
+        handed.then(|| slurm_name_of_run(&agreement.resource, Run::first(agreement.execution_id())))
     }
 
     /// An agreement, if there is one and the caller may see it.
-    pub(in crate::negotiation) async fn visible(&self, scope: &Scope, id: Uuid) -> Result<AgreementView> {
-        self.stored(scope, id)
+    pub(in crate::negotiation) async fn visible_agreement(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<AgreementView> {
+        self.stored_agreement(scope, id)
             .await
             .map(|agreement| self.view(&agreement))
     }
 
-    pub(in crate::negotiation) async fn stored(&self, scope: &Scope, id: Uuid) -> Result<Agreement> {
+    pub(in crate::negotiation) async fn stored_agreement(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<Agreement> {
         let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
         match scope.party() {
             Some(party) if party != agreement.party => Err(Error::NotFound),
@@ -109,8 +118,8 @@ impl Negotiation {
 fn show_agreement(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown> {
     let (offer, context, said) = words.parts()?;
     Ok(Shown {
-        context: terms::context(&offer.context),
-        terms: terms::terms(&offer.terms),
+        context: terms::view_context(&offer.context),
+        terms: terms::view_terms(&offer.terms),
         properties: agreement_properties(agreement, *offer, &view, (context, said)),
         view,
     })
@@ -141,17 +150,22 @@ fn agreement_properties(
         agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
         context,
         terms,
-        state: agreement_state(agreement.state),
+        state: agreement_state_in_document(agreement.state),
         details: Details {
             reason: view.rejection.clone(),
-            choices: choices(&agreement.choices),
+            choices: choices_in_document(&agreement.choices),
             supersedes: view.supersedes.map(|id| id.to_string()),
             superseded_by: view.superseded_by.map(|id| id.to_string()),
         },
         guarantees: agreement
             .guarantees
             .iter()
-            .map(|guarantee| (guarantee.name.clone(), guarantee_state(guarantee.state)))
+            .map(|guarantee| {
+                (
+                    guarantee.name.clone(),
+                    guarantee_state_in_document(guarantee.state),
+                )
+            })
             .collect(),
         services,
     }
@@ -160,16 +174,16 @@ fn agreement_properties(
 fn agreement_placement(agreement: &Agreement) -> Placement {
     Placement {
         resource: Some(agreement.resource.clone()),
-        planned_start: date_time(agreement.placement().start),
-        planned_end: date_time(agreement.placement().end),
+        planned_start: date_time_in_document(agreement.placement().start),
+        planned_end: date_time_in_document(agreement.placement().end),
         nodes: agreement.nodes(),
         confidence: None,
         fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
-        price: agreement.price.map(sum),
-        pieces: agreement.slots.pieces().iter().map(piece).collect(),
+        price: agreement.price.map(sum_in_document),
+        pieces: agreement.slots.pieces().iter().map(piece_in_document).collect(),
         node_names: Vec::new(),
-        started: agreement.started.map(instant),
-        ended: agreement.ended.map(instant),
+        started: agreement.started.map(instant_in_document),
+        ended: agreement.ended.map(instant_in_document),
         exit_status: agreement.outcome.and_then(RunOutcome::exit),
         outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
         status: None,

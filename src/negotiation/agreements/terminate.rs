@@ -4,8 +4,8 @@ use uuid::Uuid;
 use wsag::Message;
 
 use crate::agreement::Agreement;
-use crate::negotiation::idempotency::{answer_of_repeated_request, kept};
-use crate::negotiation::request::read_ending;
+use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
+use crate::negotiation::request::read_request_to_end;
 use crate::negotiation::{AgreementView, Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Termination};
 
@@ -31,26 +31,30 @@ impl Negotiation {
     /// [`Error::Malformed`] and [`Error::Invalid`] for faults of the document, [`Error::NotFound`], [`Error::Conflict`]
     /// when it has ended already, [`Error::Changed`] when it is in another version, [`Error::KeyReused`],
     /// [`Error::Unavailable`].
-    pub async fn terminate(&self, scope: Scope, request: TerminateRequest) -> Result<AgreementView> {
+    pub async fn terminate_agreement(
+        &self,
+        scope: Scope,
+        request: TerminateRequest,
+    ) -> Result<AgreementView> {
         let TerminateRequest { id, input, key, .. } = request;
-        let before = self.visible(&scope, id).await?;
-        if let Some(answer) = self.answered(key.as_ref()).await? {
+        let before = self.visible_agreement(&scope, id).await?;
+        if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return Ok(answer);
         }
         let is_right = |message: &Message| matches!(message, Message::TerminateInput(_));
-        self.reading(move |_| read_ending(&input, is_right, "wsag:TerminateInput"))
+        self.run_document_work(move |_| read_request_to_end(&input, is_right, "wsag:TerminateInput"))
             .await??;
         let order = Termination {
             id,
             party: scope.party().map(ToOwned::to_owned),
             by_provider: scope == Scope::All && before.party != request.by,
             versions: request.versions,
-            idempotency: key.map(|key| key.kept(|done: &Agreement| kept(&AgreementView::of(done)))),
+            idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),
         };
         match self.planner.terminate(order).await {
             // It exists, so it has left the plan: it is over.
             Err(planner::Error::NotFound) => {
-                let now = self.visible(&scope, id).await.unwrap_or(before);
+                let now = self.visible_agreement(&scope, id).await.unwrap_or(before);
                 Err(Error::Conflict(format!("the agreement is {} already", now.state)))
             }
             ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
@@ -60,5 +64,7 @@ impl Negotiation {
 
 /// The TerminateInput that our own client sends.
 pub fn terminate_input() -> String {
-    wsag::operations::terminate_input(&wsag::operations::reason("asked for at the command line"))
+    wsag::operations::terminate_input(&wsag::operations::reason_fragment(
+        "asked for at the command line",
+    ))
 }

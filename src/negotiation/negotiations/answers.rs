@@ -9,7 +9,7 @@ use wsag::negotiations::{
 use super::counter::Counter;
 use crate::agreement::{NegotiationOffer, OfferCreator, OfferState};
 use crate::negotiation::Negotiation;
-use crate::negotiation::views::offer::{WordedOffer, content, spoken_state};
+use crate::negotiation::views::offer::{WordedOffer, content_of_offer, offer_state_in_document};
 use crate::negotiation::views::rejection::Rejection;
 use crate::planner::Candidate;
 
@@ -60,7 +60,7 @@ impl Negotiation {
                     counter_offer_to: name.to_owned(),
                     expiration_time: None,
                     creator: NegotiationRole::NegotiationResponder,
-                    state: spoken_state(state),
+                    state: offer_state_in_document(state),
                     state_extensions: Vec::new(),
                     extensions: Vec::new(),
                 },
@@ -87,7 +87,7 @@ impl Negotiation {
     }
 
     /// The rejection of an offer, which repeats the offer's terms.
-    pub(in crate::negotiation) fn rejected(
+    pub(in crate::negotiation) fn rejection_of_offer(
         &self,
         negotiation: Uuid,
         parent: Option<Uuid>,
@@ -95,7 +95,7 @@ impl Negotiation {
         rejection: &Rejection,
     ) -> WordedOffer {
         let to = (parent, asked.offer_id.as_deref().unwrap_or_default());
-        let mut answer = self.offer_of_ours(negotiation, to, OfferState::Rejected, content(asked));
+        let mut answer = self.offer_of_ours(negotiation, to, OfferState::Rejected, content_of_offer(asked));
         answer.words.offer_context.state_extensions = vec![rejection.fragment()];
         answer.row.refusal = Some(rejection.json());
         answer

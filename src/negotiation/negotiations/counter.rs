@@ -12,12 +12,12 @@ use wsag::time::DateTime;
 use wsag::{Document, Places, Violation};
 
 use crate::agreement::{OfferKind, OfferTerms, Shape};
-use crate::negotiation::error::wrong;
+use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::offer::unwritable_offer;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::Offered;
-use crate::negotiation::views::offer::content;
-use crate::planner::{Candidate, Weights, best_of};
+use crate::negotiation::views::offer::content_of_offer;
+use crate::planner::{Candidate, Weights, best_candidates};
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;
@@ -31,8 +31,8 @@ pub(in crate::negotiation) struct Counter {
 }
 
 /// The weights of a requester in the ranking of counter offers.
-pub(in crate::negotiation) fn weights(offer: &AgreementOffer) -> Weights {
-    let preference = scheduling(offer).and_then(|scheduling| scheduling.preference);
+pub(in crate::negotiation) fn ranking_weights(offer: &AgreementOffer) -> Weights {
+    let preference = scheduling_of_offer(offer).and_then(|scheduling| scheduling.preference);
     let preference = preference.unwrap_or_default();
     let weight = |weight: Option<f64>| weight.unwrap_or(0.0);
     Weights {
@@ -49,7 +49,7 @@ pub(in crate::negotiation) fn sizes_beyond_offer(
     offered: &Offered,
     capacity: u32,
 ) -> Option<Vec<Shape>> {
-    let law = scheduling(offer)?.moldability.as_ref()?;
+    let law = scheduling_of_offer(offer)?.moldability.as_ref()?;
     let asked = offer.terms.descriptions().find_map(|of| match &of.content {
         ServiceDescription::JobDefinition(job) => job.resources.nodes.clone(),
         _ => None,
@@ -61,7 +61,7 @@ pub(in crate::negotiation) fn sizes_beyond_offer(
 /// The ways to read an offer, each without an open choice, in its requester's order; none where there are too many.
 pub(in crate::negotiation) fn readings_of_offer(offer: &NegotiationOffer) -> Vec<AgreementOffer> {
     if offer.terms.is_conjunctive() {
-        return vec![content(offer)];
+        return vec![content_of_offer(offer)];
     }
     let alternatives = offer.terms.alternatives().into_iter().flatten();
     alternatives
@@ -70,13 +70,13 @@ pub(in crate::negotiation) fn readings_of_offer(offer: &NegotiationOffer) -> Vec
             let all = terms.map(|term| TermTree::Term(Box::new(term))).collect();
             AgreementOffer {
                 terms: Terms { all: Some(all) },
-                ..content(offer)
+                ..content_of_offer(offer)
             }
         })
         .collect()
 }
 
-fn scheduling(offer: &AgreementOffer) -> Option<&Scheduling> {
+fn scheduling_of_offer(offer: &AgreementOffer) -> Option<&Scheduling> {
     offer
         .terms
         .descriptions()
@@ -99,7 +99,7 @@ pub(in crate::negotiation) fn sayable_counter_offers(
         said.clear();
         let mut left_out = Vec::new();
         let mut why = Vec::new();
-        for candidate in best_of(&candidates, weights) {
+        for candidate in best_candidates(&candidates, weights) {
             match say(&candidate) {
                 Ok(counter) => said.push((counter, candidate)),
                 Err(violations) => {
@@ -121,7 +121,7 @@ pub(in crate::negotiation) fn sayable_counter_offers(
 
 /// The counter offer for a candidate, or the rules of the offer that it breaks. `places` gives their places in the
 /// offer's original form.
-pub(in crate::negotiation) fn counter(
+pub(in crate::negotiation) fn make_counter_offer(
     asked: &AgreementOffer,
     places: &Places,
     offered: &Offered,
@@ -132,7 +132,7 @@ pub(in crate::negotiation) fn counter(
     let expires = offer.context.expiration_time;
     if expires.is_some_and(|at| candidate.deadline.seconds() > at.floor()) {
         let message = "no slot is free before it";
-        return Err(vec![wrong(
+        return Err(vec![violation_at_path(
             places.below("/wsag:Context/wsag:ExpirationTime"),
             message,
         )]);
@@ -140,7 +140,7 @@ pub(in crate::negotiation) fn counter(
     let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.
     let document = Document::made(&made, places).map_err(|why| vec![unwritable_offer(places, &why)])?;
-    let mut broken = wsag::rules::check(&document);
+    let mut broken = wsag::rules::check_rules(&document);
     broken.extend(offered.compiled.check(&document));
     let mut unmet: i64 = 0;
     for outcome in demands.check(&document) {
@@ -168,7 +168,7 @@ fn counter_offer_in_words(
 ) -> AgreementOffer {
     let mut offer = asked.clone();
     offer.agreement_id = None;
-    let moldable = scheduling(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
+    let moldable = scheduling_of_offer(asked).is_some_and(|scheduling| scheduling.moldability.is_some());
     let numbers = Numbers {
         // Pieces of different sizes keep the requested sizes.
         nodes: (!candidate.slots.differ()).then_some(candidate.nodes()),
@@ -195,7 +195,7 @@ fn counter_offer_in_words(
             ServiceDescription::Scheduling(_) | ServiceDescription::Other(_) => false,
         };
         if missing {
-            let mut tree = term(description);
+            let mut tree = tree_of_term(description);
             reword_terms(&mut tree, &numbers);
             all.push(tree);
         }
@@ -203,7 +203,7 @@ fn counter_offer_in_words(
     offer
 }
 
-fn term(description: &ServiceDescriptionTerm) -> TermTree {
+fn tree_of_term(description: &ServiceDescriptionTerm) -> TermTree {
     TermTree::Term(Box::new(Term::ServiceDescription(description.clone())))
 }
 

@@ -6,7 +6,7 @@ use scheduler::Time;
 use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
 use crate::agreement::Agreement;
-use crate::clock::words_of;
+use crate::clock::time_in_words;
 use crate::negotiation::request::json::{At, Check};
 
 /// The member that holds them.
@@ -23,7 +23,7 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// Reads a list of constraints.
-pub(in crate::negotiation) fn read(check: &mut Check, at: &At<'_>) -> NegotiationConstraints {
+pub(in crate::negotiation) fn read_demand_list(check: &mut Check, at: &At<'_>) -> NegotiationConstraints {
     let all = check.list(at);
     if all.len() > CONSTRAINTS_MAX {
         check.add(
@@ -32,13 +32,13 @@ pub(in crate::negotiation) fn read(check: &mut Check, at: &At<'_>) -> Negotiatio
         );
     }
     NegotiationConstraints {
-        items: all.iter().filter_map(|at| read_one(check, at)).collect(),
+        items: all.iter().filter_map(|at| read_demand(check, at)).collect(),
         constraints: Vec::new(),
     }
 }
 
 /// Reads `{"of": …, "min": …, "max": …, "importance": …}`: one that does not say how much it weighs has to be met.
-fn read_one(check: &mut Check, at: &At<'_>) -> Option<NegotiationItem> {
+fn read_demand(check: &mut Check, at: &At<'_>) -> Option<NegotiationItem> {
     let object = check.object(at, &["of", "min", "max", "importance"])?;
     let of = object.required(check, "of")?;
     let word = check.text(&of)?;
@@ -64,7 +64,7 @@ fn read_one(check: &mut Check, at: &At<'_>) -> Option<NegotiationItem> {
 
 /// What another round may change, and to what: nothing else can be had. It is any size and any window that the provider plans for; of an
 /// agreement that is being carried out only its end.
-pub(in crate::negotiation) fn negotiable(
+pub(in crate::negotiation) fn negotiable_constraints(
     capacity: u32,
     (now, latest): (Time, Time),
     replaced: Option<&Agreement>,
@@ -77,10 +77,10 @@ pub(in crate::negotiation) fn negotiable(
         (Some(nodes.0.to_string()), nodes.1.to_string()),
         // The start of what has begun stays where it is.
         (
-            start.is_none().then(|| words_of(now)),
-            words_of(start.unwrap_or(latest)),
+            start.is_none().then(|| time_in_words(now)),
+            time_in_words(start.unwrap_or(latest)),
         ),
-        (Some(words_of(now)), words_of(latest)),
+        (Some(time_in_words(now)), time_in_words(latest)),
         (Some("1".to_owned()), longest.to_string()),
     ];
     let items = PLACES.iter().zip(bounds).map(|((name, location), (min, max))| {

@@ -10,11 +10,11 @@ use wsag::negotiations::{NegotiationOfferState, advertise_output, negotiate_outp
 use wsag::{Document, Message, Places};
 
 use super::flat::AnswersView;
-use super::offers::{Arrival, Placed, invalid_offer, violation};
+use super::offers::{Arrival, Placed, invalid_offer, violation_below_offer};
 use crate::agreement::{NegotiationInstance, OfferState};
-use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, kept};
+use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Check, Json};
-use crate::negotiation::views::offer::{WordedOffer, documents, views};
+use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Bargain};
 
@@ -57,7 +57,7 @@ impl Negotiation {
     /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for other messages, and for advertised offers that
     /// do not fit into the tree, [`Error::NotFound`], [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over,
     /// [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn offer(
+    pub async fn exchange_offers(
         &self,
         scope: &Scope,
         id: Uuid,
@@ -65,12 +65,12 @@ impl Negotiation {
         input: Input,
         key: Option<RequestKey>,
     ) -> Result<StoredAnswer> {
-        let instance = self.instance(scope, id).await?;
-        if let Some(told) = self.answered(key.as_ref()).await? {
+        let instance = self.visible_negotiation(scope, id).await?;
+        if let Some(told) = self.earlier_answer(key.as_ref()).await? {
             return Ok(told);
         }
         let (form, offers) = self
-            .reading(move |this| read_message(&input, message, &this.templates.languages()))
+            .run_document_work(move |this| read_offer_message(&input, message, &this.templates.languages()))
             .await??;
         let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
         let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
@@ -78,7 +78,7 @@ impl Negotiation {
             OfferMessage::Negotiate => self.negotiate(&instance, form, offers).await?,
             OfferMessage::Advertise => self.advertise(&instance, offers).await?,
         };
-        self.keep(key, told).await
+        self.keep_answer(key, told).await
     }
 
     /// Answers offers, each on its own.
@@ -91,13 +91,16 @@ impl Negotiation {
         let mut all = Vec::new();
         let mut answers = Vec::with_capacity(offers.len());
         for (given, key) in offers {
-            let said = match self.offer_of(instance, given, OfferMessage::Negotiate).await {
+            let said = match self
+                .read_given_offer(instance, given, OfferMessage::Negotiate)
+                .await
+            {
                 Ok(placed) => {
-                    self.answer(instance, placed, Arrival { key, opening: None })
+                    self.answer_offer(instance, placed, Arrival { key, opening: None })
                         .await?
                 }
                 Err(why) => match self.put_before(key.as_ref(), why).await {
-                    Ok(before) => self.said_before(&before).await?,
+                    Ok(before) => self.earlier_answers(&before).await?,
                     Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
                         answers.push(AnswersView::wrong(wrong));
                         continue;
@@ -105,17 +108,17 @@ impl Negotiation {
                     Err(why) => return Err(why),
                 },
             };
-            answers.push(AnswersView::of(views(&said)));
+            answers.push(AnswersView::of(view_offers(&said)));
             all.extend(said);
         }
         let json = match form {
-            Form::Document => json!({ "offers": views(&all) }),
+            Form::Document => json!({ "offers": view_offers(&all) }),
             Form::Request => json!(answers.first()),
             Form::Requests => json!({ "answers": answers }),
         };
         Ok(StoredAnswer {
             json: json.to_string(),
-            document: negotiate_output(&documents(&all)),
+            document: negotiate_output(&documents_of_offers(&all)),
         })
     }
 
@@ -152,10 +155,10 @@ impl Negotiation {
                         }
                     }
                     let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
-                    match self.planner.bargain(bargain).await {
-                        Err(planner::Error::NotFound) => return Err(self.is_over(instance).await),
+                    match self.planner.exchange_offers(bargain).await {
+                        Err(planner::Error::NotFound) => return Err(self.why_over(instance).await),
                         Err(planner::Error::Stale(why)) => {
-                            return Err(invalid_offer(vec![violation(&places, "", why)]));
+                            return Err(invalid_offer(vec![violation_below_offer(&places, "", why)]));
                         }
                         done => answer_of_repeated_request(done, |_| put)?,
                     }
@@ -163,7 +166,7 @@ impl Negotiation {
                 Err(before) => before,
             };
             for id in taken.into_iter().filter(|_| !self.planner.is_dry()) {
-                views.push(self.worded(id).await?.view());
+                views.push(self.worded_offer(id).await?.view());
             }
         }
         Ok(StoredAnswer {
@@ -181,8 +184,10 @@ impl Negotiation {
         key: Option<&RequestKey>,
         names: &mut BTreeSet<String>,
     ) -> Result<Result<(Bargain, Places), Vec<Uuid>>> {
-        let placed = self.offer_of(instance, given, OfferMessage::Advertise).await?;
-        if let Some(before) = self.answered(key).await? {
+        let placed = self
+            .read_given_offer(instance, given, OfferMessage::Advertise)
+            .await?;
+        if let Some(before) = self.earlier_answer(key).await? {
             return Ok(Err(before));
         }
         let (_, incoming) = self
@@ -192,7 +197,7 @@ impl Negotiation {
         let name = incoming.offer.name.clone();
         if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
             let message = "another offer of this negotiation has this OfferId";
-            return Err(invalid_offer(vec![violation(
+            return Err(invalid_offer(vec![violation_below_offer(
                 &placed.places,
                 "/@wsag-neg:OfferId",
                 message,
@@ -204,7 +209,7 @@ impl Negotiation {
             incoming: Some(incoming),
             answers: Vec::new(),
             otherwise: OfferState::Rejected,
-            idempotency: key.map(|key| key.clone().kept(kept)),
+            idempotency: key.map(|key| key.clone().kept(text_to_keep)),
         };
         Ok(Ok((bargain, placed.places)))
     }
@@ -212,11 +217,11 @@ impl Negotiation {
     /// The offers that a step of a request made when it was sent first, or just now by the same request at the same time.
     /// The step cannot be taken any more, and these offers may be the reason.
     async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>> {
-        self.answered(step).await?.ok_or(why)
+        self.earlier_answer(step).await?.ok_or(why)
     }
 
     /// An offer in its own words, once the offer that it answers is stored.
-    async fn offer_of(
+    async fn read_given_offer(
         &self,
         instance: &NegotiationInstance,
         given: Given,
@@ -236,7 +241,11 @@ impl Negotiation {
 }
 
 /// The offers of a message, and its form.
-fn read_message(input: &Input, asked: OfferMessage, languages: &TimeLanguages) -> Result<(Form, Vec<Given>)> {
+fn read_offer_message(
+    input: &Input,
+    asked: OfferMessage,
+    languages: &TimeLanguages,
+) -> Result<(Form, Vec<Given>)> {
     let body = match input {
         Input::Xml(body) => {
             let offers = read_offers(body, asked, languages)?;

@@ -18,11 +18,11 @@ use wsag::{Places, Violations};
 use super::demands;
 use super::offers::{Arrival, Placed};
 use crate::agreement::{Agreement, NegotiationInstance};
-use crate::negotiation::idempotency::kept;
+use crate::negotiation::idempotency::text_to_keep;
 use crate::negotiation::negotiations::{Opened, Opening, opening_document};
 use crate::negotiation::request::json::{At, Check, Json, Object};
 use crate::negotiation::request::{DecisionTime, Request};
-use crate::negotiation::views::offer::{WordedOffer, content, views};
+use crate::negotiation::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Negotiation, NegotiationView, OfferView, RequestKey, Result, Scope};
 use crate::planner::Initiation;
@@ -93,22 +93,22 @@ impl Negotiation {
     /// # Errors
     /// `Error::MalformedJson`, `Error::Invalid` and `Error::NotOffered` for faults of the request; and the errors of
     /// opening a negotiation.
-    pub(in crate::negotiation) async fn request(
+    pub(in crate::negotiation) async fn open_flat_negotiation(
         &self,
         party: &str,
         body: Vec<u8>,
         key: Option<RequestKey>,
     ) -> Result<Opened> {
-        if let Some(opened) = self.answered(key.as_ref()).await? {
+        if let Some(opened) = self.earlier_answer(key.as_ref()).await? {
             return Ok(opened);
         }
         let (request, (opening, constraints, is_held)) = self
-            .reading(move |this| this.read_opening_request(&body))
+            .run_document_work(move |this| this.read_opening_request(&body))
             .await??;
         let (base, replaced) = match opening.agreement {
             None => (None, None),
             Some(id) => {
-                let replaced = self.stored(&Scope::Party(party.to_owned()), id).await?;
+                let replaced = self.stored_agreement(&Scope::Party(party.to_owned()), id).await?;
                 (Some(self.words_of(id).await?.offer()?), Some(replaced))
             }
         };
@@ -123,7 +123,7 @@ impl Negotiation {
             NegotiationOfferState::Advisory
         };
         let placed = self
-            .asked(party, request, of_itself, state, base, replaced)
+            .offer_from_request(party, request, of_itself, state, base, replaced)
             .await?;
         let mut instance = self.opened_by(party, &opening).await?;
         let arrival = Arrival {
@@ -134,23 +134,25 @@ impl Negotiation {
                 idempotency: None,
             }),
         };
-        let said = self.answer(&instance, placed, arrival).await?;
+        let said = self.answer_offer(&instance, placed, arrival).await?;
         // Of the same request sent twice it is the one that was opened first.
         if let Some(first) = said
             .first()
             .map(|of| of.row.negotiation)
             .filter(|id| *id != instance.id)
         {
-            instance = self.instance(&Scope::Party(party.to_owned()), first).await?;
+            instance = self
+                .visible_negotiation(&Scope::Party(party.to_owned()), first)
+                .await?;
         }
-        let AnswersView { offers, refusal } = AnswersView::of(views(&said));
+        let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
         let mut negotiation = NegotiationView::of(&instance, self.clock.now());
         negotiation.offers = offers;
         let opened = Opened {
             id: instance.id,
-            json: kept(&NegotiatedView { negotiation, refusal }),
+            json: text_to_keep(&NegotiatedView { negotiation, refusal }),
         };
-        self.keep(key, opened).await
+        self.keep_answer(key, opened).await
     }
 
     /// The offer that a flat request makes in a negotiation, found to be right: it is made from a template, or changes the
@@ -163,7 +165,7 @@ impl Negotiation {
         otherwise: NegotiationOfferState,
     ) -> Result<Placed> {
         let (request, of_itself) = self
-            .reading(move |this| {
+            .run_document_work(move |this| {
                 this.read_of_itself(&At {
                     value: &request,
                     pointer,
@@ -181,7 +183,7 @@ impl Negotiation {
                 let message = "the id of an offer of this negotiation is expected";
                 return refused("/counterOfferTo", message);
             };
-            Some(Box::new(content(
+            Some(Box::new(content_of_offer(
                 &WordedOffer::read(row, &document, &self.templates.languages())?.words,
             )))
         } else if let Some(agreement) = instance.agreement {
@@ -190,7 +192,7 @@ impl Negotiation {
             None
         };
         let replaced = self.replaced(instance).await?;
-        self.asked(&instance.party, request, of_itself, otherwise, base, replaced)
+        self.offer_from_request(&instance.party, request, of_itself, otherwise, base, replaced)
             .await
     }
 
@@ -202,7 +204,7 @@ impl Negotiation {
         self.read_request(&At::root(&Json::parse(body)?), &ABOUT, |check, object| {
             let mut opening = Opening {
                 expires: object
-                    .read(check, "expires", |check, at| self.future(check, at))
+                    .read(check, "expires", |check, at| self.read_future_time(check, at))
                     .map(|at| Time(at.floor())),
                 agreement: object.read(check, "agreement", |check, at| {
                     let id = check.text(at)?.parse().ok();
@@ -230,11 +232,11 @@ impl Negotiation {
                 let message = "Advisory, Solicited, Acceptable or Rejected is expected";
                 state.or_else(|| check.wrong(at, message))
             }),
-            expires: object.read(check, "expires", |check, at| self.future(check, at)),
+            expires: object.read(check, "expires", |check, at| self.read_future_time(check, at)),
         })
     }
 
-    fn future(&self, check: &mut Check, at: &At<'_>) -> Option<DateTime> {
+    fn read_future_time(&self, check: &mut Check, at: &At<'_>) -> Option<DateTime> {
         let time = check.date_time(at)?;
         if time.floor() <= self.clock.now().seconds() {
             check.add(&at.pointer, "an instant in the future is expected");
@@ -244,7 +246,7 @@ impl Negotiation {
 
     /// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
     /// the state `otherwise` where the request names none.
-    async fn asked(
+    async fn offer_from_request(
         &self,
         party: &str,
         request: Request,
@@ -254,7 +256,7 @@ impl Negotiation {
         replaced: Option<Agreement>,
     ) -> Result<Placed> {
         let party = party.to_owned();
-        self.reading(move |this| {
+        self.run_document_work(move |this| {
             let Request { wish, places, .. } = request;
             if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";
@@ -294,7 +296,9 @@ fn refuse_member<T>(places: &Places, member: &str, message: &str) -> Result<T> {
 }
 
 fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraints {
-    let demands = object.read(check, demands::MEMBER, |check, at| Some(demands::read(check, at)));
+    let demands = object.read(check, demands::MEMBER, |check, at| {
+        Some(demands::read_demand_list(check, at))
+    });
     demands.unwrap_or_default()
 }
 

@@ -41,7 +41,7 @@ impl NegotiationsView {
             offers: view.offers.iter().map(|offer| offer.id.as_str()).collect(),
         });
         let next = self.next.map(|id| id.to_string());
-        listings::negotiations(&listed.collect::<Vec<_>>(), next.as_deref())
+        listings::negotiations_listing(&listed.collect::<Vec<_>>(), next.as_deref())
     }
 }
 

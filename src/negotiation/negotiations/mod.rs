@@ -21,13 +21,15 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violations};
 
-use super::idempotency::{StoredAnswer, answer_of_repeated_request, kept};
-use super::request::read_ending;
-use super::views::values::{MoneyView, instant, second};
+use super::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
+use super::request::read_request_to_end;
+use super::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use super::{Error, Input, Negotiation, RequestKey, Result, Scope, error};
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use crate::clock::second_of;
-use crate::negotiation::views::offer::{FoundOfferView, OfferView, WordedOffer, documents, views};
+use crate::negotiation::views::offer::{
+    FoundOfferView, OfferView, WordedOffer, documents_of_offers, view_offers,
+};
 use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
@@ -64,8 +66,8 @@ impl NegotiationView {
             party: instance.party.clone(),
             agreement: instance.agreement,
             state: instance.state(now).word(),
-            created: instant(instance.created),
-            expires: second(instance.expires),
+            created: instant_as_date_time(instance.created),
+            expires: second_as_date_time(instance.expires),
             proposed: instance.proposed.map(ProposalReason::word),
             penalties: Vec::new(),
             offers: Vec::new(),
@@ -86,7 +88,7 @@ impl Opened {
     fn of(instance: &NegotiationInstance) -> Self {
         Self {
             id: instance.id,
-            json: kept(&NegotiationView::of(instance, second_of(instance.created))),
+            json: text_to_keep(&NegotiationView::of(instance, second_of(instance.created))),
         }
     }
 
@@ -120,16 +122,18 @@ impl Negotiation {
     pub async fn initiate(&self, party: &str, input: Input, key: Option<RequestKey>) -> Result<Opened> {
         let body = match input {
             Input::Xml(body) => body,
-            Input::Json(body) => return self.request(party, body, key).await,
+            Input::Json(body) => return self.open_flat_negotiation(party, body, key).await,
         };
-        if let Some(opened) = self.answered(key.as_ref()).await? {
+        if let Some(opened) = self.earlier_answer(key.as_ref()).await? {
             return Ok(opened);
         }
-        let (opening, document) = self.reading(move |this| this.read_opening(&body)).await??;
+        let (opening, document) = self
+            .run_document_work(move |this| this.read_opening(&body))
+            .await??;
         let initiation = Initiation {
             negotiation: self.opened_by(party, &opening).await?,
             document,
-            idempotency: key.map(|key| key.kept(|opened| kept(&Opened::of(opened)))),
+            idempotency: key.map(|key| key.kept(|opened| text_to_keep(&Opened::of(opened)))),
         };
         answer_of_repeated_request(self.planner.initiate(initiation).await, |opened| {
             Opened::of(&opened)
@@ -140,7 +144,7 @@ impl Negotiation {
     pub(super) async fn opened_by(&self, party: &str, opening: &Opening) -> Result<NegotiationInstance> {
         if let Some(agreement) = opening.agreement {
             let scope = Scope::Party(party.to_owned());
-            let found = self.stored(&scope, agreement).await?;
+            let found = self.stored_agreement(&scope, agreement).await?;
             if found.state != AgreementState::Observed {
                 return Err(Error::Conflict(format!(
                     "the agreement is {}, and can be changed while it is Observed only",
@@ -179,7 +183,10 @@ impl Negotiation {
         let context = &input.context;
         let mut found = Vec::new();
         let mut wrong = |below: &str, message: &str| {
-            found.push(error::wrong(format!("{place}/wsag-neg:{below}"), message));
+            found.push(error::violation_at_path(
+                format!("{place}/wsag-neg:{below}"),
+                message,
+            ));
         };
         if context.agreement_responder != NegotiationRole::NegotiationResponder {
             wrong(
@@ -196,7 +203,7 @@ impl Negotiation {
             NegotiationKind::Renegotiation {
                 responder_agreement, ..
             } => {
-                let id = id_in(responder_agreement);
+                let id = id_in_address(responder_agreement);
                 if id.is_none() {
                     wrong(
                         "NegotiationType/wsag-neg:Renegotiation/wsag-neg:ResponderAgreementEPR",
@@ -218,12 +225,12 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
     pub async fn negotiation(&self, scope: &Scope, id: Uuid) -> Result<(NegotiationView, String)> {
-        let instance = self.instance(scope, id).await?;
+        let instance = self.visible_negotiation(scope, id).await?;
         let document = self.store.negotiation_document(id).await?;
         let document = document.ok_or(Error::NotFound)?;
         let offers = self.store.offers(id).await?;
         let penalties = self.penalties_about(&instance).await?;
-        self.reading(move |this| {
+        self.run_document_work(move |this| {
             let languages = this.templates.languages();
             let said = offers
                 .into_iter()
@@ -231,13 +238,13 @@ impl Negotiation {
             let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;
-            view.offers = views(&said);
-            let InitiateInput { mut context, .. } = opening_of(&document)?;
+            view.offers = view_offers(&said);
+            let InitiateInput { mut context, .. } = read_opening_document(&document)?;
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
                 templates: this.templates.now().all().map(|of| of.template.clone()).collect(),
-                offers: documents(&said),
+                offers: documents_of_offers(&said),
             };
             Ok((view, properties.to_xml()))
         })
@@ -249,9 +256,9 @@ impl Negotiation {
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
     pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView> {
-        let said = self.worded(id).await?;
+        let said = self.worded_offer(id).await?;
         Ok(FoundOfferView {
-            negotiation: self.instance(scope, said.row.negotiation).await?.id,
+            negotiation: self.visible_negotiation(scope, said.row.negotiation).await?.id,
             offer: said.view(),
         })
     }
@@ -270,21 +277,23 @@ impl Negotiation {
         input: Input,
         key: Option<RequestKey>,
     ) -> Result<StoredAnswer> {
-        self.instance(scope, id).await?;
-        if let Some(told) = self.answered(key.as_ref()).await? {
+        self.visible_negotiation(scope, id).await?;
+        if let Some(told) = self.earlier_answer(key.as_ref()).await? {
             return Ok(told);
         }
         let is_right = |message: &Message| matches!(message, Message::TerminateNegotiationInput(_));
-        self.reading(move |_| read_ending(&input, is_right, "wsag-neg:TerminateInput"))
+        self.run_document_work(move |_| read_request_to_end(&input, is_right, "wsag-neg:TerminateInput"))
             .await??;
         let end = NegotiationEnd {
             id,
             party: scope.party().map(ToOwned::to_owned),
-            idempotency: key.map(|key| key.kept(|ended| kept(&told_of_end(ended)))),
+            idempotency: key.map(|key| key.kept(|ended| text_to_keep(&answer_about_end(ended)))),
         };
         match self.planner.end_negotiation(end).await {
-            Err(planner::Error::NotFound) => Err(negotiation_is_over(&self.instance(scope, id).await?)),
-            ended => answer_of_repeated_request(ended, |ended| told_of_end(&ended)),
+            Err(planner::Error::NotFound) => {
+                Err(negotiation_is_over(&self.visible_negotiation(scope, id).await?))
+            }
+            ended => answer_of_repeated_request(ended, |ended| answer_about_end(&ended)),
         }
     }
 
@@ -297,7 +306,7 @@ impl Negotiation {
     }
 
     /// A negotiation, if there is one and the caller may see it.
-    pub(super) async fn instance(&self, scope: &Scope, id: Uuid) -> Result<NegotiationInstance> {
+    pub(super) async fn visible_negotiation(&self, scope: &Scope, id: Uuid) -> Result<NegotiationInstance> {
         let instance = self.store.negotiation(id).await?.ok_or(Error::NotFound)?;
         match scope.party() {
             Some(party) if party != instance.party => Err(Error::NotFound),
@@ -316,7 +325,7 @@ pub(super) fn negotiation_is_over(instance: &NegotiationInstance) -> Error {
 }
 
 /// The id at the end of an address of ours.
-pub(super) fn id_in(endpoint: &EndpointReference) -> Option<Uuid> {
+pub(super) fn id_in_address(endpoint: &EndpointReference) -> Option<Uuid> {
     endpoint
         .address
         .trim_end_matches('/')
@@ -349,7 +358,7 @@ pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
 }
 
 /// The document that asked for a negotiation, as it was stored.
-fn opening_of(text: &str) -> Result<InitiateInput> {
+fn read_opening_document(text: &str) -> Result<InitiateInput> {
     let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
     let document = Document::written(text).map_err(|why| unreadable(why.to_string()))?;
     match wsag::read_again(&document).map_err(|why| unreadable(why.to_string()))? {
@@ -359,10 +368,10 @@ fn opening_of(text: &str) -> Result<InitiateInput> {
 }
 
 /// The answer about a negotiation that was ended.
-fn told_of_end(ended: &NegotiationInstance) -> StoredAnswer {
+fn answer_about_end(ended: &NegotiationInstance) -> StoredAnswer {
     let at = ended.ended.unwrap_or(ended.created);
     StoredAnswer {
-        json: kept(&NegotiationView::of(ended, second_of(at))),
+        json: text_to_keep(&NegotiationView::of(ended, second_of(at))),
         document: terminate_negotiation_response(),
     }
 }

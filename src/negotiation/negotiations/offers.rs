@@ -14,17 +14,19 @@ use wsag::negotiations::{
 };
 use wsag::{Places, Violation, Violations};
 
-use super::counter::{counter, readings_of_offer, sayable_counter_offers, sizes_beyond_offer, weights};
-use super::demands::negotiable;
+use super::counter::{
+    make_counter_offer, ranking_weights, readings_of_offer, sayable_counter_offers, sizes_beyond_offer,
+};
+use super::demands::negotiable_constraints;
 use super::negotiation_is_over;
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
-use crate::negotiation::error::wrong;
-use crate::negotiation::idempotency::{kept, kept_answer};
+use crate::negotiation::error::violation_at_path;
+use crate::negotiation::idempotency::{read_kept_answer, text_to_keep};
 use crate::negotiation::request::json::TOKEN_MAX;
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
-use crate::negotiation::views::offer::{WordedOffer, stored_state};
+use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Result, Scope};
 use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Suggestion};
@@ -80,14 +82,14 @@ impl Understood {
 
 impl Negotiation {
     /// Answers one offer, once under its key.
-    pub(in crate::negotiation) async fn answer(
+    pub(in crate::negotiation) async fn answer_offer(
         &self,
         instance: &NegotiationInstance,
         placed: Placed,
         arrival: Arrival,
     ) -> Result<Vec<WordedOffer>> {
-        if let Some(before) = self.answered::<Vec<Uuid>>(arrival.key.as_ref()).await? {
-            return self.said_before(&before).await;
+        if let Some(before) = self.earlier_answer::<Vec<Uuid>>(arrival.key.as_ref()).await? {
+            return self.earlier_answers(&before).await;
         }
         let is_first = arrival.opening.is_some();
         let (mut understood, incoming) = match self.understand(instance, &placed, is_first).await? {
@@ -98,7 +100,12 @@ impl Negotiation {
             Err(violations) => {
                 let rejection = Rejection::Violations(violations);
                 let offer = &placed.offer;
-                return Ok(vec![self.rejected(instance.id, None, offer, &rejection)]);
+                return Ok(vec![self.rejection_of_offer(
+                    instance.id,
+                    None,
+                    offer,
+                    &rejection,
+                )]);
             }
         };
         if is_first {
@@ -114,17 +121,17 @@ impl Negotiation {
     }
 
     /// The answers that an offer was given before.
-    pub(in crate::negotiation) async fn said_before(&self, ids: &[Uuid]) -> Result<Vec<WordedOffer>> {
+    pub(in crate::negotiation) async fn earlier_answers(&self, ids: &[Uuid]) -> Result<Vec<WordedOffer>> {
         let mut said = Vec::with_capacity(ids.len());
         for id in ids {
-            said.push(self.worded(*id).await?);
+            said.push(self.worded_offer(*id).await?);
         }
         said.retain(|of| of.row.creator == OfferCreator::Responder);
         Ok(said)
     }
 
     /// A stored offer, with its words.
-    pub(in crate::negotiation) async fn worded(&self, id: Uuid) -> Result<WordedOffer> {
+    pub(in crate::negotiation) async fn worded_offer(&self, id: Uuid) -> Result<WordedOffer> {
         let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
         WordedOffer::read(row, &document, &self.templates.languages())
     }
@@ -139,8 +146,8 @@ impl Negotiation {
         places: Places,
         key: Option<RequestKey>,
     ) -> Result<Vec<WordedOffer>> {
-        if let Some(before) = self.answered::<Vec<Uuid>>(key.as_ref()).await? {
-            return self.said_before(&before).await;
+        if let Some(before) = self.earlier_answer::<Vec<Uuid>>(key.as_ref()).await? {
+            return self.earlier_answers(&before).await;
         }
         let now = self.clock.now();
         let offers = self.store.offers(instance.id).await?.into_iter();
@@ -151,9 +158,9 @@ impl Negotiation {
         if !held.is_empty() {
             return Ok(held);
         }
-        let WordedOffer { row, words: offer } = self.worded(parent).await?;
+        let WordedOffer { row, words: offer } = self.worded_offer(parent).await?;
         let (offer, demands) = self
-            .reading(move |this| {
+            .run_document_work(move |this| {
                 let demands = CompiledConstraints::compile(&offer.constraints, &this.templates.languages());
                 (offer, Arc::new(demands))
             })
@@ -191,9 +198,14 @@ impl Negotiation {
         }
         let rejection = rejected.unwrap_or_else(|| {
             let message = "choices between terms that can be read in fewer ways are expected";
-            Rejection::Violations(vec![violation(places, "/wsag:Terms", message)])
+            Rejection::Violations(vec![violation_below_offer(places, "/wsag:Terms", message)])
         });
-        Ok(vec![self.rejected(instance.id, Some(parent), offer, &rejection)])
+        Ok(vec![self.rejection_of_offer(
+            instance.id,
+            Some(parent),
+            offer,
+            &rejection,
+        )])
     }
 
     /// The sizes beyond those of an offer that its template allows.
@@ -215,7 +227,7 @@ impl Negotiation {
         let replaced = self.replaced(instance).await?;
         let known = placed.draft.clone();
         let (asked, places, replaced, drafted) = self
-            .reading(move |this| {
+            .run_document_work(move |this| {
                 let drafted = match known {
                     Some(draft) => Ok(draft),
                     None => this
@@ -233,9 +245,9 @@ impl Negotiation {
             Err(why) => return Err(why),
         };
         let job = draft.proposal.job.clone();
-        let weights = weights(&asked);
+        let weights = ranking_weights(&asked);
         let others = self.other_sizes(&asked);
-        self.bar(&mut draft.proposal, others.as_deref().unwrap_or_default())
+        self.note_barred_clusters(&mut draft.proposal, others.as_deref().unwrap_or_default())
             .await;
         let barred = draft.proposal.barred.clone();
         let ask = Ask {
@@ -247,7 +259,7 @@ impl Negotiation {
         let quote = match self.planner.quote(ask).await {
             Ok(quote) => quote,
             Err(planner::Error::NotFound) if !matches!(understood.about, About::Opening(_)) => {
-                return Err(self.is_over(instance).await);
+                return Err(self.why_over(instance).await);
             }
             Err(why) => return Err(why.into()),
         };
@@ -258,14 +270,14 @@ impl Negotiation {
         };
         let (id, party) = (instance.id, instance.party.clone());
         let (offer, demands) = (placed.offer.clone(), Arc::clone(&understood.demands));
-        self.reading(move |this| {
+        self.run_document_work(move |this| {
             let template = asked.context.template_id.as_deref().unwrap_or_default();
             let Some(offered) = this.templates.get(template) else {
                 return Err(Rejection::Violations(Vec::new()));
             };
             let times = (this.clock.now(), quote.latest);
-            let open = negotiable(this.templates.capacity(), times, replaced.as_ref());
-            let say = |of: &Candidate| counter(&asked, &places, &offered, &demands, &of.terms);
+            let open = negotiable_constraints(this.templates.capacity(), times, replaced.as_ref());
+            let say = |of: &Candidate| make_counter_offer(&asked, &places, &offered, &demands, &of.terms);
             let (said, mut broken) = sayable_counter_offers(quote.candidates, weights, say);
             let mut counters = Vec::with_capacity(said.len());
             for (counter, mut candidate) in said {
@@ -329,17 +341,19 @@ impl Negotiation {
                 NegotiationOfferState::Solicited => OfferState::Rejected,
                 _ => OfferState::Advisory,
             },
-            idempotency: key.map(|key| key.kept(kept)),
+            idempotency: key.map(|key| key.kept(text_to_keep)),
         };
-        let rejection = match self.planner.bargain(bargain).await {
+        let rejection = match self.planner.exchange_offers(bargain).await {
             Ok(stored) => {
                 let said = stored.into_iter().zip(answers);
                 let said = said.map(|(row, answer)| WordedOffer { row, ..answer });
                 return Ok(said.collect());
             }
-            Err(planner::Error::NotFound) if is_opened => return Err(self.is_over(instance).await),
+            Err(planner::Error::NotFound) if is_opened => return Err(self.why_over(instance).await),
             Err(planner::Error::Repeated(before)) => {
-                return self.said_before(&kept_answer::<Vec<Uuid>>(&before)?).await;
+                return self
+                    .earlier_answers(&read_kept_answer::<Vec<Uuid>>(&before)?)
+                    .await;
             }
             // There is none that could say so.
             Err(why) if !is_opened => return Err(why.into()),
@@ -349,7 +363,7 @@ impl Negotiation {
                 } else {
                     "/wsag-neg:NegotiationOfferContext/wsag-neg:CounterOfferTo"
                 };
-                Rejection::Violations(vec![violation(places, local, why)])
+                Rejection::Violations(vec![violation_below_offer(places, local, why)])
             }
             Err(planner::Error::Refused(refusal)) => {
                 let any = Interval::new(Time::MIN, Time::MAX);
@@ -357,7 +371,12 @@ impl Negotiation {
             }
             Err(why) => return Err(why.into()),
         };
-        Ok(vec![self.rejected(instance.id, None, offer, &rejection)])
+        Ok(vec![self.rejection_of_offer(
+            instance.id,
+            None,
+            offer,
+            &rejection,
+        )])
     }
 
     /// Checks an offer against the rules of the tree. The first offer finds the tree empty. The result has the other offers
@@ -373,11 +392,11 @@ impl Negotiation {
         let name = offer.offer_id.clone().unwrap_or_default();
         if name.len() > TOKEN_MAX {
             let message = format!("at most {TOKEN_MAX} bytes are expected");
-            found.push(violation(places, "/@wsag-neg:OfferId", message));
+            found.push(violation_below_offer(places, "/@wsag-neg:OfferId", message));
         }
         let mut wrong = |local: &str, message: &str| {
             let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
-            found.push(violation(places, &below, message));
+            found.push(violation_below_offer(places, &below, message));
         };
         if context.creator != NegotiationRole::NegotiationInitiator {
             let message = "NegotiationInitiator is expected: counter offers are the service's to make";
@@ -416,11 +435,11 @@ impl Negotiation {
         };
         let said = offer.clone();
         let (demands, document) = self
-            .reading(move |this| {
+            .run_document_work(move |this| {
                 let demands = CompiledConstraints::compile(&said.constraints, &this.templates.languages());
                 let document = negotiate_input(&[said]);
                 // It is cut out of its message, and written anew: where it is shown, it must still pass a guard.
-                let checked = guard::check(document.as_bytes()).map(|_| ());
+                let checked = guard::guard_document(document.as_bytes()).map(|_| ());
                 (Arc::new(demands), checked.map(|()| document))
             })
             .await?;
@@ -432,13 +451,13 @@ impl Negotiation {
         }
         let document = document.unwrap_or_else(|why| {
             let message = format!("it cannot be kept as a document of its own: {why}");
-            found.push(violation(places, "", message));
+            found.push(violation_below_offer(places, "", message));
             String::new()
         });
         if !found.is_empty() {
             return Ok(Err(found));
         }
-        let state = stored_state(context.state);
+        let state = stored_offer_state(context.state);
         let understood = Understood {
             state,
             demands,
@@ -480,8 +499,8 @@ impl Negotiation {
     }
 
     /// Why a negotiation is no longer on the planner's table.
-    pub(in crate::negotiation) async fn is_over(&self, before: &NegotiationInstance) -> Error {
-        match self.instance(&Scope::All, before.id).await {
+    pub(in crate::negotiation) async fn why_over(&self, before: &NegotiationInstance) -> Error {
+        match self.visible_negotiation(&Scope::All, before.id).await {
             Ok(instance) => negotiation_is_over(&instance),
             Err(why) => why,
         }
@@ -496,12 +515,12 @@ fn names_template(offer: &OfferDocument, to: &str) -> bool {
 }
 
 /// A fault at a path below an offer.
-pub(in crate::negotiation) fn violation(
+pub(in crate::negotiation) fn violation_below_offer(
     places: &Places,
     below: &str,
     message: impl Into<String>,
 ) -> Violation {
-    wrong(places.below(below), message)
+    violation_at_path(places.below(below), message)
 }
 
 pub(in crate::negotiation) fn invalid_offer(violations: Vec<Violation>) -> Error {

@@ -18,7 +18,7 @@ use crate::clock::MICROS_PER_SECOND;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::agreement::{ProposalView, ProposedView};
 use crate::negotiation::views::offer::WordedOffer;
-use crate::negotiation::views::values::{MoneyView, second};
+use crate::negotiation::views::values::{MoneyView, second_as_date_time};
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{Bargain, Proposed, Suggestion};
 
@@ -138,8 +138,8 @@ impl Negotiation {
                 proposals.push(ProposalView {
                     negotiation: instance.id,
                     reason: instance.proposed.map_or("", ProposalReason::word).to_owned(),
-                    expires: second(instance.expires),
-                    penalties: penalties(agreement, &instance),
+                    expires: second_as_date_time(instance.expires),
+                    penalties: penalties_of_proposal(agreement, &instance),
                     offers,
                 });
             }
@@ -157,14 +157,14 @@ impl Negotiation {
             None => Ok(Vec::new()),
             Some(id) => {
                 let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
-                Ok(penalties(&agreement, instance))
+                Ok(penalties_of_proposal(&agreement, instance))
             }
         }
     }
 }
 
 /// The payment to its party, by the terms of an agreement that could not be kept.
-fn penalties(agreement: &Agreement, instance: &NegotiationInstance) -> Vec<MoneyView> {
+fn penalties_of_proposal(agreement: &Agreement, instance: &NegotiationInstance) -> Vec<MoneyView> {
     if instance.proposed != Some(ProposalReason::Broken) {
         return Vec::new();
     }

@@ -22,7 +22,11 @@ const PIECE_SECONDS: i64 = 60;
 impl Negotiation {
     /// Notes in a proposal which clusters would refuse its job, and in which of its sizes, `others` among them. A cluster that
     /// cannot be asked refuses nothing.
-    pub(in crate::negotiation) async fn bar(&self, proposal: &mut Proposal, others: &[Shape]) {
+    pub(in crate::negotiation) async fn note_barred_clusters(
+        &self,
+        proposal: &mut Proposal,
+        others: &[Shape],
+    ) {
         let Some(job) = proposal.job.clone() else {
             return;
         };
@@ -49,7 +53,7 @@ impl Negotiation {
             Some((*shape, there))
         };
         let all: Vec<_> = proposal.shapes.iter().chain(others).filter_map(there).collect();
-        let asked = some_of(&all, SIZES_MAX);
+        let asked = some_of_sizes(&all, SIZES_MAX);
         let (mut sizes, mut why) = (Vec::new(), None);
         for (shape, there) in &asked {
             let mut size = *there;
@@ -81,7 +85,7 @@ impl Negotiation {
         let (terms, job) = (offer.terms.as_ref()?, proposal.job.as_ref()?);
         let cluster = self.executors.get(&terms.resource).filter(Shared::is_cluster)?;
         let judged = async {
-            for size in some_of(&sizes_of(terms), SIZES_MAX) {
+            for size in some_of_sizes(&sizes_of_jobs(terms), SIZES_MAX) {
                 let said = cluster.refusal_of(prospective_job(proposal, job, size)).await;
                 if said.is_some() {
                     return said;
@@ -109,7 +113,7 @@ fn prospective_job(proposal: &Proposal, job: &Job, size: Shape) -> ProspectiveJo
 }
 
 /// The sizes of the jobs of an offer, each once: the sizes of its slots.
-fn sizes_of(terms: &OfferTerms) -> Vec<Shape> {
+fn sizes_of_jobs(terms: &OfferTerms) -> Vec<Shape> {
     let size = |(slot, nodes): Stretch| Shape {
         nodes,
         duration: slot.duration(),
@@ -121,7 +125,7 @@ fn sizes_of(terms: &OfferTerms) -> Vec<Shape> {
 }
 
 /// At most this number of the sizes, at even distances, including the first and the last.
-fn some_of<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
+fn some_of_sizes<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
     if shapes.len() <= most {
         return shapes.to_vec();
     }
@@ -155,9 +159,9 @@ mod tests {
             energy: None,
             promise: None,
         };
-        assert_eq!(sizes_of(&terms), [size(4, 1_800)]);
+        assert_eq!(sizes_of_jobs(&terms), [size(4, 1_800)]);
         terms.slots = Slots::of(vec![slot(4, 0), slot(2, 1_000), slot(4, 2_000)]).unwrap();
-        assert_eq!(sizes_of(&terms), [size(2, 600), size(4, 600)]);
+        assert_eq!(sizes_of_jobs(&terms), [size(2, 600), size(4, 600)]);
     }
 
     #[test]
@@ -166,8 +170,11 @@ mod tests {
             let shape = |nodes| Shape { nodes, duration: 60 };
             (1..=count).map(shape).collect()
         };
-        assert_eq!(some_of(&shapes(3), 8), shapes(3));
-        let some: Vec<u32> = some_of(&shapes(100), 4).iter().map(|shape| shape.nodes).collect();
+        assert_eq!(some_of_sizes(&shapes(3), 8), shapes(3));
+        let some: Vec<u32> = some_of_sizes(&shapes(100), 4)
+            .iter()
+            .map(|shape| shape.nodes)
+            .collect();
         assert_eq!(some, [1, 34, 67, 100]);
     }
 }

@@ -366,8 +366,8 @@ mod tests {
         ]);
         assert_eq!(said(&deviation().change(&some, None), plans), [[Some(0.2)]; 5]);
         // A window beside a job alone is named as the template does.
-        let built_in =
-            templates::read(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default()).expect("a template");
+        let built_in = templates::read_template(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default())
+            .expect("a template");
         let template = Template {
             terms: offer(vec![job("WHAT", "sleep"), window("WHEN", 1)]).terms,
             ..built_in

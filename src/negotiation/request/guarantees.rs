@@ -6,7 +6,7 @@ use wsag::terms::{Term, TermTree, path_of_term};
 use wsag::{Violation, ViolationKind, ns};
 
 use super::offer::Check;
-use super::worth::values;
+use super::worth::values_of_guarantee;
 use crate::agreement::{Guarantee, GuaranteeState};
 
 impl Check<'_> {
@@ -59,7 +59,7 @@ impl Check<'_> {
                 format!("its value cannot be evaluated: {why}"),
             )
         };
-        let values = values(term, self.negotiation.templates.currency()).map_err(unreadable)?;
+        let values = values_of_guarantee(term, self.negotiation.templates.currency()).map_err(unreadable)?;
         let bound = |of: &Expression| {
             let bound = self
                 .offered

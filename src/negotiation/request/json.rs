@@ -10,7 +10,7 @@ use serde_json::Value;
 use wsag::time::DateTime;
 use wsag::{Violation, Violations};
 
-use crate::negotiation::error::wrong;
+use crate::negotiation::error::violation_at_path;
 use crate::negotiation::{Error, Result};
 
 /// How deep values may stand in each other, as in XML: no request needs a quarter of it.
@@ -36,11 +36,14 @@ pub enum Json {
     /// Values in order.
     List(Vec<Json>),
     /// Members in order.
-    #[serde(serialize_with = "in_order")]
+    #[serde(serialize_with = "write_members_in_order")]
     Object(Vec<(String, Json)>),
 }
 
-fn in_order<S: Serializer>(members: &[(String, Json)], serializer: S) -> Result<S::Ok, S::Error> {
+fn write_members_in_order<S: Serializer>(
+    members: &[(String, Json)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
 }
 
@@ -291,7 +294,7 @@ impl<'j> At<'j> {
 impl Check {
     /// Notes a fault at a place.
     pub(in crate::negotiation) fn add(&mut self, pointer: &str, message: impl Into<String>) {
-        self.found.push(wrong(pointer, message));
+        self.found.push(violation_at_path(pointer, message));
     }
 
     /// Notes a fault of a value, which is therefore none.

@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, Places};
 
-use super::idempotency::kept;
+use super::idempotency::text_to_keep;
 use super::templates::Offered;
 use super::{Error, Input, Negotiation, Result};
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Check, Json, Members, Object};
 use crate::negotiation::views::scheduling;
-use crate::negotiation::views::staging::files;
+use crate::negotiation::views::staging::view_staged_files;
 use crate::store::AcceptanceEndpoint;
 
 /// The members of a request.
@@ -117,7 +117,7 @@ impl Negotiation {
 
     fn read_members(&self, check: &mut Check, object: &Object<'_>) -> Option<Request> {
         let decision = self.read_decision(check, object);
-        let (wish, places) = read_wish(check, object);
+        let (wish, places) = read_flat_request(check, object);
         let named = object.read(check, "template", Check::text);
         let offered = match &named {
             None => self.templates.first(),
@@ -163,11 +163,13 @@ impl Negotiation {
 }
 
 /// The wish and its places.
-fn read_wish(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
+fn read_flat_request(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
     let mut wish = FlatRequest {
         name: object.read(check, "name", Check::text),
         run: read_run(check, object),
-        staging: object.read(check, "staging", |check, at| Some(staging::read(check, at))),
+        staging: object.read(check, "staging", |check, at| {
+            Some(staging::read_staged_files(check, at))
+        }),
         nodes: object.read(check, "nodes", read_nodes),
         duration: object.read(check, "durationSeconds", |check, at| check.count(at, i32::MAX)),
         scheduling: read_scheduling(check, object),
@@ -178,12 +180,16 @@ fn read_wish(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
         wish.start = window.read(check, "start", Check::date_time);
         wish.end = window.read(check, "end", Check::date_time);
     }
-    (wish, places(object))
+    (wish, places_of_request(object))
 }
 
 /// Reads a request to end something: a document of the right kind, which is expected, or an object with a reason, which need not
 /// be given. An empty body asks for it too.
-pub(super) fn read_ending(input: &Input, is_right: impl Fn(&Message) -> bool, expected: &str) -> Result<()> {
+pub(super) fn read_request_to_end(
+    input: &Input,
+    is_right: impl Fn(&Message) -> bool,
+    expected: &str,
+) -> Result<()> {
     match input {
         _ if input.bytes().is_empty() => Ok(()),
         Input::Xml(body) => {
@@ -205,7 +211,7 @@ pub(super) fn read_ending(input: &Input, is_right: impl Fn(&Message) -> bool, ex
 }
 
 /// The place in a request of any part of its offer.
-pub(super) fn places_of_any() -> Places {
+pub(super) fn places_of_any_request() -> Places {
     let mut places = Places::form("");
     for (member, elements) in ELEMENTS {
         for element in elements {
@@ -218,7 +224,7 @@ pub(super) fn places_of_any() -> Places {
 }
 
 /// The places in a request of the parts of its offer.
-fn places(object: &Object<'_>) -> Places {
+fn places_of_request(object: &Object<'_>) -> Places {
     let mut places = Places::form(object.pointer());
     for (member, elements) in ELEMENTS {
         if let Some(at) = object.find(member) {
@@ -249,11 +255,13 @@ impl FlatRequest {
             .with_any("application", run.map(|run| run.name.as_str()))
             .with_any("version", run.and_then(|run| run.version.as_deref()))
             .with_texts("arguments", run.map_or(&[], |run| &run.arguments))
-            .holding_any("staging", self.staging.as_deref().map(files))
-            .with_any("nodes", self.nodes.map(kept_nodes))
+            .holding_any("staging", self.staging.as_deref().map(view_staged_files))
+            .with_any("nodes", self.nodes.map(nodes_as_value))
             .with_any("durationSeconds", self.duration)
             .holding_any("window", is_bounded.then_some(window));
-        kept(&Json::from(members.and(scheduling::members(&self.scheduling))))
+        text_to_keep(&Json::from(
+            members.and(scheduling::view_scheduling(&self.scheduling)),
+        ))
     }
 
     /// The text of [`FlatRequest::to_json`], and its places.
@@ -264,7 +272,7 @@ impl FlatRequest {
         let mut check = Check::default();
         let request = Json::parse(text.as_bytes())?;
         let object = check.object(&At::root(&request), &MEMBERS);
-        let wish = object.map(|object| read_wish(&mut check, &object));
+        let wish = object.map(|object| read_flat_request(&mut check, &object));
         check.finish(wish)
     }
 }
@@ -299,7 +307,7 @@ fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
 }
 
 /// A number of nodes, or the least and the greatest, as [`read_nodes`] reads them.
-fn kept_nodes((min, max): (u32, u32)) -> Value {
+fn nodes_as_value((min, max): (u32, u32)) -> Value {
     if min == max {
         json!(min)
     } else {
@@ -313,8 +321,8 @@ fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
         return check.count(at, u32::MAX).map(|nodes| (nodes, nodes));
     }
     let object = check.object(at, &["min", "max"])?;
-    let min = object.read_required(check, "min", whole);
-    let max = object.read_required(check, "max", whole);
+    let min = object.read_required(check, "min", read_whole_number);
+    let max = object.read_required(check, "max", read_whole_number);
     let (min, max) = min.zip(max)?;
     if min > max {
         check.add(
@@ -330,8 +338,8 @@ fn read_scheduling(check: &mut Check, object: &Object<'_>) -> Scheduling {
         moldability: object.read(check, "moldability", read_moldability),
         preemption: object.read(check, "preemption", read_preemption),
         budget: object.read(check, "budget", read_budget),
-        max_deviation: object.read(check, "maxDeviation", not_negative),
-        fix_at: object.read(check, "fixAt", share),
+        max_deviation: object.read(check, "maxDeviation", read_not_negative),
+        fix_at: object.read(check, "fixAt", read_share),
         preference: object.read(check, "weights", read_weights),
     }
 }
@@ -341,8 +349,8 @@ fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
     match ["linear", "table", "constantWork"].map(|name| object.get(name)) {
         [Some(at), None, None] => {
             let object = check.object(&at, &["intercept", "slope"])?;
-            let intercept = object.read_required(check, "intercept", positive);
-            let slope = object.read_required(check, "slope", not_negative);
+            let intercept = object.read_required(check, "intercept", read_positive);
+            let slope = object.read_required(check, "slope", read_not_negative);
             Some(Moldability::Linear {
                 intercept: intercept?,
                 slope: slope?,
@@ -352,8 +360,8 @@ fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
             let mut entries = Vec::new();
             for at in check.list(&at) {
                 let entry = check.object(&at, &["nodes", "durationSeconds"])?;
-                let nodes = entry.read_required(check, "nodes", whole);
-                let duration = entry.read_required(check, "durationSeconds", whole);
+                let nodes = entry.read_required(check, "nodes", read_whole_number);
+                let duration = entry.read_required(check, "durationSeconds", read_whole_number);
                 entries.extend(nodes.zip(duration));
             }
             if entries.is_empty() {
@@ -361,14 +369,14 @@ fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
             }
             Some(Moldability::Table(entries))
         }
-        [None, None, Some(at)] => positive(check, &at).map(Moldability::ConstantWork),
+        [None, None, Some(at)] => read_positive(check, &at).map(Moldability::ConstantWork),
         _ => check.wrong(at, "one of linear, table and constantWork is expected"),
     }
 }
 
 fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
     let object = check.object(at, &["pieces", "interval", "independent"])?;
-    let pieces = object.read_required(check, "pieces", whole);
+    let pieces = object.read_required(check, "pieces", read_whole_number);
     let interval = object.read_required(check, "interval", |check, at| {
         let expected = "a number above 0 and at most 1";
         check.number(at, expected, |value| value > 0.0 && value <= 1.0)
@@ -389,14 +397,14 @@ fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
             Json::Number(number) => number.to_string(),
             _ => check.text(at)?,
         };
-        match wsag::scheduling::amount(&text) {
+        match wsag::scheduling::parse_amount(&text) {
             Ok(micros) if micros < 0 => check.wrong(at, "an amount from 0 on is expected"),
             amount => amount.map_or_else(|why| check.wrong(at, why), Some),
         }
     });
     let currency = object.read_required(check, "currency", |check, at| {
         let text = check.text(at)?;
-        wsag::scheduling::currency(&text).map_or_else(|why| check.wrong(at, why), Some)
+        wsag::scheduling::parse_currency(&text).map_or_else(|why| check.wrong(at, why), Some)
     });
     Some(Budget {
         amount_micros: amount?,
@@ -406,7 +414,7 @@ fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
 
 fn read_weights(check: &mut Check, at: &At<'_>) -> Option<Preference> {
     let object = check.object(at, &["start", "size", "duration", "price"])?;
-    let mut weight = |name| object.read(check, name, not_negative);
+    let mut weight = |name| object.read(check, name, read_not_negative);
     Some(Preference {
         start: weight("start"),
         size: weight("size"),
@@ -415,19 +423,19 @@ fn read_weights(check: &mut Check, at: &At<'_>) -> Option<Preference> {
     })
 }
 
-fn whole(check: &mut Check, at: &At<'_>) -> Option<u32> {
+fn read_whole_number(check: &mut Check, at: &At<'_>) -> Option<u32> {
     check.count(at, u32::MAX)
 }
 
-fn not_negative(check: &mut Check, at: &At<'_>) -> Option<f64> {
+fn read_not_negative(check: &mut Check, at: &At<'_>) -> Option<f64> {
     check.number(at, "a number from 0 on", |value| value >= 0.0)
 }
 
-fn positive(check: &mut Check, at: &At<'_>) -> Option<f64> {
+fn read_positive(check: &mut Check, at: &At<'_>) -> Option<f64> {
     check.number(at, "a number above 0", |value| value > 0.0)
 }
 
-fn share(check: &mut Check, at: &At<'_>) -> Option<f64> {
+fn read_share(check: &mut Check, at: &At<'_>) -> Option<f64> {
     check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
 }
 

@@ -22,7 +22,7 @@ use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 use super::json::TOKEN_MAX;
 use super::{filters, sizes};
 use crate::agreement::{Agreement, CompositorChoice, Currency, Job, Money, Shape};
-use crate::negotiation::error::wrong;
+use crate::negotiation::error::violation_at_path;
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{Proposal, Scaling};
@@ -86,7 +86,7 @@ impl Negotiation {
             let message = format!(
                 "choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected"
             );
-            return Err(wrong(document.path_to(ns::WSAG, "Terms", 0), message).into());
+            return Err(violation_at_path(document.path_to(ns::WSAG, "Terms", 0), message).into());
         };
         let offered = self.template_of(document, offer)?;
         let mut drafts = Vec::new();
@@ -94,7 +94,7 @@ impl Negotiation {
         for alternative in &alternatives {
             // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
             let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
-            let mut found = wsag::rules::check_way(document, &left_out);
+            let mut found = wsag::rules::check_rules_of_way(document, &left_out);
             found.extend(offered.compiled.check_way(document, &left_out));
             let check = Check {
                 negotiation: self,
@@ -142,7 +142,7 @@ impl Negotiation {
             ids.collect::<Vec<_>>().join(", ")
         };
         let refused = |element: &str, message: String| {
-            Err(wrong(document.path_to(ns::WSAG, element, 0), message).into())
+            Err(violation_at_path(document.path_to(ns::WSAG, element, 0), message).into())
         };
         let Some(id) = &context.template_id else {
             let message = "wsag:TemplateId is expected: an offer is made from a template; offered are";
@@ -202,14 +202,14 @@ impl<'a> Check<'a> {
             preemption,
             filters,
             fix_at_ppm: fix_at.map(sizes::millionths),
-            deviation_max: deviation.map(sizes::fraction),
+            deviation_max: deviation.map(sizes::fraction_of_ratio),
             ready: request.ready,
             deadline: request.deadline,
             expires: self.expires(),
             job,
             guarantees,
             budget,
-            choices: alternative.choices.iter().map(choice).collect(),
+            choices: alternative.choices.iter().map(choice_of_compositor).collect(),
             // An offer that becomes an agreement is given its words where it is taken.
             ..Proposal::new(Uuid::now_v7(), self.party, request.shapes)
         };
@@ -226,18 +226,19 @@ impl<'a> Check<'a> {
         message: impl Into<String>,
     ) {
         let path = self.document.path_to(namespace, local, nth);
-        self.found.push(wrong(path, message));
+        self.found.push(violation_at_path(path, message));
     }
 
     /// Notes a violation at the `nth` term of the offer.
     fn wrong_term(&mut self, nth: usize, message: String) {
-        self.found.push(wrong(path_of_term(self.document, nth), message));
+        self.found
+            .push(violation_at_path(path_of_term(self.document, nth), message));
     }
 
     fn not_offered(&mut self, namespace: &str, local: &str, message: &str) {
         self.found.push(Violation {
             kind: ViolationKind::NotSupported,
-            ..wrong(self.document.path_to(namespace, local, 0), message)
+            ..violation_at_path(self.document.path_to(namespace, local, 0), message)
         });
     }
 
@@ -334,7 +335,7 @@ impl<'a> Check<'a> {
         );
         self.found.push(Violation {
             kind: ViolationKind::UnknownTerm,
-            ..wrong(path_of_content(self.document, nth), message)
+            ..violation_at_path(path_of_content(self.document, nth), message)
         });
     }
 
@@ -550,7 +551,7 @@ pub(in crate::negotiation) fn only_reading_of_offer(drafts: Vec<Draft>) -> Resul
 
 /// The fault of an offer that no document can carry.
 pub(in crate::negotiation) fn unwritable_offer(places: &Places, why: &GuardError) -> Violation {
-    wrong(
+    violation_at_path(
         places.root(),
         format!("it cannot be written into a document: {why}"),
     )
@@ -567,13 +568,13 @@ pub(in crate::negotiation) fn wrong_labels(
     if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
         let message =
             format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
-        found.push(wrong(document.path_to(ns::WSAG, "Name", 0), message));
+        found.push(violation_at_path(document.path_to(ns::WSAG, "Name", 0), message));
     }
     let id = offer.agreement_id.as_deref().unwrap_or_default();
     if !can_be_agreement_id(id) {
         let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
         let message = format!("at most {TOKEN_MAX} bytes are expected, none of them a control character");
-        found.push(wrong(path, message));
+        found.push(violation_at_path(path, message));
     }
     found
 }
@@ -583,7 +584,7 @@ pub(in crate::negotiation) fn can_be_agreement_id(id: &str) -> bool {
     id.len() <= TOKEN_MAX && !id.chars().any(char::is_control)
 }
 
-fn choice(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {
+fn choice_of_compositor(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {
     CompositorChoice {
         path: choice.path.clone(),
         members: choice.members.clone(),

@@ -78,7 +78,7 @@ fn scheduler_law(law: &Moldability) -> Law {
                 .collect(),
         ),
         Moldability::ConstantWork(node_seconds) => Law::ConstantWork {
-            node_seconds: whole(*node_seconds),
+            node_seconds: whole_node_seconds(*node_seconds),
         },
     }
 }
@@ -89,7 +89,7 @@ fn scheduler_law(law: &Moldability) -> Law {
     clippy::cast_sign_loss,
     reason = "it is positive, and beyond the end it is the end"
 )]
-fn whole(node_seconds: f64) -> u64 {
+fn whole_node_seconds(node_seconds: f64) -> u64 {
     node_seconds.ceil() as u64
 }
 
@@ -99,7 +99,7 @@ pub(in crate::negotiation) fn millionths(share: f64) -> u32 {
 }
 
 /// A ratio of any size in millionths, or the largest there is.
-pub(in crate::negotiation) fn fraction(ratio: f64) -> Fraction {
+pub(in crate::negotiation) fn fraction_of_ratio(ratio: f64) -> Fraction {
     Fraction {
         numerator: count((ratio * 1e6).floor()),
         denominator: 1_000_000,

@@ -6,12 +6,15 @@ use wsag::job::{CreationFlag, DataStaging};
 use super::json::{At, Check, Json};
 
 /// Reads the list of files.
-pub(super) fn read(check: &mut Check, at: &At<'_>) -> Vec<DataStaging> {
+pub(super) fn read_staged_files(check: &mut Check, at: &At<'_>) -> Vec<DataStaging> {
     let files = check.list(at);
-    files.iter().filter_map(|at| read_file(check, at)).collect()
+    files
+        .iter()
+        .filter_map(|at| read_staged_file(check, at))
+        .collect()
 }
 
-fn read_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {
+fn read_staged_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {
     let known = [
         "file",
         "source",
@@ -33,14 +36,14 @@ fn read_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {
     Some(DataStaging {
         source: object.read(check, "source", Check::token_of_any_length),
         target: object.read(check, "target", Check::token_of_any_length),
-        bytes: object.read(check, "bytes", bytes),
+        bytes: object.read(check, "bytes", read_byte_count),
         delete_on_termination: object.read(check, "deleteOnTermination", Check::boolean),
         creation_flag: flag.unwrap_or(CreationFlag::Overwrite),
         file_name: file_name?,
     })
 }
 
-fn bytes(check: &mut Check, at: &At<'_>) -> Option<u64> {
+fn read_byte_count(check: &mut Check, at: &At<'_>) -> Option<u64> {
     let number = match at.value {
         Json::Number(number) => number.as_u64(),
         _ => None,

@@ -32,7 +32,7 @@ impl Words {
             Self::Offer(offer, _) => Ok(offer),
             Self::Document(text, languages) => {
                 let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
-                offer_of(&document)
+                offer_of_document(&document)
             }
         }
     }
@@ -49,7 +49,7 @@ impl Words {
             }
             Self::Document(text, languages) => {
                 let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
-                let offer = offer_of(&document)?;
+                let offer = offer_of_document(&document)?;
                 let (context, terms) = document
                     .offer_fragments()
                     .ok_or_else(|| unreadable_wording("it is another document"))?;
@@ -83,7 +83,7 @@ impl WordedOffer {
     }
 }
 
-fn offer_of(document: &Document<'_>) -> Result<Box<AgreementOffer>> {
+fn offer_of_document(document: &Document<'_>) -> Result<Box<AgreementOffer>> {
     match wsag::read_again(document).map_err(unreadable_wording)? {
         Message::AgreementOffer(offer) => Ok(offer),
         _ => Err(unreadable_wording("it is another document")),
@@ -108,7 +108,7 @@ pub(in crate::negotiation) fn verbatim_offer(document: &Document<'_>) -> Result<
         .offer_xml()
         .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
     // An offer cut out of a message bears the declarations that it inherited; where it is shown, it must still pass a guard.
-    guard::check(text.as_bytes()).map_err(Error::Malformed)?;
+    guard::guard_document(text.as_bytes()).map_err(Error::Malformed)?;
     Ok(text)
 }
 
@@ -119,7 +119,7 @@ impl Negotiation {
             Words::Offer(offer, places) => self.drafts_of(&offer, &places, party, None),
             Words::Document(text, languages) => {
                 let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
-                let offer = offer_of(&document)?;
+                let offer = offer_of_document(&document)?;
                 self.drafts(&document, &offer, party, None)
             }
         }
@@ -145,7 +145,9 @@ impl Negotiation {
         let text = self.store.template_version(version).await?;
         let text = text.ok_or_else(|| unreadable_wording("its template is not there"))?;
         let template = self
-            .reading(move |this| templates::read(text.as_bytes(), &this.templates.languages()))
+            .run_document_work(move |this| {
+                templates::read_template(text.as_bytes(), &this.templates.languages())
+            })
             .await?
             .map_err(unreadable_wording)?;
         Ok(Words::Offer(Box::new(wish.offer(&template)), places))

@@ -18,12 +18,14 @@ const PERCENT_MAX_MICROS: i64 = 1_000 * 1_000_000;
 ///
 /// # Errors
 /// The expected value, in words.
-pub(in crate::negotiation) fn values(
+pub(in crate::negotiation) fn values_of_guarantee(
     term: &GuaranteeTerm,
     priced: Option<Currency>,
 ) -> Result<Values, String> {
     let read = |of: &[guarantees::Compensation]| -> Result<Vec<Compensation>, String> {
-        of.iter().map(|of| compensation(of, priced)).collect()
+        of.iter()
+            .map(|of| compensation_of_guarantee(of, priced))
+            .collect()
     };
     Ok(Values {
         obligated: match term.obligated {
@@ -37,7 +39,10 @@ pub(in crate::negotiation) fn values(
     })
 }
 
-fn compensation(of: &guarantees::Compensation, priced: Option<Currency>) -> Result<Compensation, String> {
+fn compensation_of_guarantee(
+    of: &guarantees::Compensation,
+    priced: Option<Currency>,
+) -> Result<Compensation, String> {
     let every = match of.interval {
         AssessmentInterval::Count(1) => None,
         AssessmentInterval::Count(count) => {
@@ -58,7 +63,7 @@ fn compensation(of: &guarantees::Compensation, priced: Option<Currency>) -> Resu
             expression::DIALECT
         ));
     }
-    let amount = scheduling::amount(of.value.text.trim())
+    let amount = scheduling::parse_amount(of.value.text.trim())
         .ok()
         .filter(|micros| *micros >= 0)
         .ok_or("an amount from 0 on of at most six decimals is expected, such as 12.50")?;

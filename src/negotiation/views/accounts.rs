@@ -5,8 +5,8 @@ use uuid::Uuid;
 use wsag::accounts::{AccountList, ListedAccount, ListedEntry};
 use wsag::time::DateTime;
 
-use super::documents::sum;
-use super::values::{MoneyView, instant};
+use super::documents::sum_in_document;
+use super::values::{MoneyView, instant_as_date_time};
 use crate::agreement::{Account, Balance, Entry};
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Negotiation, Result, Scope};
@@ -69,7 +69,7 @@ impl Accounts {
         });
         let entries = self.entries.iter().map(|of| EntryView {
             posting: of.posting,
-            at: instant(of.at),
+            at: instant_as_date_time(of.at),
             account: of.account.to_string(),
             kind: of.kind.word().to_owned(),
             agreement: of.agreement,
@@ -87,7 +87,7 @@ impl Accounts {
     pub fn document(&self) -> String {
         let accounts = self.balances.iter().map(|of| ListedAccount {
             name: of.account.to_string(),
-            balance: sum(of.amount),
+            balance: sum_in_document(of.amount),
         });
         let entries = self.entries.iter().map(|of| ListedEntry {
             posting: of.posting.to_string(),
@@ -95,7 +95,7 @@ impl Accounts {
             account: of.account.to_string(),
             kind: of.kind.word().to_owned(),
             agreement_id: of.agreement.to_string(),
-            amount: sum(of.amount),
+            amount: sum_in_document(of.amount),
             detail: of.detail.clone(),
         });
         AccountList {

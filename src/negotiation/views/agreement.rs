@@ -4,7 +4,7 @@ use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::values::{MoneyView, as_date_time, from_date_time, instant, second};
+use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 use crate::agreement::{
     Agreement, Compensation, CompositorChoice, Guarantee, OfferTerms, Slot, Source, StagedFile,
 };
@@ -192,10 +192,10 @@ pub struct MovedView {
     /// Which.
     pub id: Uuid,
     /// Its planned start from now on.
-    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
     pub planned_start: Time,
     /// Its planned end from now on.
-    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
     pub planned_end: Time,
 }
 
@@ -274,16 +274,16 @@ impl AgreementView {
             resource: place.map(|_| agreement.resource.clone()),
             nodes: agreement.nodes(),
             duration_seconds: agreement.duration,
-            ready: second(agreement.ready),
-            deadline: second(agreement.deadline),
-            planned_start: place.map(|slot| second(slot.start)),
-            planned_end: place.map(|slot| second(slot.end)),
+            ready: second_as_date_time(agreement.ready),
+            deadline: second_as_date_time(agreement.deadline),
+            planned_start: place.map(|slot| second_as_date_time(slot.start)),
+            planned_end: place.map(|slot| second_as_date_time(slot.end)),
             pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
             confidence: None,
-            started: agreement.started.map(instant),
-            ended: agreement.ended.map(instant),
+            started: agreement.started.map(instant_as_date_time),
+            ended: agreement.ended.map(instant_as_date_time),
             application: agreement.job.as_ref().map(|job| job.application.clone()),
             arguments: agreement
                 .job
@@ -303,14 +303,14 @@ impl AgreementView {
                     state: guarantee.state.word().to_owned(),
                     objective: guarantee.objective.clone(),
                     evidence: guarantee.evidence.clone(),
-                    values: values_of(guarantee, agreement),
+                    values: view_guarantee_values(guarantee, agreement),
                 })
                 .collect(),
             choices: agreement.choices.clone(),
             supersedes: None,
             superseded_by: None,
             proposals: Vec::new(),
-            created: instant(agreement.created),
+            created: instant_as_date_time(agreement.created),
             version: agreement.version,
         }
     }
@@ -329,17 +329,17 @@ impl AgreementView {
 impl PieceView {
     pub(in crate::negotiation) fn of(piece: &Slot) -> Self {
         Self {
-            planned_start: second(piece.placement.start),
-            planned_end: second(piece.placement.end),
+            planned_start: second_as_date_time(piece.placement.start),
+            planned_end: second_as_date_time(piece.placement.end),
             nodes: piece.nodes,
-            started: piece.started.map(instant),
-            ended: piece.ended.map(instant),
+            started: piece.started.map(instant_as_date_time),
+            ended: piece.ended.map(instant_as_date_time),
         }
     }
 }
 
 /// The values of a guarantee of an agreement.
-fn values_of(guarantee: &Guarantee, agreement: &Agreement) -> Vec<ValueView> {
+fn view_guarantee_values(guarantee: &Guarantee, agreement: &Agreement) -> Vec<ValueView> {
     let value = |kind: &str, of: &Compensation| {
         Some(ValueView {
             kind: kind.to_owned(),
@@ -373,7 +373,7 @@ impl AcceptedView {
 impl EventView {
     pub(in crate::negotiation) fn of(event: &TrailLine) -> Self {
         Self {
-            at: instant(event.at),
+            at: instant_as_date_time(event.at),
             kind: event.kind.clone(),
             detail: event.detail.clone(),
         }
@@ -421,8 +421,8 @@ impl ProposedView {
             id,
             resource: terms.resource.clone(),
             nodes: terms.nodes(),
-            start: second(slot.start),
-            end: second(slot.end),
+            start: second_as_date_time(slot.start),
+            end: second_as_date_time(slot.end),
             price: terms.price.map(MoneyView::of),
         }
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use wsag::listings;
 use wsag::time::DateTime;
 
-use super::values::second;
+use super::values::second_as_date_time;
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner;
 
@@ -77,13 +77,13 @@ impl Negotiation {
         Ok(free.map(|free| AvailabilityView {
             nodes,
             kind: query.kind,
-            start: second(within.start),
-            end: second(within.end),
+            start: second_as_date_time(within.start),
+            end: second_as_date_time(within.end),
             free: free
                 .into_iter()
                 .map(|of| FreeView {
-                    start: second(of.start),
-                    end: second(of.end),
+                    start: second_as_date_time(of.start),
+                    end: second_as_date_time(of.end),
                 })
                 .collect(),
         }))
@@ -98,6 +98,6 @@ impl AvailabilityView {
             .iter()
             .map(|of| (of.start.as_str(), of.end.as_str()))
             .collect();
-        listings::availability(self.nodes, self.kind.as_deref(), (&self.start, &self.end), &free)
+        listings::availability_listing(self.nodes, self.kind.as_deref(), (&self.start, &self.end), &free)
     }
 }

@@ -6,7 +6,7 @@ use scheduler::Fraction;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use super::resources::attributes;
+use super::resources::view_resource_attributes;
 use crate::agreement::Money;
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec};
 use crate::planner::{Pricing, Resource};
@@ -138,7 +138,7 @@ impl OfferedResourceView {
             name: of.name.clone(),
             nodes: of.capacity,
             rate: f64::from(of.rate.millionths()) / 1e6,
-            attributes: attributes(of),
+            attributes: view_resource_attributes(of),
         }
     }
 }

@@ -16,69 +16,71 @@ use super::refusal::RefusalView;
 use crate::agreement::{AgreementState, GuaranteeState, Money, Slot};
 use crate::clock::Micros;
 
-pub(in crate::negotiation) fn piece(piece: &Slot) -> placement::Piece {
+pub(in crate::negotiation) fn piece_in_document(piece: &Slot) -> placement::Piece {
     placement::Piece {
-        planned_start: date_time(piece.placement.start),
-        planned_end: date_time(piece.placement.end),
+        planned_start: date_time_in_document(piece.placement.start),
+        planned_end: date_time_in_document(piece.placement.end),
         nodes: piece.nodes,
-        started: piece.started.map(instant),
-        ended: piece.ended.map(instant),
+        started: piece.started.map(instant_in_document),
+        ended: piece.ended.map(instant_in_document),
     }
 }
 
 /// The state of an agreement, which has the same words here and there.
-pub(in crate::negotiation) fn agreement_state(state: AgreementState) -> states::AgreementState {
+pub(in crate::negotiation) fn agreement_state_in_document(state: AgreementState) -> states::AgreementState {
     // A test compares the words.
     states::AgreementState::parse(state.word()).expect("a word of the specification")
 }
 
 /// The state of a guarantee.
-pub(in crate::negotiation) fn guarantee_state(state: GuaranteeState) -> states::GuaranteeState {
+pub(in crate::negotiation) fn guarantee_state_in_document(state: GuaranteeState) -> states::GuaranteeState {
     // A test compares the words.
     states::GuaranteeState::parse(state.word()).expect("a word of the specification")
 }
 
 /// A sum of money as documents have it.
-pub(in crate::negotiation) fn sum(money: Money) -> Budget {
+pub(in crate::negotiation) fn sum_in_document(money: Money) -> Budget {
     Budget {
         amount_micros: money.micros,
         currency: money.currency.code().to_owned(),
     }
 }
 
-pub(in crate::negotiation) fn date_time(time: Time) -> DateTime {
+pub(in crate::negotiation) fn date_time_in_document(time: Time) -> DateTime {
     DateTime::from_seconds(time.seconds())
 }
 
-pub(in crate::negotiation) fn instant(at: Micros) -> DateTime {
+pub(in crate::negotiation) fn instant_in_document(at: Micros) -> DateTime {
     DateTime::from_micros(at)
 }
 
 /// The `CreatePendingAgreementResponse` with an agreement's address.
-pub fn pending(accepted: &AcceptedView, base: &str) -> String {
+pub fn write_create_pending_response(accepted: &AcceptedView, base: &str) -> String {
     create_pending_agreement_response(&EndpointReference::new(accepted.agreement.address(base)))
 }
 
 /// The CreateAgreementResponse with an agreement's address and the party's other agreements that moved for it.
-pub fn created(accepted: &AcceptedView, base: &str) -> String {
+pub fn write_create_response(accepted: &AcceptedView, base: &str) -> String {
     let moved: Vec<_> = accepted
         .moved
         .iter()
         .map(|other| Moved {
             agreement_id: other.id.to_string(),
-            planned_start: date_time(other.planned_start),
-            planned_end: date_time(other.planned_end),
+            planned_start: date_time_in_document(other.planned_start),
+            planned_end: date_time_in_document(other.planned_end),
         })
         .collect();
     create_agreement_response(
         &EndpointReference::new(accepted.agreement.address(base)),
         &moved,
-        &choices(&accepted.agreement.choices),
+        &choices_in_document(&accepted.agreement.choices),
     )
 }
 
 /// What was chosen of an offer that left a choice.
-pub(in crate::negotiation) fn choices(of: &[crate::agreement::CompositorChoice]) -> Vec<CompositorChoice> {
+pub(in crate::negotiation) fn choices_in_document(
+    of: &[crate::agreement::CompositorChoice],
+) -> Vec<CompositorChoice> {
     let choices = of.iter().map(|of| CompositorChoice {
         path: of.path.clone(),
         members: of.members.clone(),
@@ -87,7 +89,7 @@ pub(in crate::negotiation) fn choices(of: &[crate::agreement::CompositorChoice])
 }
 
 /// The TerminateResponse.
-pub fn terminated() -> String {
+pub fn write_terminate_response() -> String {
     terminate_response()
 }
 
@@ -102,8 +104,8 @@ pub(in crate::negotiation) fn refusal_document(refusal: &RefusalView) -> refusal
             .alternatives
             .iter()
             .map(|of| refusals::Alternative {
-                start: date_time(of.start),
-                end: date_time(of.end),
+                start: date_time_in_document(of.start),
+                end: date_time_in_document(of.end),
                 nodes: of.nodes,
                 deviation: of.deviation,
                 direction: if of.direction == "earlier" {
@@ -117,13 +119,13 @@ pub(in crate::negotiation) fn refusal_document(refusal: &RefusalView) -> refusal
             .relaxations
             .iter()
             .map(|of| refusals::Relaxation {
-                start: of.ready.map(date_time),
-                deadline: of.deadline.map(date_time),
+                start: of.ready.map(date_time_in_document),
+                deadline: of.deadline.map(date_time_in_document),
                 nodes: of.nodes,
                 duration: of
                     .duration_seconds
                     .and_then(|seconds| u32::try_from(seconds).ok()),
-                budget: of.budget.map(sum),
+                budget: of.budget.map(sum_in_document),
             })
             .collect(),
     }
@@ -138,14 +140,14 @@ mod tests {
     #[test]
     fn states_and_reasons_have_the_same_words_in_documents() {
         for state in AgreementState::ALL {
-            assert_eq!(agreement_state(state).name(), state.word());
+            assert_eq!(agreement_state_in_document(state).name(), state.word());
         }
         for state in [
             GuaranteeState::NotDetermined,
             GuaranteeState::Fulfilled,
             GuaranteeState::Violated,
         ] {
-            assert_eq!(guarantee_state(state).name(), state.word());
+            assert_eq!(guarantee_state_in_document(state).name(), state.word());
         }
         for reason in Reason::ALL {
             let written = refusals::Reason::parse(reason.word()).map(refusals::Reason::name);

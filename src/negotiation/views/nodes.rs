@@ -6,7 +6,7 @@ use scheduler::counted;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::values::instant;
+use super::values::instant_as_date_time;
 use crate::execution::slurm::expand_nodes;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::{Error, Negotiation, Result};
@@ -100,7 +100,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] also for a node that does not exist, the errors of the body, [`Error::Unavailable`].
-    pub async fn say_nodes(
+    pub async fn override_nodes(
         &self,
         party: &str,
         resource: &str,
@@ -108,7 +108,7 @@ impl Negotiation {
         body: &[u8],
         is_dry: bool,
     ) -> Result<RepairedView> {
-        let (state, reason) = read_saying(body)?;
+        let (state, reason) = read_node_state(body)?;
         let words = nodes;
         let nodes = self.numbers_of(resource, nodes).ok_or(Error::NotFound)?;
         let saying = NodeOverride {
@@ -125,7 +125,7 @@ impl Negotiation {
             reason,
             is_dry,
         };
-        let (repaired, said) = self.planner.say_nodes(saying).await?;
+        let (repaired, said) = self.planner.override_nodes(saying).await?;
         Ok(RepairedView {
             resource: resource.to_owned(),
             nodes: said.iter().take(NODES_SHOWN_MAX).map(NodeView::of).collect(),
@@ -155,7 +155,7 @@ impl NodeView {
         let said = standing.said.iter().map(|(by, said)| SaidView {
             by: by.word().to_owned(),
             state: said.state.word().to_owned(),
-            since: instant(said.since),
+            since: instant_as_date_time(said.since),
             reason: said.reason.clone(),
         });
         Self {
@@ -168,7 +168,7 @@ impl NodeView {
 }
 
 /// The state and the reason that a body has.
-fn read_saying(body: &[u8]) -> Result<(NodeState, Option<String>)> {
+fn read_node_state(body: &[u8]) -> Result<(NodeState, Option<String>)> {
     let value = Json::parse(body)?;
     let mut check = Check::default();
     let read = check
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_saying_is_a_state_and_perhaps_a_reason() {
-        let read = |text: &str| read_saying(text.as_bytes());
+        let read = |text: &str| read_node_state(text.as_bytes());
         assert_eq!(read(r#"{"state": "up"}"#).unwrap(), (NodeState::Up, None));
         assert_eq!(
             read(r#"{"state": "drained", "reason": "new disk"}"#).unwrap(),

@@ -15,8 +15,8 @@ use wsag::quotation::{Energy, Quotation};
 use wsag::refusals::Refusal;
 
 use super::agreement::PieceView;
-use super::documents::{date_time, piece, sum};
-use super::values::{MoneyView, instant, second};
+use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
+use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::agreement::{EnergyUse, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
 use crate::planner::{Lost, OfferWords};
 
@@ -165,12 +165,12 @@ pub(in crate::negotiation) struct WordedOffer {
 }
 
 /// Offers as flat values, in order.
-pub(in crate::negotiation) fn views(said: &[WordedOffer]) -> Vec<OfferView> {
+pub(in crate::negotiation) fn view_offers(said: &[WordedOffer]) -> Vec<OfferView> {
     said.iter().map(WordedOffer::view).collect()
 }
 
 /// Offers as documents have them.
-pub(in crate::negotiation) fn documents(said: &[WordedOffer]) -> Vec<OfferDocument> {
+pub(in crate::negotiation) fn documents_of_offers(said: &[WordedOffer]) -> Vec<OfferDocument> {
     said.iter().map(WordedOffer::document).collect()
 }
 
@@ -199,17 +199,17 @@ impl LostOffer {
 
     /// The fresh offers, as flat values.
     pub fn offers(&self) -> Vec<OfferView> {
-        views(&self.fresh)
+        view_offers(&self.fresh)
     }
 
     /// The fresh offers as `bsp:FreshOffers`, for a fault; none where there are none.
     pub(in crate::negotiation) fn fragment(&self) -> Option<Fragment> {
-        (!self.fresh.is_empty()).then(|| fresh_offers(&documents(&self.fresh)))
+        (!self.fresh.is_empty()).then(|| fresh_offers(&documents_of_offers(&self.fresh)))
     }
 }
 
 /// The content of an offer, without its place in a negotiation.
-pub(in crate::negotiation) fn content(words: &OfferDocument) -> AgreementOffer {
+pub(in crate::negotiation) fn content_of_offer(words: &OfferDocument) -> AgreementOffer {
     AgreementOffer {
         name: words.name.clone(),
         agreement_id: None,
@@ -219,13 +219,13 @@ pub(in crate::negotiation) fn content(words: &OfferDocument) -> AgreementOffer {
 }
 
 /// The state of an offer as documents have it.
-pub(in crate::negotiation) fn spoken_state(state: OfferState) -> NegotiationOfferState {
+pub(in crate::negotiation) fn offer_state_in_document(state: OfferState) -> NegotiationOfferState {
     // A test compares the words.
     NegotiationOfferState::parse(state.word()).expect("a word of the specification")
 }
 
 /// The state of an offer as the service has it.
-pub(in crate::negotiation) fn stored_state(state: NegotiationOfferState) -> OfferState {
+pub(in crate::negotiation) fn stored_offer_state(state: NegotiationOfferState) -> OfferState {
     // A test compares the words.
     OfferState::from_word(state.name()).expect("a word of the specification")
 }
@@ -247,10 +247,10 @@ impl WordedOffer {
             counter_offer_to: self.words.offer_context.counter_offer_to.clone(),
             creator: row.creator.word(),
             state: row.state.word(),
-            created: instant(row.created),
-            expires: row.expires.map(second),
+            created: instant_as_date_time(row.created),
+            expires: row.expires.map(second_as_date_time),
             quotation: row.terms.as_ref().map(QuotationView::of),
-            held_until: row.expires.filter(|_| row.is_held()).map(second),
+            held_until: row.expires.filter(|_| row.is_held()).map(second_as_date_time),
             constraints: match row.creator {
                 OfferCreator::Responder => items.iter().map(ConstraintView::of).collect(),
                 OfferCreator::Initiator => Vec::new(),
@@ -268,19 +268,19 @@ impl WordedOffer {
         let row = &self.row;
         let mut spoken = self.words.clone();
         let context = &mut spoken.offer_context;
-        let state = spoken_state(row.state);
+        let state = offer_state_in_document(row.state);
         if context.state != state {
             context.state = state;
             context.state_extensions = self.reason().into_iter().collect();
         }
         if let Some(expires) = row.expires {
-            context.expiration_time = Some(date_time(expires));
+            context.expiration_time = Some(date_time_in_document(expires));
         }
         if let Some(terms) = &row.terms {
             let held_until = row.expires.filter(|_| row.is_held());
             context
                 .extensions
-                .push(quotation(terms, held_until).to_fragment());
+                .push(quotation_of_offer(terms, held_until).to_fragment());
         }
         spoken
     }
@@ -307,11 +307,11 @@ impl QuotationView {
             resource: terms.resource.clone(),
             nodes: terms.nodes(),
             duration_seconds: terms.duration(),
-            start: second(slot.start),
-            end: second(slot.end),
+            start: second_as_date_time(slot.start),
+            end: second_as_date_time(slot.end),
             pieces: terms.slots.pieces().iter().map(PieceView::of).collect(),
-            ready: second(terms.ready),
-            deadline: second(terms.deadline),
+            ready: second_as_date_time(terms.ready),
+            deadline: second_as_date_time(terms.deadline),
             deviation: terms.deviation,
             confidence: terms.confidence,
             price: terms.price.map(MoneyView::of),
@@ -322,25 +322,25 @@ impl QuotationView {
     }
 }
 
-fn quotation(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
+fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
     let slot = terms.placement();
     Quotation {
         kind: terms.kind.word(),
-        start: date_time(slot.start),
-        end: date_time(slot.end),
+        start: date_time_in_document(slot.start),
+        end: date_time_in_document(slot.end),
         nodes: terms.nodes(),
-        pieces: terms.slots.pieces().iter().map(piece).collect(),
+        pieces: terms.slots.pieces().iter().map(piece_in_document).collect(),
         deviation: terms.deviation,
         confidence: terms.confidence,
-        price: terms.price.map(sum),
-        difference: terms.difference.map(sum),
-        fee: terms.fee.map(sum),
+        price: terms.price.map(sum_in_document),
+        difference: terms.difference.map(sum_in_document),
+        fee: terms.fee.map(sum_in_document),
         energy: terms.energy.map(|of| Energy {
             watt_hours: of.watt_hours,
-            cost: sum(of.cost),
+            cost: sum_in_document(of.cost),
             carbon_grams: of.carbon_grams,
         }),
-        held_until: held_until.map(date_time),
+        held_until: held_until.map(date_time_in_document),
     }
 }
 
@@ -351,8 +351,8 @@ mod tests {
     #[test]
     fn states_of_offers_have_the_same_words_in_documents() {
         for (state, word) in NegotiationOfferState::NAMES {
-            assert_eq!(stored_state(*state).word(), *word);
-            assert_eq!(spoken_state(stored_state(*state)), *state);
+            assert_eq!(stored_offer_state(*state).word(), *word);
+            assert_eq!(offer_state_in_document(stored_offer_state(*state)), *state);
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use scheduler::prediction::real;
+use scheduler::prediction::whole_as_real;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
-use super::values::{MoneyView, as_date_time, from_date_time, second};
+use super::values::{MoneyView, read_date_time, second_as_date_time, write_date_time};
 use crate::agreement::Money;
 use crate::planner::{AlternativeSlot, Refusal};
 
@@ -21,7 +21,7 @@ pub struct RefusalView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
     /// From the closed list of reasons.
-    #[serde(serialize_with = "as_word", deserialize_with = "from_word")]
+    #[serde(serialize_with = "write_reason", deserialize_with = "read_reason")]
     pub reason: Reason,
     /// The constraint that binds, in words.
     pub binding_constraint: String,
@@ -41,15 +41,15 @@ pub struct RelaxationView {
     /// The latest earlier start of the window.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "as_maybe_date_time",
-        deserialize_with = "some_date_time"
+        serialize_with = "write_maybe_date_time",
+        deserialize_with = "read_some_date_time"
     )]
     pub ready: Option<Time>,
     /// The earliest later deadline.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "as_maybe_date_time",
-        deserialize_with = "some_date_time"
+        serialize_with = "write_maybe_date_time",
+        deserialize_with = "read_some_date_time"
     )]
     pub deadline: Option<Time>,
     /// The largest smaller number of nodes.
@@ -61,8 +61,8 @@ pub struct RelaxationView {
     /// The lowest budget.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "as_maybe_money",
-        deserialize_with = "some_money"
+        serialize_with = "write_maybe_money",
+        deserialize_with = "read_some_money"
     )]
     pub budget: Option<Money>,
 }
@@ -73,10 +73,10 @@ pub struct AlternativeView {
     /// `earlier` or `later` than the window.
     pub direction: Cow<'static, str>,
     /// Where it starts.
-    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
     pub start: Time,
     /// Where it ends.
-    #[serde(serialize_with = "as_date_time", deserialize_with = "from_date_time")]
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
     pub end: Time,
     /// On how many nodes, where the offer leaves the size open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,26 +138,26 @@ impl AlternativeView {
             start: slot.start,
             end: slot.end,
             nodes: alternative.nodes,
-            deviation: real(before.max(after)) / real(slot.duration()),
+            deviation: whole_as_real(before.max(after)) / whole_as_real(slot.duration()),
         }
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
-fn as_word<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+fn write_reason<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(reason.word())
 }
 
-fn from_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
+fn read_reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
     let word = String::deserialize(deserializer)?;
     Reason::from_word(&word).ok_or_else(|| D::Error::custom(format!("{word:?} is no reason")))
 }
 
-fn some_date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
-    from_date_time(deserializer).map(Some)
+fn read_some_date_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    read_date_time(deserializer).map(Some)
 }
 
-fn some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
+fn read_some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money>, D::Error> {
     let view = MoneyView::deserialize(deserializer)?;
     view.money()
         .map(Some)
@@ -165,14 +165,17 @@ fn some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Money
 }
 
 #[expect(clippy::ref_option, reason = "the shape that serde asks for")]
-fn as_maybe_date_time<S: serde::Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+fn write_maybe_date_time<S: serde::Serializer>(
+    time: &Option<Time>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match time {
-        Some(time) => serializer.serialize_str(&second(*time)),
+        Some(time) => serializer.serialize_str(&second_as_date_time(*time)),
         None => serializer.serialize_none(),
     }
 }
 
 #[expect(clippy::ref_option, reason = "the shape that serde asks for")]
-fn as_maybe_money<S: serde::Serializer>(money: &Option<Money>, serializer: S) -> Result<S::Ok, S::Error> {
+fn write_maybe_money<S: serde::Serializer>(money: &Option<Money>, serializer: S) -> Result<S::Ok, S::Error> {
     money.map(MoneyView::of).serialize(serializer)
 }

@@ -96,7 +96,7 @@ impl ReliabilityView {
         });
         Some(Self {
             outcomes,
-            decides: known.decides().map(|ladder| ladder.word().to_owned()),
+            decides: known.deciding_ladder().map(|ladder| ladder.word().to_owned()),
             ladders: ladders.iter().map(|of| of.word().to_owned()).collect(),
             statements: intervals.chain(quantiles).collect(),
             mean_losses: kept.iter().map(|of| format!("{:.1}", of.mean_loss())).collect(),

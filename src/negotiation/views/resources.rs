@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::values::{instant, second};
+use super::values::{instant_as_date_time, second_as_date_time};
 use crate::execution::faults::Fault;
 use crate::negotiation::Error;
 use crate::planner::{NodeCounts, PlaceChange, PlannedPlace, Resource, ResourceChanges};
@@ -56,7 +56,7 @@ pub struct ResourceView {
 }
 
 /// The attributes of a resource's nodes.
-pub(super) fn attributes(of: &Resource) -> BTreeMap<String, Value> {
+pub(super) fn view_resource_attributes(of: &Resource) -> BTreeMap<String, Value> {
     let value = |attribute: &Attribute| match attribute {
         Attribute::Word(word) => json!(word),
         Attribute::Number(number) => json!(number),
@@ -175,20 +175,20 @@ impl ResourceView {
             name: of.name.clone(),
             kind: of.kind.clone(),
             state: state.to_owned(),
-            retired_since: of.retired.map(instant),
+            retired_since: of.retired.map(instant_as_date_time),
             nodes: of.capacity,
             up: counts.up,
             drained: counts.drained,
             down: counts.down,
             rate: f64::from(of.rate.millionths()) / 1e6,
-            attributes: attributes(of),
+            attributes: view_resource_attributes(of),
             limits: of.executor.get("limits").cloned(),
             troubles: faults
                 .into_iter()
                 .map(|of| TroubleView {
                     doing: of.doing.words().to_owned(),
                     message: of.message,
-                    since: instant(of.since),
+                    since: instant_as_date_time(of.since),
                 })
                 .collect(),
         }
@@ -242,8 +242,8 @@ impl PlaceChangeView {
     fn of(agreement: Uuid, of: &PlaceChange) -> Self {
         let place = |of: &PlannedPlace| PlannedPlaceView {
             resource: of.resource.clone(),
-            start: second(of.slot.start),
-            end: second(of.slot.end),
+            start: second_as_date_time(of.slot.start),
+            end: second_as_date_time(of.slot.end),
             nodes: of.nodes,
         };
         Self {

@@ -6,18 +6,21 @@ use crate::negotiation::request::json::{Json, Members};
 
 /// The requester's options and preferences beyond size and window, each where there is one. They have the names, the units and
 /// the order of the members of a request.
-pub(in crate::negotiation) fn members(scheduling: &Scheduling) -> Members {
+pub(in crate::negotiation) fn view_scheduling(scheduling: &Scheduling) -> Members {
     Members::default()
-        .holding_any("moldability", scheduling.moldability.as_ref().map(moldability))
-        .holding_any("preemption", scheduling.preemption.as_ref().map(preemption))
-        .holding_any("budget", scheduling.budget.as_ref().map(budget))
+        .holding_any(
+            "moldability",
+            scheduling.moldability.as_ref().map(view_moldability),
+        )
+        .holding_any("preemption", scheduling.preemption.as_ref().map(view_preemption))
+        .holding_any("budget", scheduling.budget.as_ref().map(view_budget))
         .with_any("maxDeviation", scheduling.max_deviation)
         .with_any("fixAt", scheduling.fix_at)
-        .holding_any("weights", scheduling.preference.as_ref().map(weights))
+        .holding_any("weights", scheduling.preference.as_ref().map(view_weights))
 }
 
 /// Duration as a function of the number of nodes.
-fn moldability(law: &Moldability) -> Members {
+fn view_moldability(law: &Moldability) -> Members {
     let empty = Members::default();
     match law {
         Moldability::Linear { intercept, slope } => {
@@ -38,20 +41,20 @@ fn moldability(law: &Moldability) -> Members {
     }
 }
 
-fn preemption(of: &Preemption) -> Members {
+fn view_preemption(of: &Preemption) -> Members {
     Members::default()
         .with("pieces", of.pieces)
         .with("interval", of.interval)
         .with("independent", of.independent)
 }
 
-fn budget(of: &Budget) -> Members {
+fn view_budget(of: &Budget) -> Members {
     Members::default()
         .with("amount", wsag::scheduling::write_amount(of.amount_micros))
         .with("currency", of.currency.clone())
 }
 
-fn weights(of: &Preference) -> Members {
+fn view_weights(of: &Preference) -> Members {
     Members::default()
         .with_any("start", of.start)
         .with_any("size", of.size)

@@ -6,7 +6,7 @@ use wsag::job::{CreationFlag, DataStaging};
 use crate::negotiation::request::json::{Json, Members};
 
 /// The files of an offer, as the members of a request have them.
-pub(in crate::negotiation) fn files(of: &[DataStaging]) -> Json {
+pub(in crate::negotiation) fn view_staged_files(of: &[DataStaging]) -> Json {
     let file = |file: &DataStaging| {
         let flag = Some(file.creation_flag).filter(|flag| *flag != CreationFlag::Overwrite);
         Members::default()

@@ -11,51 +11,57 @@ use super::{scheduling, staging};
 use crate::negotiation::request::json::{Json, Members};
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
-pub(in crate::negotiation) fn context(of: &Context) -> Json {
+pub(in crate::negotiation) fn view_context(of: &Context) -> Json {
     let (initiator, responder) = (&of.agreement_initiator, &of.agreement_responder);
     Members::default()
         .with_any("agreementInitiator", initiator.as_ref().map(ToString::to_string))
         .with_any("agreementResponder", responder.as_ref().map(ToString::to_string))
         .with("serviceProvider", of.service_provider.name())
-        .with_any("expirationTime", of.expiration_time.map(text))
+        .with_any("expirationTime", of.expiration_time.map(date_time_as_text))
         .with("templateId", of.template_id.clone())
         .with("templateName", of.template_name.clone())
         .into()
 }
 
 /// The terms of an offer: all of them hold.
-pub(in crate::negotiation) fn terms(of: &Terms) -> Json {
-    let all = of.all.iter().flatten().map(tree);
+pub(in crate::negotiation) fn view_terms(of: &Terms) -> Json {
+    let all = of.all.iter().flatten().map(view_term_tree);
     Members::default().holding("terms", all.collect::<Json>()).into()
 }
 
 /// A term, or several of which all, one or some hold. The documents' guard bounds the depth of this recursion.
-fn tree(member: &TermTree) -> Members {
+fn view_term_tree(member: &TermTree) -> Members {
     let (kind, members) = match member {
         TermTree::All(members) => ("all", members),
         TermTree::ExactlyOne(members) => ("exactlyOne", members),
         TermTree::OneOrMore(members) => ("oneOrMore", members),
-        TermTree::Term(term) => return self::term(term),
+        TermTree::Term(term) => return self::view_term(term),
     };
-    kind_of(kind).holding("terms", members.iter().map(tree).collect::<Json>())
+    view_term_kind(kind).holding("terms", members.iter().map(view_term_tree).collect::<Json>())
 }
 
-fn kind_of(kind: &str) -> Members {
+fn view_term_kind(kind: &str) -> Members {
     Members::default().with("kind", kind)
 }
 
-fn term(term: &Term) -> Members {
-    let of = |kind, name: &str, service: &str| kind_of(kind).with("name", name).with("serviceName", service);
+fn view_term(term: &Term) -> Members {
+    let of = |kind, name: &str, service: &str| {
+        view_term_kind(kind)
+            .with("name", name)
+            .with("serviceName", service)
+    };
     match term {
         Term::ServiceDescription(term) => {
             let of = |kind| of(kind, &term.name, &term.service_name);
             match &term.content {
-                ServiceDescription::JobDefinition(definition) => of("job").and(job(definition)),
+                ServiceDescription::JobDefinition(definition) => of("job").and(view_job_term(definition)),
                 ServiceDescription::AllocationTime(time) => of("time")
-                    .with_any("start", time.start.map(text))
-                    .with_any("end", time.end.map(text))
+                    .with_any("start", time.start.map(date_time_as_text))
+                    .with_any("end", time.end.map(date_time_as_text))
                     .with_any("durationSeconds", time.duration),
-                ServiceDescription::Scheduling(options) => of("scheduling").and(scheduling::members(options)),
+                ServiceDescription::Scheduling(options) => {
+                    of("scheduling").and(scheduling::view_scheduling(options))
+                }
                 ServiceDescription::Other(other) => of("other")
                     .with("namespace", other.namespace.clone())
                     .with("element", other.local.clone())
@@ -74,12 +80,12 @@ fn term(term: &Term) -> Members {
             });
             of("properties", &term.name, &term.service_name).holding("variables", variables.collect::<Json>())
         }
-        Term::Guarantee(term) => guarantee(term),
+        Term::Guarantee(term) => view_guarantee_term(term),
     }
 }
 
 /// The job, which is none where only nodes are reserved, and its number of nodes.
-fn job(job: &JobDefinition) -> Members {
+fn view_job_term(job: &JobDefinition) -> Members {
     let application = job.application.as_ref();
     let posix = application.and_then(|of| of.posix.as_ref());
     let nodes = job.resources.nodes.as_ref();
@@ -90,27 +96,27 @@ fn job(job: &JobDefinition) -> Members {
         .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
         .holding_any(
             "staging",
-            (!job.staging.is_empty()).then(|| staging::files(&job.staging)),
+            (!job.staging.is_empty()).then(|| staging::view_staged_files(&job.staging)),
         )
         .with("nodesMin", sizes.map(|(least, _)| least))
         .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
 }
 
-fn guarantee(term: &GuaranteeTerm) -> Members {
+fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
     let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
-    kind_of("guarantee")
+    view_term_kind("guarantee")
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
         .with("services", services.collect::<Vec<_>>())
         .with_any("qualifyingCondition", condition.map(|of| of.text.trim()))
         .with("objective", term.objective.level.text.trim())
-        .holding_any("penalties", compensations(&term.values.penalties))
-        .holding_any("rewards", compensations(&term.values.rewards))
+        .holding_any("penalties", view_compensations(&term.values.penalties))
+        .holding_any("rewards", view_compensations(&term.values.rewards))
 }
 
 /// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
-fn compensations(all: &[Compensation]) -> Option<Json> {
+fn view_compensations(all: &[Compensation]) -> Option<Json> {
     let each = all.iter().map(|of| {
         let amount = Members::default()
             .with("value", of.value.text.trim())
@@ -123,6 +129,6 @@ fn compensations(all: &[Compensation]) -> Option<Json> {
     (!all.is_empty()).then(|| each.collect())
 }
 
-fn text(time: DateTime) -> String {
+fn date_time_as_text(time: DateTime) -> String {
     time.to_string()
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use wsag::listings::{self, TrailedLine};
 use wsag::time::DateTime;
 
-use super::values::instant;
+use super::values::instant_as_date_time;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Error, Negotiation, Result, Scope};
 use crate::store::TrailLine;
@@ -69,7 +69,7 @@ impl TrailPage {
     pub fn view(&self) -> TrailView {
         let lines = self.lines.iter().map(|line| TrailLineView {
             number: line.number,
-            at: instant(line.at),
+            at: instant_as_date_time(line.at),
             kind: line.kind.clone(),
             subject: line.subject,
             negotiation: line.negotiation,
@@ -96,7 +96,7 @@ impl TrailPage {
             hash: &line.hash,
         });
         let lines: Vec<_> = lines.collect();
-        listings::audit_trail(&lines, self.next)
+        listings::audit_trail_listing(&lines, self.next)
     }
 }
 
@@ -105,8 +105,8 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
-    pub async fn refused(&self, scope: &Scope, id: Uuid) -> Result<RefusedView> {
-        let line = self.store.refused(id).await?.ok_or(Error::NotFound)?;
+    pub async fn show_refusal(&self, scope: &Scope, id: Uuid) -> Result<RefusedView> {
+        let line = self.store.refusal_line(id).await?.ok_or(Error::NotFound)?;
         let party = line.party.unwrap_or_default();
         if scope.party().is_some_and(|own| own != party) {
             return Err(Error::NotFound);
@@ -114,7 +114,7 @@ impl Negotiation {
         Ok(RefusedView {
             id,
             party,
-            at: instant(line.at),
+            at: instant_as_date_time(line.at),
             why: line.detail,
         })
     }

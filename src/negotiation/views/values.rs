@@ -25,7 +25,7 @@ impl MoneyView {
 
     /// The sum, where it is one.
     pub(in crate::negotiation) fn money(&self) -> Option<Money> {
-        let micros = wsag::scheduling::amount(&self.amount).ok()?;
+        let micros = wsag::scheduling::parse_amount(&self.amount).ok()?;
         Some(Money::new(micros, Currency::parse(&self.currency)?))
     }
 }
@@ -37,11 +37,11 @@ impl std::fmt::Display for MoneyView {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
-pub(super) fn as_date_time<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&second(*time))
+pub(super) fn write_date_time<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&second_as_date_time(*time))
 }
 
-pub(super) fn from_date_time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+pub(super) fn read_date_time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse::<jiff::Timestamp>()
         .map(|timestamp| Time(timestamp.as_second()))
@@ -49,13 +49,13 @@ pub(super) fn from_date_time<'de, D: serde::Deserializer<'de>>(deserializer: D) 
 }
 
 /// A second as a dateTime in UTC.
-pub(in crate::negotiation) fn second(time: Time) -> String {
+pub(in crate::negotiation) fn second_as_date_time(time: Time) -> String {
     let seconds = time.seconds().clamp(SECONDS_MIN, SECONDS_MAX);
     jiff::Timestamp::from_second(seconds).map_or_else(|_| String::new(), |timestamp| timestamp.to_string())
 }
 
 /// An instant as a dateTime in UTC, to the millisecond.
-pub(in crate::negotiation) fn instant(at: Micros) -> String {
+pub(in crate::negotiation) fn instant_as_date_time(at: Micros) -> String {
     let seconds = at.div_euclid(MICROS_PER_SECOND).clamp(SECONDS_MIN, SECONDS_MAX);
     let millis = at.rem_euclid(MICROS_PER_SECOND) / 1_000;
     jiff::Timestamp::from_millisecond(seconds * 1_000 + millis)

@@ -39,7 +39,7 @@ impl Decider<'_> {
             return Ok(None);
         }
         self.count_quota_question(&asked.party)?;
-        let now = self.second();
+        let now = self.present_second();
         let within = Interval::new(
             asked.within.start.max(now),
             asked.within.end.min(now + self.settings.horizon),

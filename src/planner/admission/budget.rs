@@ -55,7 +55,7 @@ impl Decider<'_> {
         requests: &[(usize, Request)],
     ) -> Option<Money> {
         let cheapest = |(resource, request): &(usize, Request)| {
-            let window = request.window_at(self.second());
+            let window = request.window_at(self.present_second());
             let tree = self.plan.resources.get(*resource)?.schedule.tree();
             let start = tree.latest_fit(request.nodes, request.duration, window)?;
             let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
@@ -77,8 +77,8 @@ impl Decider<'_> {
     /// Whether there is a start in the window of one of the requests, free or not, that its payer can pay.
     pub(in crate::planner) fn can_payer_pay(&self, payer: Payer<'_>, requests: &[(usize, Request)]) -> bool {
         requests.iter().any(|(resource, request)| {
-            let window = request.window_at(self.second());
-            let load = self.load(*resource, window);
+            let window = request.window_at(self.present_second());
+            let load = self.window_load(*resource, window);
             self.affordable_budget_from(*resource, load, payer, request, window)
                 .is_some()
         })

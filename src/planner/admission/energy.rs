@@ -71,7 +71,7 @@ impl Energy {
     /// The same with another tariff.
     pub(in crate::planner) fn with_tariff(&self, mut tariff: Vec<Kwh>) -> Self {
         tariff.sort_by_key(|of| of.from);
-        tariff.extend(mean_after(&tariff));
+        tariff.extend(mean_of_tariff(&tariff));
         let mut sums = [0; 2];
         let mut before = None::<Kwh>;
         let with_sums = tariff.into_iter().map(|of| {
@@ -93,7 +93,7 @@ impl Energy {
     }
 
     /// The sums of price and grams over an interval. O(log n).
-    fn over(&self, of: Interval) -> [i128; 2] {
+    fn sums_over(&self, of: Interval) -> [i128; 2] {
         let sums = |until| Along::at(&self.tariff, until).sums(until);
         let ([from, grams_from], [until, grams_until]) = (sums(of.start), sums(of.end));
         [until - from, grams_until - grams_from]
@@ -114,7 +114,7 @@ impl Energy {
         let mut sums = [0; 3];
         for slot in slots.iter() {
             let (slot, nodes) = slot.stretch();
-            let [micros, grams] = self.over(slot);
+            let [micros, grams] = self.sums_over(slot);
             for (sum, of) in sums.iter_mut().zip([slot.duration().into(), micros, grams]) {
                 *sum += of * i128::from(nodes);
             }
@@ -264,7 +264,7 @@ impl Watts {
 }
 
 /// The mean of a tariff over its time, from its end on; none of one step, which holds for ever.
-fn mean_after(tariff: &[Kwh]) -> Option<Kwh> {
+fn mean_of_tariff(tariff: &[Kwh]) -> Option<Kwh> {
     let (first, [.., before, last]) = (tariff.first()?, tariff) else {
         return None;
     };
@@ -355,10 +355,10 @@ mod tests {
     #[test]
     fn after_a_tariff_its_mean_holds_and_a_resource_without_stated_power_draws_the_most() {
         let energy = energy(0);
-        let after = energy.over(Interval::of(Time(50 * HOUR), HOUR));
+        let after = energy.sums_over(Interval::of(Time(50 * HOUR), HOUR));
         assert_eq!(after, [140_000 * 3_600, 140 * 3_600]);
         assert_eq!(
-            energy.over(Interval::of(Time(49 * HOUR), HOUR)),
+            energy.sums_over(Interval::of(Time(49 * HOUR), HOUR)),
             [100_000 * 3_600, 100 * 3_600]
         );
         let other = energy.weighed_power("other").unwrap();
@@ -399,7 +399,7 @@ mod tests {
         let slots = Slots::one((Interval::of(Time(HOUR), 2 * HOUR), 1));
         let of = energy.of_slots("fast", &slots, eur).unwrap();
         assert_eq!(of.cost, Money::new(-50_000, eur), "500 W for two hours are 1 kWh");
-        let after = energy.over(Interval::of(Time(9 * HOUR), HOUR));
+        let after = energy.sums_over(Interval::of(Time(9 * HOUR), HOUR));
         // (100,000 − 2 × 50,000 + 100,000 − 1) ÷ 5, rounded down.
         assert_eq!(after[0], 19_999 * 3_600);
     }

@@ -22,7 +22,7 @@ impl<'a> Payer<'a> {
         Self {
             party: &proposal.party,
             budget: proposal.budget,
-            fix_at: fix_at(proposal.fix_at_ppm),
+            fix_at: fraction_of_millionths(proposal.fix_at_ppm),
         }
     }
 
@@ -31,13 +31,13 @@ impl<'a> Payer<'a> {
         Self {
             party: &agreement.party,
             budget: None,
-            fix_at: fix_at(agreement.leeway.fix_at_ppm),
+            fix_at: fraction_of_millionths(agreement.leeway.fix_at_ppm),
         }
     }
 }
 
 /// A part in millionths.
-pub(in crate::planner) fn fix_at(millionths: Option<u32>) -> Option<Fraction> {
+pub(in crate::planner) fn fraction_of_millionths(millionths: Option<u32>) -> Option<Fraction> {
     millionths.map(|numerator| Fraction {
         numerator,
         denominator: 1_000_000,

@@ -34,14 +34,14 @@ impl Decider<'_> {
         } else {
             counted(agreement.nodes(), "node")
         };
-        let parts = pricing.parts(&agreement.resource, self.second(), (priced, &size), price)?;
+        let parts = pricing.parts(&agreement.resource, self.present_second(), (priced, &size), price)?;
         Some(format!("{price}: {parts}"))
     }
 
     /// The price of a placement on a resource of the plan at this moment, while the request is not on its tree yet;
     /// none where nothing is priced, or where the price is more than an amount can hold. O(log n).
     pub(in crate::planner) fn price(&self, resource: usize, priced: Priced<'_>) -> Option<Money> {
-        self.price_under(self.load(resource, priced.window), resource, priced)
+        self.price_under(self.window_load(resource, priced.window), resource, priced)
     }
 
     /// The same under a load factor that was found before the request came on the tree.
@@ -53,11 +53,11 @@ impl Decider<'_> {
     ) -> Option<Money> {
         let pricing = self.settings.pricing.as_ref()?;
         let name = &self.plan.resources.get(resource)?.resource.name;
-        pricing.price(name, load, self.second(), priced)
+        pricing.price(name, load, self.present_second(), priced)
     }
 
     /// The load factor of a window on a resource of the plan. O(log n).
-    pub(in crate::planner) fn load(&self, resource: usize, window: Interval) -> Fraction {
+    pub(in crate::planner) fn window_load(&self, resource: usize, window: Interval) -> Fraction {
         let pricing = self.settings.pricing.as_ref();
         match pricing.zip(self.plan.resources.get(resource)) {
             Some((pricing, of)) => pricing.load(of.schedule.tree(), window, 0),
@@ -66,7 +66,7 @@ impl Decider<'_> {
     }
 
     /// The same without the nodes that are held for a party. O(log n) beside the offers that it has held.
-    pub(in crate::planner) fn load_without(
+    pub(in crate::planner) fn window_load_without(
         &self,
         party: &str,
         resource: usize,

@@ -14,7 +14,7 @@ const HOUR: u128 = 3_600;
 impl Decider<'_> {
     /// Holds a proposal within its party's quotas: a window that it leaves open ends where they do, and of the sizes that
     /// it may have those are left that they allow. `replaced` would be given up for it.
-    pub(in crate::planner) fn within_quota(
+    pub(in crate::planner) fn limit_to_quotas(
         &self,
         proposal: &mut Proposal,
         replaced: Option<&Agreement>,
@@ -23,7 +23,7 @@ impl Decider<'_> {
         if let Some(horizon) = quotas.horizon {
             let deadline = proposal.deadline_within(self.horizon());
             proposal.deadline = Some(deadline);
-            if deadline > self.second() + horizon {
+            if deadline > self.present_second() + horizon {
                 return Err(quota_exceeded(format!(
                     "a party may plan {} ahead",
                     counted(horizon / 3_600, "hour")
@@ -33,13 +33,13 @@ impl Decider<'_> {
         let Some(node_hours) = quotas.node_hours else {
             return Ok(());
         };
-        let used = self.used(&proposal.party, replaced);
+        let used = self.used_node_seconds(&proposal.party, replaced);
         let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
         proposal
             .shapes
             .retain(|shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs()) <= left);
         if proposal.shapes.is_empty() {
-            return Err(too_many(node_hours, used));
+            return Err(too_many_node_hours(node_hours, used));
         }
         Ok(())
     }
@@ -47,11 +47,11 @@ impl Decider<'_> {
     /// How far ahead of `now` a party may plan, and the provider does.
     pub(in crate::planner) fn horizon(&self) -> Time {
         let own = self.settings.quotas.horizon;
-        self.second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
+        self.present_second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
     }
 
     /// The node-seconds that a party has, without an agreement that would be replaced.
-    fn used(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
+    fn used_node_seconds(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
         let replaced = replaced.map_or(0, Agreement::node_seconds);
         let waiting = self.plan.reserving.node_seconds(party);
         (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
@@ -72,7 +72,11 @@ impl Decider<'_> {
     }
 
     /// Whether a party may have an offer kept, beside the offers that have been kept since it was found.
-    pub(in crate::planner) fn hold_left(&self, party: &str, offer: &NegotiationOffer) -> Result<(), Refusal> {
+    pub(in crate::planner) fn check_hold_quota(
+        &self,
+        party: &str,
+        offer: &NegotiationOffer,
+    ) -> Result<(), Refusal> {
         let beside = offer.parent.and_then(|answer| {
             let talks = self.plan.table.get(offer.negotiation)?;
             talks.most_held(answer)
@@ -86,16 +90,16 @@ impl Decider<'_> {
         let (Some(node_hours), Some(terms)) = (self.settings.quotas.node_hours, &offer.terms) else {
             return Ok(());
         };
-        let used = self.used(party, self.plan.renegotiated(offer.negotiation));
+        let used = self.used_node_seconds(party, self.plan.renegotiated(offer.negotiation));
         let more = terms.node_seconds().saturating_sub(beside.unwrap_or(0));
         if used + more > u128::from(node_hours) * HOUR {
-            return Err(too_many(node_hours, used));
+            return Err(too_many_node_hours(node_hours, used));
         }
         Ok(())
     }
 }
 
-fn too_many(node_hours: u64, used: u128) -> Refusal {
+fn too_many_node_hours(node_hours: u64, used: u128) -> Refusal {
     quota_exceeded(format!(
         "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
         used.div_ceil(HOUR)

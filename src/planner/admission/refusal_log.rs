@@ -17,7 +17,7 @@ impl Decider<'_> {
         let Err(Error::Refused(refusal)) = decided else {
             return;
         };
-        let minute = self.second().seconds().div_euclid(60);
+        let minute = self.present_second().seconds().div_euclid(60);
         let count = self.plan.refused.count(party, minute);
         let more = match count.cmp(&NOTED_MAX) {
             std::cmp::Ordering::Less => "",

@@ -25,11 +25,15 @@ const VALUES_MAX: usize = 10;
 impl Decider<'_> {
     /// The window that an offer asks for, from now on and within the horizon.
     pub(in crate::planner) fn window(&self, proposal: &Proposal) -> Result<Interval, Refusal> {
-        let now = self.second();
+        let now = self.present_second();
         let horizon = now + self.settings.horizon;
         let ready = proposal.ready.unwrap_or(now).max(now);
         let deadline = proposal.deadline_within(horizon);
-        let (capacity, rate) = self.plan.resources.extent(&proposal.filters).unwrap_or_default();
+        let (capacity, rate) = self
+            .plan
+            .resources
+            .largest_and_fastest(&proposal.filters)
+            .unwrap_or_default();
         let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
         // Of the sizes that there are nodes for.
         let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
@@ -39,7 +43,10 @@ impl Decider<'_> {
         });
         let duration = durations.min().unwrap_or(Seconds::MAX);
         let (reason, binding) = if capacity == 0 {
-            (Reason::ResourceNotOffered, self.not_offered(&proposal.filters))
+            (
+                Reason::ResourceNotOffered,
+                self.unmet_condition_in_words(&proposal.filters),
+            )
         } else if nodes > capacity {
             (
                 Reason::SizeExceedsCapacity,
@@ -71,13 +78,16 @@ impl Decider<'_> {
     }
 
     /// The condition that no resource meets, and the values of the nodes, in words.
-    fn not_offered(&self, filters: &[Filter]) -> String {
+    fn unmet_condition_in_words(&self, filters: &[Filter]) -> String {
         if self.plan.resources.in_service().next().is_none() {
             return "no resource is in service".to_owned();
         }
-        let wanting = filters
-            .iter()
-            .find(|filter| self.plan.resources.extent(std::slice::from_ref(filter)).is_none());
+        let wanting = filters.iter().find(|filter| {
+            self.plan
+                .resources
+                .largest_and_fastest(std::slice::from_ref(filter))
+                .is_none()
+        });
         // Each alone may be met, and a total not by as many nodes as are asked for.
         let Some(filter) = wanting.or_else(|| filters.iter().find(|filter| filter.is_total())) else {
             return "no resource has all of what is asked for together".to_owned();
@@ -109,11 +119,11 @@ impl Decider<'_> {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
         let closed = self.closed_resources_in_words().filter(|_| is_missing);
-        let barred = words_of_barred(need.barred);
+        let barred = barred_in_words(need.barred);
         let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
         let mut binding = binding.unwrap_or_else(|| match reason {
-            Reason::NoCapacityInWindow => no_room(need, cut_short),
-            Reason::ResourceNotOffered => self.not_offered(need.filters),
+            Reason::NoCapacityInWindow => no_room_in_words(need, cut_short),
+            Reason::ResourceNotOffered => self.unmet_condition_in_words(need.filters),
             Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
             _ => "the window is too short on every resource that has the nodes".to_owned(),
         });
@@ -127,7 +137,7 @@ impl Decider<'_> {
     }
 
     /// The refusal of an offer that no resource takes.
-    pub(in crate::planner) fn refused(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
+    pub(in crate::planner) fn make_refusal(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
         let briefly = self.refuse_briefly(need, reason);
         if reason != Reason::NoCapacityInWindow {
             return briefly;
@@ -187,7 +197,7 @@ impl Decider<'_> {
         need: &Need<'_>,
         requests: &[(usize, Request)],
     ) -> Vec<AlternativeSlot> {
-        let now = self.second();
+        let now = self.present_second();
         let latest = need.latest_end(self.horizon());
         let told = &self.settings.refusals;
         if told.alternatives_phi.numerator == 0 {
@@ -209,7 +219,7 @@ impl Decider<'_> {
             // window's end starts after `end − duration`.
             let before = Interval::new(now, request.ready + duration - 1);
             let after = Interval::new(request.deadline - duration + 1, latest);
-            let starts = self.plan.resources.change(*resource, |schedule| {
+            let starts = self.plan.resources.change_schedule(*resource, |schedule| {
                 let near = schedule.alternatives(now, request, limits);
                 let mut starts: Vec<Time> = near.into_iter().map(|alternative| alternative.start).collect();
                 let tree = schedule.tree();
@@ -248,7 +258,7 @@ impl Decider<'_> {
             return Vec::new();
         }
         let bounds = Bounds {
-            times: Interval::new(self.second(), need.latest_end(self.horizon())),
+            times: Interval::new(self.present_second(), need.latest_end(self.horizon())),
             nodes_min: 1,
             duration_min: 1,
         };
@@ -271,7 +281,7 @@ impl Decider<'_> {
         };
         let each = requests.iter().filter_map(coarsened);
         if need.shapes.len() > 1 {
-            return of_the_window(each.flatten());
+            return least_changes_of_window(each.flatten());
         }
         // Of equal ones the most hopeful resource's, which comes first.
         each.rev().max_by_key(Vec::len).unwrap_or_default()
@@ -279,7 +289,7 @@ impl Decider<'_> {
 }
 
 /// The least change of each end of the window.
-fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxation> {
+fn least_changes_of_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxation> {
     let (mut deadline, mut ready) = (None, None);
     for relaxation in relaxations {
         match relaxation {
@@ -293,7 +303,7 @@ fn of_the_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxatio
 }
 
 /// The resources where the cluster would refuse a job, with the cluster's own words; none where there are none.
-pub(in crate::planner) fn words_of_barred(barred: &[Barred]) -> Option<String> {
+pub(in crate::planner) fn barred_in_words(barred: &[Barred]) -> Option<String> {
     let words = barred
         .iter()
         .map(|of| format!("{} would refuse the job: {}", of.resource, of.why));
@@ -302,7 +312,7 @@ pub(in crate::planner) fn words_of_barred(barred: &[Barred]) -> Option<String> {
 }
 
 /// The binding constraint where only room is missing, in words.
-fn no_room(need: &Need<'_>, cut_short: bool) -> String {
+fn no_room_in_words(need: &Need<'_>, cut_short: bool) -> String {
     let whatever = if cut_short {
         "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"
     } else {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::agreement::{
     Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, RunOutcome,
-    Shape, assess, part,
+    Shape, assess, part_of_amount,
 };
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
@@ -123,7 +123,7 @@ impl Decider<'_> {
     /// By how much the nodes of an agreement would be cheaper now in its window than its price, in millionths, wherever
     /// they would cost least; nothing where they would not. O(log n) for each resource.
     fn cheaper_by(&self, agreement: &Agreement, price: Money) -> i64 {
-        let window = Interval::new(agreement.ready.max(self.second()), agreement.deadline);
+        let window = Interval::new(agreement.ready.max(self.present_second()), agreement.deadline);
         let need = Need {
             // As it would be booked again.
             of: None,
@@ -141,7 +141,7 @@ impl Decider<'_> {
                 priced.node_seconds = agreement.node_seconds();
             }
             // The offers that the party has held for a while do not raise the price.
-            let load = self.load_without(&agreement.party, index, window);
+            let load = self.window_load_without(&agreement.party, index, window);
             self.price_under(load, index, priced)
         });
         let least = prices.map(|least| least.micros).min().unwrap_or(price.micros);
@@ -150,7 +150,7 @@ impl Decider<'_> {
 
     /// Assesses the agreements for which time alone may decide something by now.
     pub(in crate::planner) fn assess_due(&mut self) {
-        for id in self.plan.agenda.times.due_by(self.second()) {
+        for id in self.plan.agenda.times.due_by(self.present_second()) {
             let Some(mut agreement) = self.plan.must_get(id) else {
                 continue;
             };
@@ -187,7 +187,7 @@ impl Decider<'_> {
 
 /// A part of an amount, to the nearest millionth.
 fn fraction_of_amount(amount: Money, fraction: Fraction) -> Money {
-    part(amount, fraction.numerator.into(), fraction.denominator.into())
+    part_of_amount(amount, fraction.numerator.into(), fraction.denominator.into())
 }
 
 #[cfg(test)]

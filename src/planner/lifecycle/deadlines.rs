@@ -30,7 +30,7 @@ impl Agenda {
 
     /// Notes when an agreement is to be looked at, now that it has changed from `before`.
     pub(in crate::planner) fn note(&mut self, before: Option<&Agreement>, agreement: &Agreement) {
-        if before.is_some_and(|before| is_same(before, agreement)) {
+        if before.is_some_and(|before| have_same_deadlines(before, agreement)) {
             return;
         }
         let next = agreement.guarantees.iter();
@@ -44,7 +44,7 @@ impl Agenda {
 }
 
 /// Whether a change left everything as it was that the instant depends on: a move inside the window mostly does.
-fn is_same(before: &Agreement, after: &Agreement) -> bool {
+fn have_same_deadlines(before: &Agreement, after: &Agreement) -> bool {
     let by_plan = |text: &String| text.contains("planned_start");
     (before.state, before.service, before.started) == (after.state, after.service, after.started)
         && (before.ready, before.deadline, before.duration) == (after.ready, after.deadline, after.duration)

@@ -17,7 +17,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where it cannot be closed.
-    pub(in crate::planner) fn taken_back(&mut self, mut agreement: Agreement) -> Result<Agreement> {
+    pub(in crate::planner) fn end_taken_back(&mut self, mut agreement: Agreement) -> Result<Agreement> {
         if agreement.state.terminating().is_none() {
             // Its party has ended it already.
             return Ok(agreement);
@@ -49,7 +49,7 @@ impl Plan {
     pub(in crate::planner) fn recall_lost(&mut self, lost: Vec<Agreement>) {
         for agreement in lost {
             // A resource that is not known has no executor to ask; one that is retired has.
-            if self.resources.known(&agreement.resource).is_some() {
+            if self.resources.named_or_gone(&agreement.resource).is_some() {
                 self.stop_lost_work_later(agreement);
             }
         }

@@ -10,12 +10,12 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind};
 use crate::planner::decider::Decider;
-use crate::planner::lifecycle::overruns::{Last, at_most_for};
+use crate::planner::lifecycle::overruns::{Last, most_overrun_cost_in_words};
 use crate::planner::plan::Plan;
 
 impl Plan {
     /// When it is to be looked at whether the work of an agreement is over.
-    pub(in crate::planner) fn look_at(&self, agreement: &Agreement) -> Option<Time> {
+    pub(in crate::planner) fn next_overrun_look(&self, agreement: &Agreement) -> Option<Time> {
         let grace = match self.ending.get(&agreement.id) {
             Some(Last::Never) => return None,
             Some(Last::Unsaved(_)) => 0,
@@ -33,15 +33,15 @@ impl Plan {
             Some(last) => self.ending.insert(id, last),
             None => self.ending.remove(&id),
         };
-        self.watch(&agreement);
+        self.note_due_time(&agreement);
     }
 }
 
 impl Decider<'_> {
     /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
     /// changes nothing.
-    pub(in crate::planner) fn overrun(&mut self, agreement: &Agreement) {
-        let now = self.second();
+    pub(in crate::planner) fn handle_overrun(&mut self, agreement: &Agreement) {
+        let now = self.present_second();
         let (id, end) = (agreement.id, agreement.slot().end);
         let before = self.plan.ending.get(&id).copied();
         let grace = self.plan.overruns.grace(agreement).filter(|_| before.is_none());
@@ -66,7 +66,7 @@ impl Decider<'_> {
             "its nodes are promised to others"
         };
         if let Some(grace) = grace {
-            if !self.save(agreement, grace) {
+            if !self.have_work_saved(agreement, grace) {
                 // Its nodes may become free until the last moment.
                 let unsaved = Last::Unsaved("there is no other place for the rest of its work");
                 self.plan.look_again(id, Some(unsaved));
@@ -86,14 +86,14 @@ impl Decider<'_> {
 
     /// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
     fn prolong_slot(&mut self, agreement: &Agreement, end: Time) -> bool {
-        let now = self.second();
+        let now = self.present_second();
         // The offers in its place relied on its end.
         self.release_holds_about(agreement.id);
         let present = self.plan.planned_slot(agreement, agreement.slots_over());
         let Some((at, number)) = present else {
             return false;
         };
-        let longer = self.attempt(|this| {
+        let longer = self.run_trial(|this| {
             this.plan.resources.vacate(at, now, number);
             let end = this.reached_end(at, agreement, end);
             let rest = this.running_of(at, agreement, number);
@@ -118,11 +118,11 @@ impl Decider<'_> {
             "its work is not over: its slot is {} longer",
             counted(more, "second")
         );
-        detail += &at_most_for(agreement, more);
+        detail += &most_overrun_cost_in_words(agreement, more);
         let event = self.event(EventKind::Overrun, detail);
         self.plan.look_again(agreement.id, None);
         self.update(longer, vec![event]);
-        self.moved(&moves, "to let go on what is not over");
+        self.apply_moves(&moves, "to let go on what is not over");
         true
     }
 }

@@ -53,7 +53,8 @@ impl Overruns {
         let runs = agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && !agreement.has_more_slots();
-        (runs && self.most(agreement) > 0).then(|| agreement.slot().end - told_before_end(agreement) - grace)
+        (runs && self.most(agreement) > 0)
+            .then(|| agreement.slot().end - notice_before_slot_end(agreement) - grace)
     }
 
     /// By how much it may be longer yet.
@@ -74,19 +75,19 @@ impl Overruns {
         let job = agreement.job.as_ref()?;
         let key = (job.application.clone(), job.version.clone());
         let grace = *self.saving.get(&key)?;
-        let fits = grace + told_before_end(agreement) <= agreement.slot().duration() / SAVED_PART;
+        let fits = grace + notice_before_slot_end(agreement) <= agreement.slot().duration() / SAVED_PART;
         (fits && grace < self.left(agreement)).then_some(grace)
     }
 }
 
 /// How long before the end of its slot the running work is told of a new end.
-fn told_before_end(agreement: &Agreement) -> Seconds {
+fn notice_before_slot_end(agreement: &Agreement) -> Seconds {
     let whole = agreement.duration.min(agreement.slot().duration());
     (whole / TOLD_PART).clamp(1, TOLD_BEFORE)
 }
 
 /// The most that this number of seconds beyond its contract costs an agreement, in words for its party.
-pub(in crate::planner) fn at_most_for(agreement: &Agreement, more: Seconds) -> String {
+pub(in crate::planner) fn most_overrun_cost_in_words(agreement: &Agreement, more: Seconds) -> String {
     let most = agreement.price_of_more(more);
     most.map_or_else(String::new, |most| format!(", for at most {most} more"))
 }

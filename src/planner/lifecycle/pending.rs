@@ -67,7 +67,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored
     /// or too many wait.
-    pub async fn pend(
+    pub async fn submit_pending(
         &self,
         proposal: Proposal,
         acceptance: Option<AcceptanceEndpoint>,
@@ -79,7 +79,7 @@ impl Planner {
             offer,
         };
         let scope = pending.proposal.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |of, _| of.pend(pending)).await
+        self.ask_once(scope, |of, _| of.store_pending(pending)).await
     }
 
     /// Decides a pending agreement: it becomes Observed, with the first of its ways that has a place, or Rejected.
@@ -87,22 +87,30 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] and [`Error::Conflict`] where it is not Pending any more, [`Error::Unavailable`] where the
     /// decision could not be stored.
-    pub async fn settle(&self, settlement: Settlement) -> Result<Agreement> {
+    pub async fn decide_pending(&self, settlement: Settlement) -> Result<Agreement> {
         let about = (settlement.id, settlement);
         let count = |_: &mut Decider<'_>, decided: &Result<_>| DecisionRecord::settled(decided);
-        self.send(|reply| Command::that_may_wait(about, None, reply, |of, request| of.settle(request), count))
-            .await
+        self.send(|reply| {
+            Command::that_may_wait(
+                about,
+                None,
+                reply,
+                |of, request| of.decide_pending(request),
+                count,
+            )
+        })
+        .await
     }
 }
 
 impl Decider<'_> {
     /// Stores an offer that waits for its decision.
-    pub(in crate::planner) fn pend(&mut self, pending: Pending) -> Result<Accepted> {
+    pub(in crate::planner) fn store_pending(&mut self, pending: Pending) -> Result<Accepted> {
         let proposal = pending.proposal;
-        self.is_new(proposal.idempotency.as_ref())?;
+        self.check_key_is_new(proposal.idempotency.as_ref())?;
         let talks = pending.offer.and_then(|offer| self.plan.table.of_offer(offer));
         let replaced = talks.and_then(|talks| talks.instance.agreement);
-        self.has_a_new_id(&proposal, &[replaced])?;
+        self.check_new_id(&proposal, &[replaced])?;
         // It is on the first resource until it is decided.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";
@@ -115,10 +123,10 @@ impl Decider<'_> {
                 "at least one node for one second is expected".to_owned(),
             ));
         }
-        if self.plan.pending() >= PENDING_MAX {
+        if self.plan.pending_count() >= PENDING_MAX {
             return Err(Error::Unavailable);
         }
-        let now = self.second();
+        let now = self.present_second();
         let ready = proposal.ready.unwrap_or(now).max(now);
         let deadline = proposal.deadline_within(now + self.settings.horizon);
         let window = Interval::new(ready, deadline.max(ready));
@@ -128,9 +136,9 @@ impl Decider<'_> {
             leeway: PlacementConstraints::default(),
             choices: Vec::new(),
             state: AgreementState::Pending,
-            ..self.agreement_of(&proposal, window, &Placement::at(0, nowhere, None))
+            ..self.make_agreement(&proposal, window, &Placement::at(0, nowhere, None))
         };
-        self.plan.wait(agreement.clone());
+        self.plan.insert_unplaced(agreement.clone());
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
@@ -147,25 +155,27 @@ impl Decider<'_> {
     }
 
     /// Decides a pending agreement.
-    pub(in crate::planner) fn settle(
+    pub(in crate::planner) fn decide_pending(
         &mut self,
         mut settlement: Settlement,
     ) -> Result<Step<Agreement, Settlement>> {
-        let pending = self.live(settlement.id)?;
+        let pending = self.live_agreement(settlement.id)?;
         if pending.state != AgreementState::Pending {
             return Err(Error::Conflict(pending.state.word()));
         }
         let placed = match settlement.ways {
             Ok(Ways::New(ways)) => self
-                .placed(&pending, ways)
+                .place_first_way(&pending, ways)
                 .map(|step| step.map_request(Ways::New)),
-            Ok(Ways::Offered(acceptance)) => match self.accept_as(*acceptance, Some(&pending)) {
-                // It is decided later.
-                Err(Error::Unavailable) => return Err(Error::Unavailable),
-                accepted => accepted
-                    .map(|step| step.map_request(|again| Ways::Offered(Box::new(again))))
-                    .map_err(|why| why.to_string()),
-            },
+            Ok(Ways::Offered(acceptance)) => {
+                match self.make_accepted_agreement(*acceptance, Some(&pending)) {
+                    // It is decided later.
+                    Err(Error::Unavailable) => return Err(Error::Unavailable),
+                    accepted => accepted
+                        .map(|step| step.map_request(|again| Ways::Offered(Box::new(again))))
+                        .map_err(|why| why.to_string()),
+                }
+            }
             Err(why) => Err(why),
         };
         let (decided, words) = match placed {
@@ -174,7 +184,7 @@ impl Decider<'_> {
                 return Ok(Step::Wait(settlement));
             }
             Ok(Step::Done(decided)) => (decided, None),
-            Err(why) => (self.rejected(pending, &why)?, Some(why)),
+            Err(why) => (self.reject_pending(pending, &why)?, Some(why)),
         };
         self.batch.push(Change::DecideAgreement(decided.id));
         if let Some(telling) = settlement.telling {
@@ -195,7 +205,7 @@ impl Decider<'_> {
     }
 
     /// The agreement in the first of its ways that has a place; or why the first of them has none.
-    fn placed(
+    fn place_first_way(
         &mut self,
         pending: &Agreement,
         ways: Vec<Proposal>,
@@ -205,7 +215,7 @@ impl Decider<'_> {
         while let Some(mut way) = ways.next() {
             way.id = pending.id;
             // In words only: its alternatives are not sent anywhere.
-            match self.reserved_or(&way, Self::refuse_briefly) {
+            match self.admit_reserved_or(&way, Self::refuse_briefly) {
                 Ok(None) => return Ok(Step::Wait([way].into_iter().chain(ways).collect())),
                 Ok(Some((agreement, admitted, number))) => {
                     let agreement = Agreement {
@@ -214,9 +224,9 @@ impl Decider<'_> {
                         ..agreement
                     };
                     self.plan.insert(agreement.clone(), number);
-                    let event = self.accepted(&agreement, &admitted);
+                    let event = self.acceptance_event(&agreement, &admitted);
                     let agreement = self.update(agreement, vec![event]);
-                    self.make_room(&admitted);
+                    self.apply_admission_moves(&admitted);
                     return Ok(Step::Done(agreement));
                 }
                 Err(why) => refusal = refusal.or(Some(why.to_string())),
@@ -225,7 +235,7 @@ impl Decider<'_> {
         Err(refusal.unwrap_or_else(|| "it can be read in no way".to_owned()))
     }
 
-    fn rejected(&mut self, mut pending: Agreement, why: &str) -> Result<Agreement> {
+    fn reject_pending(&mut self, mut pending: Agreement, why: &str) -> Result<Agreement> {
         let rejected = pending.state.to(AgreementState::Rejected);
         pending.state = rejected.ok_or(Error::Conflict(pending.state.word()))?;
         let event = self.event(EventKind::Closed, format!("Rejected: {why}"));

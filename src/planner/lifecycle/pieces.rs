@@ -18,11 +18,11 @@ impl Decider<'_> {
     /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
     pub(in crate::planner) fn end_piece(&mut self, mut agreement: Agreement, end: &JobEnd) {
         let (number, of) = (agreement.slot_number(), agreement.slots.len());
-        agreement.has_started(end.started);
+        agreement.note_started(end.started);
         agreement.end_slot(end.ended);
         agreement.service = ServiceState::Idle;
         let brought = end.staging.as_ref().and_then(|of| of.brought);
-        let mut events = self.has_brought_files(&mut agreement, brought);
+        let mut events = self.note_brought_files(&mut agreement, brought);
         let detail = format!("piece {number} of {of} is over, its work saved");
         events.push(self.event(EventKind::Checkpointed, detail));
         events.extend(self.assess(&mut agreement));
@@ -53,15 +53,15 @@ impl Decider<'_> {
 
 impl Plan {
     /// The agreement with this slot number, and the index of the slot in it.
-    pub(in crate::planner) fn slot_of(&self, number: u64) -> Option<(&Agreement, usize)> {
+    pub(in crate::planner) fn slot_by_number(&self, number: u64) -> Option<(&Agreement, usize)> {
         let SlotOf { agreement, index } = self.numbers.slot(number)?;
         let agreement = self.get(agreement)?;
         (index < agreement.slots.len()).then_some((agreement, index))
     }
 
     /// The same where that slot has not begun.
-    pub(in crate::planner) fn slot_that_waits(&self, number: u64) -> Option<(&Agreement, usize)> {
-        let (agreement, index) = self.slot_of(number)?;
+    pub(in crate::planner) fn waiting_slot_by_number(&self, number: u64) -> Option<(&Agreement, usize)> {
+        let (agreement, index) = self.slot_by_number(number)?;
         let waits = agreement.state == AgreementState::Observed && agreement.slots_begun() <= index;
         waits.then_some((agreement, index))
     }
@@ -77,7 +77,7 @@ impl Plan {
                 return;
             };
             // It may have lost its place, or be about to begin.
-            let Some((old, start)) = self.resources.waiting(at, number) else {
+            let Some((old, start)) = self.resources.waiting_request(at, number) else {
                 continue;
             };
             let mut request = request_of_slot(agreement, number, index);

@@ -97,7 +97,7 @@ impl Planner {
 impl Decider<'_> {
     /// Records that files are being brought for a job.
     pub(in crate::planner) fn report_staging(&mut self, run: Run, since: Micros) -> Result<(), Error> {
-        let mut agreement = self.live(self.id_of_run(run)?)?;
+        let mut agreement = self.live_agreement(self.id_of_run(run)?)?;
         if agreement.slot_started().is_some() || !agreement.is_being_brought() {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl Decider<'_> {
             "these files are brought before its process starts: {}",
             names.join(", ")
         );
-        agreement.has_started(Some(since));
+        agreement.note_started(Some(since));
         let mut events = vec![self.event(EventKind::Staging, detail)];
         events.extend(self.assess(&mut agreement));
         self.update(agreement, events);
@@ -119,7 +119,7 @@ impl Decider<'_> {
     /// Records the real start of a job.
     pub(in crate::planner) fn report_started(&mut self, run: Run, at: Micros) -> Result<()> {
         let id = self.id_of_run(run)?;
-        self.started(id, at, None)
+        self.record_start(id, at, None)
     }
 
     /// Records the real start of a job with files that were brought for it.
@@ -130,18 +130,18 @@ impl Decider<'_> {
         brought: Brought,
     ) -> Result<(), Error> {
         let id = self.id_of_run(run)?;
-        self.started(id, since, Some(brought))
+        self.record_start(id, since, Some(brought))
     }
 
     /// Records the end of a job and everything that follows from it.
     pub(in crate::planner) fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<()> {
         let id = self.id_of_run(run)?;
-        self.ended(id, end)
+        self.record_end(id, end)
     }
 
     /// Ends the agreement of a job that cannot be started, now or later.
     pub(in crate::planner) fn report_unable(&mut self, run: Run, why: Unable) -> Result<()> {
-        let agreement = self.live(self.id_of_run(run)?)?;
+        let agreement = self.live_agreement(self.id_of_run(run)?)?;
         if agreement.service != ServiceState::Processing {
             return Err(Error::NotFound);
         }
@@ -212,7 +212,7 @@ impl Decider<'_> {
 
 /// An end between the `agreed` instant and now. Where its run time was `measured`, an end well after now came before the
 /// clock was set back: its end is set to now, and its start to that instant less the job's run time.
-pub(in crate::planner) fn in_its_time(
+pub(in crate::planner) fn clamp_job_end(
     end: &JobEnd,
     reported: Option<Micros>,
     agreed: Micros,

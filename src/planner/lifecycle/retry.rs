@@ -41,7 +41,7 @@ impl Decider<'_> {
         agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && agreement.job.as_ref().is_some_and(may)
-            && self.plan.resources.place(&agreement.resource).is_some()
+            && self.plan.resources.place_of(&agreement.resource).is_some()
     }
 
     /// Makes an agreement wait for another slot after this end of its work, where it may and where there is a slot. Returns
@@ -90,7 +90,7 @@ impl Decider<'_> {
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
     fn second_after_loss(&self) -> Time {
-        self.second() + 1
+        self.present_second() + 1
     }
 
     /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
@@ -136,7 +136,7 @@ impl Decider<'_> {
             waits.end_last_slot(waits.placement().end - waits.overrun());
         }
         let found = match why {
-            Why::Lost(_) => self.find(&waits, index, RESTART, next),
+            Why::Lost(_) => self.find_place(&waits, index, RESTART, next),
             Why::NeverStarted => self.find_before_offers(&waits, index, RESTART, next, &mut given_way),
         };
         let Some((mut placed, moves)) = found else {
@@ -144,32 +144,32 @@ impl Decider<'_> {
             return false;
         };
         placed.ready = agreement.ready;
-        placed.has_started(end.started);
+        placed.note_started(end.started);
         let mut events = self.assess(&mut placed);
         let (start, service) = match agreement.slots_over() {
             0 => ("its start".to_owned(), ServiceState::NotReady),
             over => (format!("what piece {over} has saved"), ServiceState::Idle),
         };
-        let moved = moved_by(agreement, &placed);
+        let moved = new_slot_in_words(agreement, &placed);
         let detail = match why {
             Why::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
             Why::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
         };
         events.push(self.event(EventKind::Restarted, detail));
 
-        self.plan.forget_slot(agreement.id);
+        self.plan.forget_given_nodes(agreement.id);
         // Its earlier nodes are in its timeline; the nodes bound to it belong to its present slot.
         self.batch.push(Change::ReleaseNodes {
             agreement: agreement.id,
             end: agreement.slot().start,
         });
         placed.service = service;
-        placed.has_started(None);
+        placed.note_started(None);
         let waiting = self.update(placed, events);
-        self.moved(&moves, RESTART.others);
+        self.apply_moves(&moves, RESTART.others);
         self.plan.stop_lost_work_later(waiting);
         let mut lost = agreement.clone();
-        lost.has_started(end.started);
+        lost.note_started(end.started);
         lost.end_slot(end.ended);
         lost.ended = Some(end.ended);
         self.record_execution(&lost, end);
@@ -192,7 +192,7 @@ impl Decider<'_> {
         };
         self.suppose_in_transaction(|this| {
             this.plan.take_slot_out(&agreement, index, next);
-            this.find(&waits, index, RESTART, next).is_some()
+            this.find_place(&waits, index, RESTART, next).is_some()
         })
     }
 
@@ -201,7 +201,7 @@ impl Decider<'_> {
     /// that piece would have added to it. A job that would begin late in its slot has another place where there is one
     /// without offers giving way, and keeps the rest of its slot otherwise.
     pub(in crate::planner) fn place_missed_slot(&mut self, agreement: &Agreement) {
-        let now = self.second();
+        let now = self.present_second();
         let is_over = agreement.slot().end <= now;
         // The nodes kept for its changes rely on its place.
         let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
@@ -211,21 +211,24 @@ impl Decider<'_> {
         let found = if is_over {
             self.plan.take_slot_out(agreement, index, now);
             if adds {
-                self.find(agreement, index, RESTART, now)
+                self.find_place(agreement, index, RESTART, now)
             } else {
                 self.find_before_offers(agreement, index, RESTART, now, &mut given_way)
             }
         } else {
-            self.attempt(|this| {
+            self.run_trial(|this| {
                 this.plan.take_slot_out(agreement, index, now);
-                this.find(agreement, index, RESTART, now)
+                this.find_place(agreement, index, RESTART, now)
             })
         };
         if let Some((placed, moves)) = found {
-            let detail = format!("{why}: it waits for another{}", moved_by(agreement, &placed));
+            let detail = format!(
+                "{why}: it waits for another{}",
+                new_slot_in_words(agreement, &placed)
+            );
             let event = self.event(EventKind::Moved, detail);
             self.update(placed, vec![event]);
-            self.moved(&moves, RESTART.others);
+            self.apply_moves(&moves, RESTART.others);
         } else if is_over {
             self.end_without_place(agreement.clone(), index, why);
         } else {
@@ -237,7 +240,7 @@ impl Decider<'_> {
     /// Keeps again as much as possible for the offers of answers that have given way.
     fn keep_all_holds_again(&mut self, answers: BTreeSet<Uuid>) {
         for answer in answers {
-            self.keep_again(
+            self.hold_offers_again(
                 answer,
                 "it had to make room for work that was not done in its slot",
             );
@@ -260,7 +263,7 @@ pub(in crate::planner) enum Why<'a> {
 }
 
 /// Where an agreement goes that has another slot, in words for its party.
-fn moved_by(before: &Agreement, after: &Agreement) -> String {
+fn new_slot_in_words(before: &Agreement, after: &Agreement) -> String {
     let mut moved = String::new();
     if after.resource != before.resource {
         moved += &format!(" on {}", after.resource);

@@ -8,7 +8,7 @@ use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
     OfferTerms, PostingKind, ServiceState, Slot,
 };
-use crate::planner::admission::refuse::words_of_barred;
+use crate::planner::admission::refuse::barred_in_words;
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
 use crate::planner::error::{Error, Lost, Result, bare_refusal};
@@ -24,8 +24,8 @@ impl Decider<'_> {
         acceptance: Acceptance,
     ) -> Result<Step<Accepted, Acceptance>> {
         let idempotency = acceptance.proposal.idempotency.clone();
-        self.is_new(idempotency.as_ref())?;
-        let agreement = match self.accept_as(acceptance, None)? {
+        self.check_key_is_new(idempotency.as_ref())?;
+        let agreement = match self.make_accepted_agreement(acceptance, None)? {
             Step::Done(agreement) => agreement,
             Step::Wait(acceptance) => return Ok(Step::Wait(acceptance)),
         };
@@ -36,7 +36,7 @@ impl Decider<'_> {
 
     /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it. Its cluster may
     /// have to hold its nodes first.
-    pub(in crate::planner) fn accept_as(
+    pub(in crate::planner) fn make_accepted_agreement(
         &mut self,
         mut acceptance: Acceptance,
         pending: Option<&Agreement>,
@@ -45,20 +45,21 @@ impl Decider<'_> {
             name_as_pending(&mut acceptance.proposal, pending);
         }
         let proposal = &acceptance.proposal;
-        let (offer, instance) = self.offer_of(&proposal.party, acceptance.negotiation, acceptance.offer)?;
+        let (offer, instance) =
+            self.offer_in_negotiation(&proposal.party, acceptance.negotiation, acceptance.offer)?;
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
             return Err(Error::Lost(Lost::NotHeld));
         };
-        if let Some(why) = why_lost(&offer, self.second()) {
+        if let Some(why) = why_offer_is_lost(&offer, self.present_second()) {
             return Err(Error::Lost(why));
         }
-        self.has_a_new_id(proposal, &[instance.agreement, pending.map(|of| of.id)])?;
-        let resource = self.plan.resources.must_place(&terms.resource);
+        self.check_new_id(proposal, &[instance.agreement, pending.map(|of| of.id)])?;
+        let resource = self.plan.resources.required_place_of(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
-        let replaced = self.replaced_in(&instance)?;
+        let replaced = self.agreement_to_replace(&instance)?;
         let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
         // Running work is not submitted again.
-        if let Some(why) = words_of_barred(acceptance.barred.as_slice()).filter(|_| !begun) {
+        if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
             self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
             return Err(Error::Lost(Lost::Barred(why)));
         }
@@ -72,7 +73,7 @@ impl Decider<'_> {
             // A slot that is over by now stays as it was.
             admitted.slots = old.slots.ending(end);
         }
-        let mut agreement = self.agreement_of(proposal, terms.window(), &admitted);
+        let mut agreement = self.make_agreement(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
         self.settle_room(&mut agreement);
         if self.waits_to_accept(&offer, &agreement, &admitted, replaced.as_ref())? {
@@ -85,7 +86,7 @@ impl Decider<'_> {
         if let Some(old) = old.as_ref().filter(|_| begun) {
             agreement.slots = old.slots.ending(agreement.slots.placement().end);
         }
-        self.give_way(answer);
+        self.take_hold_out(answer);
         let number = self.plan.next_number();
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
@@ -135,7 +136,7 @@ impl Decider<'_> {
             self.batch.push(Change::Supersede { old, new });
         }
         // Before its siblings, so that none of them counts on a place that is no longer there.
-        self.take(&offer, agreement.id);
+        self.note_offer_accepted(&offer, agreement.id);
         if let Some(old) = old {
             if begun {
                 agreement = self.take_over(&old, agreement);
@@ -161,7 +162,7 @@ impl Decider<'_> {
         let mut slots = terms.slots.clone();
         let placement = slots.placement();
         let latest = terms.kept_until - placement.duration();
-        let later = self.begins_at(&terms.resource, placement.start, latest) - placement.start;
+        let later = self.reservable_start(&terms.resource, placement.start, latest) - placement.start;
         for slot in slots.iter_mut() {
             slot.placement = Interval::of(slot.placement.start + later, slot.placement.duration());
         }
@@ -169,7 +170,7 @@ impl Decider<'_> {
     }
 
     /// An offer of a party's negotiation, and the negotiation.
-    fn offer_of(
+    fn offer_in_negotiation(
         &self,
         party: &str,
         negotiation: Uuid,
@@ -205,7 +206,7 @@ impl Decider<'_> {
     }
 
     /// Notes that an offer has been accepted.
-    fn take(&mut self, offer: &NegotiationOffer, agreement: Uuid) {
+    fn note_offer_accepted(&mut self, offer: &NegotiationOffer, agreement: Uuid) {
         let taken = NegotiationOffer {
             agreement: Some(agreement),
             released: Some(self.now),
@@ -269,7 +270,7 @@ fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
 }
 
 /// Why an offer cannot be accepted, if so.
-fn why_lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
+fn why_offer_is_lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
     if offer.agreement.is_some() {
         Some(Lost::Accepted)
     } else if offer.is_withdrawn() {

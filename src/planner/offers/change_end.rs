@@ -6,7 +6,7 @@
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Request, Time};
 
-use crate::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part};
+use crate::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part_of_amount};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
@@ -15,12 +15,12 @@ use crate::planner::error::{Error, Refusal, Result, bare_refusal, quota_exceeded
 use crate::planner::lifecycle::overruns::TOLD_BEFORE;
 use crate::planner::offers::messages::{Ask, Candidate, Quote};
 use crate::planner::offers::quote::{
-    HOLD_MIN, coarse_quote_instant, difference_of, last_that, price_with_fee, ratio,
+    HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
 };
 use crate::planner::offers::ranking::PHI_EPSILON;
-use crate::planner::placement::find::part_of;
+use crate::planner::placement::find::convert_part;
 use crate::planner::request::Proposal;
-use crate::planner::requests::request_of;
+use crate::planner::requests::request_of_agreement;
 use crate::planner::resources::resource::Scaling;
 
 /// The parts that may not change any more.
@@ -35,18 +35,18 @@ impl Decider<'_> {
         expires: Time,
         old: &Agreement,
     ) -> Result<Result<Quote, Refusal>> {
-        if !goes_on_in(old, &ask.proposal) {
+        if !goes_on_in_proposal(old, &ask.proposal) {
             return Err(Error::Conflict(GOES_ON));
         }
-        Ok(self.changed_end(ask, expires, old))
+        Ok(self.quote_other_end(ask, expires, old))
     }
 
-    fn changed_end(&mut self, ask: &Ask, expires: Time, old: &Agreement) -> Result<Quote, Refusal> {
-        let now = self.second();
+    fn quote_other_end(&mut self, ask: &Ask, expires: Time, old: &Agreement) -> Result<Quote, Refusal> {
+        let now = self.present_second();
         let mut proposal = ask.proposal.clone();
-        self.within_quota(&mut proposal, Some(old))?;
+        self.limit_to_quotas(&mut proposal, Some(old))?;
         let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
-        let place = self.plan.resources.place(&old.resource);
+        let place = self.plan.resources.place_of(&old.resource);
         let of = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
         let Some((shape, (at, rate))) = shape.zip(of) else {
             return Err(quota_exceeded("its size is beyond what its party may have"));
@@ -58,7 +58,7 @@ impl Decider<'_> {
         let wanted = match whole.filter(|_| by_law && old.leeway.pieces_differ) {
             // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
             Some(whole) => {
-                part_of(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
+                convert_part(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
             }
             None => duration,
         };
@@ -131,7 +131,7 @@ impl Decider<'_> {
             },
             confidence: None,
             price,
-            difference: difference_of(price, old.price),
+            difference: price_difference(price, old.price),
             fee: self.change_fee(old, price),
             promise: None,
         };
@@ -150,7 +150,7 @@ impl Decider<'_> {
     /// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their
     /// windows all the way, or else as long as there is room as the plan stands.
     pub(in crate::planner) fn reached_end(&mut self, at: usize, old: &Agreement, end: Time) -> Time {
-        let now = self.second();
+        let now = self.present_second();
         if end <= old.placement().end {
             return end;
         }
@@ -168,7 +168,7 @@ impl Decider<'_> {
             deadline: end,
             duration: end - ready,
             nodes: last.nodes,
-            ..request_of(old, self.plan.next_number())
+            ..request_of_agreement(old, self.plan.next_number())
         };
         if self.plan.may_keep_until(old, end) && self.plan.resources.would_start(at, now, &rest).is_some() {
             return end;
@@ -178,7 +178,7 @@ impl Decider<'_> {
         };
         let tree = of.schedule.tree();
         let free = |end: Time| tree.min_free(more(end)) >= last.nodes && self.plan.may_keep_until(old, end);
-        last_that(old.placement().end, end, free)
+        last_instant_that(old.placement().end, end, free)
     }
 
     /// The price, with another end, of an agreement that is out of the plan. Where it is longer, the added time costs the
@@ -195,7 +195,7 @@ impl Decider<'_> {
         let micros = if end <= before {
             let agreed = i64::try_from(old.node_seconds()).unwrap_or(i64::MAX);
             let given_up = i64::from(nodes).saturating_mul(before - end);
-            let share = part(price, agreed.saturating_sub(given_up), agreed);
+            let share = part_of_amount(price, agreed.saturating_sub(given_up), agreed);
             share.micros.max(price.micros.checked_sub(more.micros)?)
         } else {
             price.micros.checked_add(more.micros)?
@@ -206,7 +206,7 @@ impl Decider<'_> {
 
 /// Whether a proposal keeps the parts of an agreement that cannot change once its slot has begun: the job, the resource, the number
 /// of nodes, and the start.
-fn goes_on_in(old: &Agreement, proposal: &Proposal) -> bool {
+fn goes_on_in_proposal(old: &Agreement, proposal: &Proposal) -> bool {
     proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
         && proposal.filters == old.leeway.filters
         && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes())

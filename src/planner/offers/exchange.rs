@@ -12,13 +12,16 @@ use crate::store::Change;
 
 impl Decider<'_> {
     /// Stores an offer and its answers, and keeps the Acceptable ones. Returns the new state of each.
-    pub(in crate::planner) fn bargain(&mut self, mut bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
-        self.is_new(bargain.idempotency.as_ref())?;
+    pub(in crate::planner) fn exchange_offers(
+        &mut self,
+        mut bargain: Bargain,
+    ) -> Result<Vec<NegotiationOffer>> {
+        self.check_key_is_new(bargain.idempotency.as_ref())?;
         if let Some(opening) = bargain.opening.take() {
             let id = self.initiate(opening)?.id;
             let put = self.put_offers_on_the_table(bargain);
             if put.is_err() {
-                self.end_talks(id)?;
+                self.end_any_negotiation(id)?;
             }
             return put;
         }
@@ -35,7 +38,7 @@ impl Decider<'_> {
         &mut self,
         bargain: Bargain,
     ) -> Result<Vec<NegotiationOffer>> {
-        let now = self.second();
+        let now = self.present_second();
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         // A proposal of the provider does not count as held at a party's request.
         let quota = talks.instance.proposed.is_none();
@@ -51,12 +54,12 @@ impl Decider<'_> {
                 return Err(Error::Stale("another offer of this negotiation has this OfferId"));
             }
             if let Some(parent) = offer.parent {
-                may_be_answered(talks, parent, now)?;
+                check_may_be_answered(talks, parent, now)?;
             }
         } else if let Some(OfferWords { offer, .. }) = bargain.answers.first()
             && let Some(parent) = offer.parent
         {
-            may_be_answered(talks, parent, now)?;
+            check_may_be_answered(talks, parent, now)?;
             // The offers held for it before are gone. Else each loss would add to the offers that its party holds.
             if talks.held(parent).next().is_some() {
                 return Err(Error::Stale("something is held for what it answers"));
@@ -65,7 +68,7 @@ impl Decider<'_> {
         if let Some(OfferWords { offer, .. }) = &bargain.incoming
             && offer.state == OfferState::Rejected
         {
-            self.reject(bargain.negotiation, offer.parent);
+            self.reject_offer(bargain.negotiation, offer.parent);
         }
         // In the order in which they came, which is that of their ids and of their references to each other.
         let begun = self.batch.len();
@@ -109,11 +112,11 @@ impl Decider<'_> {
         offer: &mut NegotiationOffer,
         otherwise: OfferState,
     ) {
-        let allowed = party.map_or(Ok(()), |party| self.hold_left(party, offer));
+        let allowed = party.map_or(Ok(()), |party| self.check_hold_quota(party, offer));
         let refusal = match allowed {
             Err(refusal) => refusal,
             // It was found a while ago.
-            Ok(()) if offer.is_expired(self.second()) => bare_refusal(
+            Ok(()) if offer.is_expired(self.present_second()) => bare_refusal(
                 Reason::WindowInThePast,
                 "the instant until which it could be held is over".to_owned(),
             ),
@@ -131,7 +134,7 @@ impl Decider<'_> {
     }
 
     /// The requester lets go of an offer: the nodes kept for it and for its answers are given back.
-    fn reject(&mut self, negotiation: Uuid, rejected: Option<Uuid>) {
+    fn reject_offer(&mut self, negotiation: Uuid, rejected: Option<Uuid>) {
         let Some((talks, id)) = self.plan.table.get(negotiation).zip(rejected) else {
             return;
         };
@@ -153,7 +156,7 @@ impl Decider<'_> {
 
 /// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is
 /// not over.
-fn may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<()> {
+fn check_may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time) -> Result<()> {
     let Some(offer) = talks.offers.get(&id) else {
         return Err(Error::Stale("no offer of this negotiation has this OfferId"));
     };

@@ -23,14 +23,14 @@ impl Decider<'_> {
         let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
             return false;
         };
-        let kept = self.attempt(|this| this.keep_beside_others(offer.negotiation, answer, terms));
+        let kept = self.run_trial(|this| this.keep_beside_others(offer.negotiation, answer, terms));
         let Some((added, moves)) = kept else {
             return false;
         };
         for held in added {
             self.plan.table.holds.insert(answer, held);
         }
-        self.moved(&moves, "to keep an offer open");
+        self.apply_moves(&moves, "to keep an offer open");
         true
     }
 
@@ -42,15 +42,15 @@ impl Decider<'_> {
         answer: Uuid,
         terms: &OfferTerms,
     ) -> Option<(Vec<HeldStretch>, Vec<Move>)> {
-        let now = self.second();
-        let base = self.plan.base(negotiation, &terms.resource);
+        let now = self.present_second();
+        let base = self.plan.replaced_stretches(negotiation, &terms.resource);
         if !base.is_empty() {
             self.pin_renegotiated(negotiation);
         }
         let mut offers = self.held_by_offer(negotiation, answer, &terms.resource);
         let less = held_stretches(&offers, &base);
         offers.extend(terms.kept());
-        let at = self.plan.resources.place(&terms.resource)?;
+        let at = self.plan.resources.place_of(&terms.resource)?;
         let end = terms.slots.placement().end;
         let old = self.plan.renegotiated(negotiation).filter(|_| !base.is_empty());
         if old.is_some_and(|old| !self.plan.may_keep_until(old, end)) {
@@ -86,7 +86,7 @@ impl Decider<'_> {
     /// and nothing is searched. A request quoted in a window may get its place only with this window: an order by deadlines
     /// places others before a request that has all of the window, and refuses a request that has no other place.
     fn make_place(&mut self, at: usize, request: &Request, window: Interval) -> Option<Vec<Move>> {
-        let now = self.second();
+        let now = self.present_second();
         let resources = &mut self.plan.resources;
         if resources.put(at, now, request, request.ready) {
             return Some(Vec::new());
@@ -131,13 +131,13 @@ impl Decider<'_> {
 
     /// Keeps for an answer only as much as its held offers still need.
     fn shrink_hold(&mut self, negotiation: Uuid, answer: Uuid) {
-        let now = self.second();
+        let now = self.present_second();
         let kept_so_far = self.plan.table.holds.remove(answer);
-        let needed = self.plan.needed(negotiation, answer);
+        let needed = self.plan.nodes_to_hold(negotiation, answer);
         if needed.is_empty() {
             let end = second_after(self.now);
             for held in kept_so_far {
-                if let Some(at) = self.plan.resources.must_place(&held.resource) {
+                if let Some(at) = self.plan.resources.required_place_of(&held.resource) {
                     self.plan.resources.free(at, end, held.number);
                 }
             }
@@ -154,9 +154,9 @@ impl Decider<'_> {
     }
 
     /// Takes the hold of an answer out of the plan, for the agreement that takes it over.
-    pub(in crate::planner) fn give_way(&mut self, answer: Uuid) {
+    pub(in crate::planner) fn take_hold_out(&mut self, answer: Uuid) {
         for held in self.plan.table.holds.remove(answer) {
-            self.plan.vacate(&held, self.second());
+            self.plan.vacate(&held, self.present_second());
         }
     }
 
@@ -168,7 +168,7 @@ impl Decider<'_> {
         let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
         let answers: BTreeSet<Uuid> = here.map(|(_, (_, answer))| *answer).collect();
         for answer in &answers {
-            self.give_way(*answer);
+            self.take_hold_out(*answer);
         }
         answers.into_iter().collect()
     }
@@ -176,9 +176,9 @@ impl Decider<'_> {
     /// Keeps again as many as possible of the offers of an answer, each beside the offers before it, after nodes have
     /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
     /// Returns their number.
-    pub(in crate::planner) fn keep_again(&mut self, answer: Uuid, why: &str) -> usize {
-        self.give_way(answer);
-        let Some((negotiation, offers)) = self.plan.table.answered(answer) else {
+    pub(in crate::planner) fn hold_offers_again(&mut self, answer: Uuid, why: &str) -> usize {
+        self.take_hold_out(answer);
+        let Some((negotiation, offers)) = self.plan.table.held_offers_of_answer(answer) else {
             return 0;
         };
         for offer in &offers {
@@ -230,7 +230,7 @@ impl Decider<'_> {
 
     /// Lets it move again.
     fn unpin_renegotiated(&mut self, negotiation: Uuid) {
-        let now = self.second();
+        let now = self.present_second();
         let moves =
             |of: &&Agreement| of.has_more_to_begin() && !of.fixed && !self.plan.table.is_counted_on(of.id);
         let agreement = self.plan.renegotiated(negotiation).filter(moves);
@@ -272,13 +272,13 @@ impl crate::planner::Plan {
 
     /// Takes a hold out of the plan; all others stay where they are.
     fn vacate(&mut self, held: &HeldStretch, now: Time) {
-        if let Some(at) = self.resources.must_place(&held.resource) {
+        if let Some(at) = self.resources.required_place_of(&held.resource) {
             self.resources.vacate(at, now, held.number);
         }
     }
 
     /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
-    fn base(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
+    fn replaced_stretches(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
         let in_force = |of: &&Agreement| of.is_waiting() || of.is_being_carried_out();
         let agreement = self.renegotiated(negotiation).filter(in_force);
         let here = agreement.filter(|of| of.resource == resource);
@@ -286,7 +286,7 @@ impl crate::planner::Plan {
     }
 
     /// The nodes that an answer has to keep, by resource.
-    fn needed(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+    fn nodes_to_hold(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
         let Some(talks) = self.table.get(negotiation) else {
             return BTreeMap::new();
         };
@@ -298,7 +298,7 @@ impl crate::planner::Plan {
         offers
             .into_iter()
             .map(|(resource, offers)| {
-                let base = self.base(negotiation, &resource);
+                let base = self.replaced_stretches(negotiation, &resource);
                 (resource, held_stretches(&offers, &base))
             })
             .collect()
@@ -323,7 +323,7 @@ impl crate::planner::Plan {
                 };
                 let at = self
                     .resources
-                    .place(&resource)
+                    .place_of(&resource)
                     .ok_or_else(|| format!("there is no resource \"{resource}\""))?;
                 let (interval, nodes) = stretch;
                 if !self.resources.put(at, now, &held.request(now), interval.start) {
@@ -354,7 +354,7 @@ impl crate::planner::Plan {
             if let Some(agreement) = self.renegotiated(negotiation).cloned() {
                 self.fix(&agreement);
             }
-            let needed = self.needed(negotiation, answer);
+            let needed = self.nodes_to_hold(negotiation, answer);
             self.hold_again(answer, needed, now)
                 .map_err(|why| format!("offer {answer}: {why}"))?;
         }

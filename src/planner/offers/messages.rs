@@ -71,7 +71,7 @@ pub struct Weights {
 /// The possible offers, in no order; or the reason why there are none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quote {
-    /// The request itself, or places near it; some may dominate others ([`best_of`](crate::planner::best_of)).
+    /// The request itself, or places near it; some may dominate others ([`best_candidates`](crate::planner::best_candidates)).
     pub candidates: Vec<Candidate>,
     /// Where there are none.
     pub refusal: Option<Refusal>,

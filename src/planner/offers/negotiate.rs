@@ -83,9 +83,9 @@ impl Planner {
     /// The errors of [`Planner::initiate`] where the negotiation is opened. [`Error::NotFound`] where no such negotiation
     /// goes on, [`Error::Stale`] where the offer does not fit into its tree, [`Error::Refused`] where that is full,
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`]; nothing is stored then.
-    pub async fn bargain(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
+    pub async fn exchange_offers(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
         let scope = bargain.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |of, _| of.bargain(bargain)).await
+        self.ask_once(scope, |of, _| of.exchange_offers(bargain)).await
     }
 
     /// Makes an agreement of an offer that is held, which takes over its place; where it replaces another agreement,
@@ -109,7 +109,7 @@ impl Decider<'_> {
     /// Opens a negotiation.
     pub(in crate::planner) fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance> {
         let instance = initiation.negotiation;
-        self.is_new(initiation.idempotency.as_ref())?;
+        self.check_key_is_new(initiation.idempotency.as_ref())?;
         self.may_open_negotiation(&instance)?;
         self.plan.table.open(instance.clone(), []);
         self.batch.push(Change::CreateNegotiation {
@@ -151,25 +151,25 @@ impl Decider<'_> {
         request: Idempotency<String>,
         answer: &String,
     ) -> Result<()> {
-        self.is_new(Some(&request))?;
+        self.check_key_is_new(Some(&request))?;
         self.remember(Some(request), answer);
         Ok(())
     }
 
     /// Ends a negotiation before its time.
     pub(in crate::planner) fn end_negotiation(&mut self, end: NegotiationEnd) -> Result<NegotiationInstance> {
-        self.is_new(end.idempotency.as_ref())?;
+        self.check_key_is_new(end.idempotency.as_ref())?;
         let talks = self.plan.table.get(end.id).ok_or(Error::NotFound)?;
         if end.party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }
-        let ended = self.end_talks(end.id)?;
+        let ended = self.end_any_negotiation(end.id)?;
         self.remember(end.idempotency, &ended);
         Ok(ended)
     }
 
     /// Ends a negotiation of any party.
-    pub(in crate::planner) fn end_talks(&mut self, id: Uuid) -> Result<NegotiationInstance> {
+    pub(in crate::planner) fn end_any_negotiation(&mut self, id: Uuid) -> Result<NegotiationInstance> {
         self.release_all_holds(id, |_| true);
         let talks = self.plan.table.close(id).ok_or(Error::NotFound)?;
         self.batch.push(Change::EndNegotiation {
@@ -185,7 +185,7 @@ impl Decider<'_> {
     /// Lets go of the offers that have lapsed by now. This runs before every decision, so that no decision relies on a
     /// lapsed offer.
     pub(in crate::planner) fn lapse_negotiations(&mut self) {
-        let now: Time = self.second();
+        let now: Time = self.present_second();
         for id in self.plan.table.due.due_by(now) {
             let Some(talks) = self.plan.table.get(id) else {
                 continue;
@@ -211,7 +211,7 @@ impl Decider<'_> {
 
     /// Lets go of the holds that rely on the place of an agreement that has begun or is over.
     pub(in crate::planner) fn release_holds_about(&mut self, agreement: Uuid) {
-        let held: Vec<NegotiationOffer> = self.plan.table.about(agreement).cloned().collect();
+        let held: Vec<NegotiationOffer> = self.plan.table.held_offers_about(agreement).cloned().collect();
         self.release(held);
     }
 }

@@ -180,10 +180,10 @@ impl OpenNegotiations {
             return;
         };
         self.offers.insert(id, negotiation);
-        if let Some(key) = talks.offers.get(&id).and_then(standing_key) {
+        if let Some(key) = talks.offers.get(&id).and_then(key_of_standing_offer) {
             self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
         }
-        if let Some(key) = standing_key(&offer) {
+        if let Some(key) = key_of_standing_offer(&offer) {
             self.standing.insert(key, offer.is_held());
             self.standing_held += usize::from(offer.is_held());
         }
@@ -219,7 +219,7 @@ impl OpenNegotiations {
         }
         for offer in talks.offers.values() {
             self.offers.remove(&offer.id);
-            if let Some(key) = standing_key(offer) {
+            if let Some(key) = key_of_standing_offer(offer) {
                 self.standing_held -= usize::from(self.standing.remove(&key) == Some(true));
             }
         }
@@ -253,11 +253,14 @@ impl OpenNegotiations {
 
     /// Whether something is held on the strength of the place that an agreement has.
     pub(in crate::planner) fn is_counted_on(&self, agreement: Uuid) -> bool {
-        self.about(agreement).next().is_some()
+        self.held_offers_about(agreement).next().is_some()
     }
 
     /// The negotiations that are about an agreement.
-    pub(in crate::planner) fn talks_about(&self, agreement: Uuid) -> impl Iterator<Item = &OpenNegotiation> {
+    pub(in crate::planner) fn negotiations_about(
+        &self,
+        agreement: Uuid,
+    ) -> impl Iterator<Item = &OpenNegotiation> {
         let ids = self
             .about
             .range((agreement, Uuid::nil())..=(agreement, Uuid::max()));
@@ -265,18 +268,24 @@ impl OpenNegotiations {
     }
 
     /// The offers to replace an agreement that are held.
-    pub(in crate::planner) fn about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
-        let talks = self.talks_about(agreement);
+    pub(in crate::planner) fn held_offers_about(
+        &self,
+        agreement: Uuid,
+    ) -> impl Iterator<Item = &NegotiationOffer> {
+        let talks = self.negotiations_about(agreement);
         talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
     }
 
     /// The answers with held offers to replace an agreement.
     pub(in crate::planner) fn answers_about(&self, agreement: Uuid) -> impl Iterator<Item = Uuid> {
-        self.about(agreement).filter_map(|offer| offer.parent)
+        self.held_offers_about(agreement).filter_map(|offer| offer.parent)
     }
 
     /// The negotiation of an answer, and its offers that are held, the best first.
-    pub(in crate::planner) fn answered(&self, answer: Uuid) -> Option<(Uuid, Vec<NegotiationOffer>)> {
+    pub(in crate::planner) fn held_offers_of_answer(
+        &self,
+        answer: Uuid,
+    ) -> Option<(Uuid, Vec<NegotiationOffer>)> {
         let talks = self.of_offer(answer)?;
         let held = |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
         let offers = talks.offers.values().filter(held).cloned().collect();
@@ -285,7 +294,7 @@ impl OpenNegotiations {
 }
 
 /// The key of an offer of the service's that leads on.
-fn standing_key(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
+fn key_of_standing_offer(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
     let leads_on = offer.creator == OfferCreator::Responder && offer.is_open();
     leads_on.then(|| (offer.expires.unwrap_or(Time::MAX), offer.id))
 }

@@ -88,16 +88,19 @@ impl Decider<'_> {
             return;
         }
         for (at, request) in self.requests(need).into_iter().take(RESOURCES_MAX) {
-            let numbers = self.plan.resources.in_the_way(at, self.second(), &request);
+            let numbers = self
+                .plan
+                .resources
+                .waiting_in_the_way(at, self.present_second(), &request);
             let others = numbers
                 .into_iter()
-                .filter_map(|number| Some(self.plan.slot_of(number)?.0));
+                .filter_map(|number| Some(self.plan.slot_by_number(number)?.0));
             let may_be_asked = |of: &&Agreement| {
                 of.party != need.payer.party
                     && of.is_waiting()
                     // A move is proposed in one slot, which would be more than slots of differing sizes are.
                     && !of.slots.differ()
-                    && self.plan.table.talks_about(of.id).next().is_none()
+                    && self.plan.table.negotiations_about(of.id).next().is_none()
             };
             let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();
             for agreement in others {
@@ -126,7 +129,7 @@ impl Decider<'_> {
         need: &Need<'_>,
         newcomer: &Request,
     ) -> Option<Interval> {
-        let now = self.second();
+        let now = self.present_second();
         let of = self.plan.resources.get(at)?;
         let window = newcomer.window_at(of.schedule.now().max(now));
         let tree = of.schedule.tree();
@@ -160,7 +163,7 @@ impl Decider<'_> {
                 window: after,
                 ..candidate_in_other_slot(at, agreement, Interval::of(start, duration))
             });
-            found.extend(later.and_then(|place| self.told_start(&place)));
+            found.extend(later.and_then(|place| self.first_tellable_start(&place)));
         }
         let slots = found.into_iter().map(|start| {
             let slot = Interval::of(start, duration);
@@ -172,7 +175,7 @@ impl Decider<'_> {
 
     /// The possible proposal.
     pub(in crate::planner) fn quote_proposal(&mut self, ask: &Ask, suggestion: &Suggestion) -> Result<Quote> {
-        let until = self.second() + self.settings.negotiation.hold;
+        let until = self.present_second() + self.settings.negotiation.hold;
         let agreement = &suggestion.agreement;
         let own = OwnPrice {
             before: agreement.price,
@@ -186,12 +189,12 @@ impl Decider<'_> {
             // agreed, even if the price list asks for more now.
             let mut ask = ask.clone();
             ask.proposal.budget = None;
-            let mut search = self.search(&ask, until, None);
+            let mut search = self.quote_context(&ask, until, None);
             search.own = Some(own);
             if ask.proposal.deviation_max.is_none() {
                 search.phi_max = f64::INFINITY;
             }
-            return Ok(self.found(&search).unwrap_or_else(Quote::refused));
+            return Ok(self.find_offers(&search).unwrap_or_else(Quote::refused));
         };
         let candidate = self.suppose_in_transaction(|this| {
             let agreement = this.lift_replaced_agreement(agreement.id)?;
@@ -210,9 +213,9 @@ impl Decider<'_> {
         own: OwnPrice,
         until: Time,
     ) -> Option<Candidate> {
-        let place = self.plan.resources.place(&agreement.resource);
+        let place = self.plan.resources.place_of(&agreement.resource);
         let at = place.filter(|_| agreement.is_waiting())?;
-        let mut search = self.search(ask, until, Some(agreement));
+        let mut search = self.quote_context(ask, until, Some(agreement));
         search.own = Some(own);
         let candidate = self.candidate(&search, candidate_in_other_slot(at, agreement, slot));
         candidate.filter(|of| search.allows(of))
@@ -228,11 +231,11 @@ impl Decider<'_> {
                 if !waits {
                     return Err(Error::NotFound);
                 }
-                self.plan.table.talks_about(about).next().is_some()
+                self.plan.table.negotiations_about(about).next().is_some()
                     || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
             }
             reason => {
-                let mut open = self.plan.table.talks_about(about);
+                let mut open = self.plan.table.negotiations_about(about);
                 open.any(|of| of.instance.proposed == reason)
             }
         };
@@ -250,7 +253,7 @@ impl Decider<'_> {
             Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => Ok(answered),
             _ => {
                 // A place that cannot be kept is not proposed.
-                self.end_talks(id)?;
+                self.end_any_negotiation(id)?;
                 Err(Error::Stale("its place has been taken meanwhile"))
             }
         }
@@ -270,7 +273,7 @@ impl Decider<'_> {
         &mut self,
         instance: &NegotiationInstance,
     ) -> Result<Option<Agreement>> {
-        let replaced = self.replaced_in(instance)?;
+        let replaced = self.agreement_to_replace(instance)?;
         if let Some(agreement) = &replaced {
             self.take_out(agreement);
         }
@@ -281,7 +284,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Lost::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.
-    pub(in crate::planner) fn replaced_in(
+    pub(in crate::planner) fn agreement_to_replace(
         &mut self,
         instance: &NegotiationInstance,
     ) -> Result<Option<Agreement>> {

@@ -1,11 +1,11 @@
 //! The possible offers for a request: the request itself where it fits, and else the nearest ones that no other
 //! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
 
-use crate::agreement::part;
+use crate::agreement::part_of_amount;
 use crate::planner::error::bare_refusal;
 use std::borrow::Cow;
 
-use scheduler::prediction::real;
+use scheduler::prediction::whole_as_real;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Request, Seconds, Time};
 
@@ -100,16 +100,16 @@ impl Decider<'_> {
             if let Some(old) = replaced.as_ref().filter(|of| of.is_being_carried_out()) {
                 return this.quote_begun(ask, instance.expires, old);
             }
-            let until = (this.second() + this.settings.negotiation.hold).min(instance.expires);
-            let search = this.search(ask, until, replaced.as_ref());
-            Ok(this.found(&search))
+            let until = (this.present_second() + this.settings.negotiation.hold).min(instance.expires);
+            let search = this.quote_context(ask, until, replaced.as_ref());
+            Ok(this.find_offers(&search))
         });
         Ok(quote?.unwrap_or_else(Quote::refused))
     }
 
     /// The data for the search for a request, for offers that lapse at `until` at the latest, with the agreement that
     /// would be replaced out of the plan.
-    pub(in crate::planner) fn search<'a>(
+    pub(in crate::planner) fn quote_context<'a>(
         &self,
         ask: &'a Ask,
         until: Time,
@@ -118,7 +118,7 @@ impl Decider<'_> {
         QuoteContext {
             ask,
             number: self.plan.next_number(),
-            now: self.second(),
+            now: self.present_second(),
             until,
             phi_max: self.phi_max(&ask.proposal),
             replaced,
@@ -134,7 +134,7 @@ impl Decider<'_> {
     }
 
     /// The possible offers for a request, or the reason why there are none.
-    pub(in crate::planner) fn found(&mut self, search: &QuoteContext) -> Result<Quote, Refusal> {
+    pub(in crate::planner) fn find_offers(&mut self, search: &QuoteContext) -> Result<Quote, Refusal> {
         let now = search.now;
         self.plan.resources.cut_short = false;
         let asked = self.limit_quote(search, search.ask.proposal.clone());
@@ -164,7 +164,7 @@ impl Decider<'_> {
         found.retain(|candidate| search.allows(candidate));
         match why {
             _ if !found.is_empty() => Ok(Quote::of(found)),
-            Ok((need, why)) => Err(self.refused(&need, why)),
+            Ok((need, why)) => Err(self.make_refusal(&need, why)),
             Err(refusal) => Err(refusal),
         }
     }
@@ -184,7 +184,7 @@ impl Decider<'_> {
         search: &QuoteContext,
         mut proposal: Proposal,
     ) -> Result<(Proposal, Interval), Refusal> {
-        self.within_quota(&mut proposal, search.replaced)?;
+        self.limit_to_quotas(&mut proposal, search.replaced)?;
         let window = self.window(&proposal)?;
         Ok((proposal, window))
     }
@@ -255,7 +255,10 @@ impl Decider<'_> {
         request: &Request,
     ) -> Option<Interval> {
         let paying = self.payable_request(at, need, request)?;
-        let start = self.plan.resources.would_start(at, self.second(), &paying)?;
+        let start = self
+            .plan
+            .resources
+            .would_start(at, self.present_second(), &paying)?;
         Some(request.slot(start))
     }
 
@@ -272,7 +275,7 @@ impl Decider<'_> {
         let first = pieces.first()?.stretch();
         let place = CandidatePlacement::new(at, first, need.window, (OfferKind::InPieces, 0.0));
         let end = pieces.placement().end;
-        self.offer(search, &place, pieces, (end, search.until))
+        self.candidate_of_slots(search, &place, pieces, (end, search.until))
     }
 
     /// The same nodes for as long before or after the window: the slots that a refusal would name.
@@ -335,7 +338,7 @@ impl Decider<'_> {
                 ratio(request.duration - duration, request.duration),
             );
             let place = CandidatePlacement::new(*resource, stretch, request.window(), how);
-            found.extend(self.told_candidate(search, place));
+            found.extend(self.tellable_candidate(search, place));
         }
         found
     }
@@ -346,28 +349,28 @@ impl Decider<'_> {
         search: &QuoteContext,
         place: CandidatePlacement,
     ) -> Option<Candidate> {
-        let (start, expires) = self.standing(search, &place)?;
+        let (start, expires) = self.start_and_expiry(search, &place)?;
         if place.kind != OfferKind::Exact && !self.may_tell_quote_times(search, &place, (start, expires)) {
             return None;
         }
         let duration = place.slot.duration();
         let slots = Slots::one((Interval::of(start, duration), place.nodes));
         let kept_until = start.max(expires) + duration;
-        self.offer(search, &place, slots, (kept_until, expires))
+        self.candidate_of_slots(search, &place, slots, (kept_until, expires))
     }
 
     /// The same where it may be told, from the first start on that may.
-    pub(in crate::planner) fn told_candidate(
+    pub(in crate::planner) fn tellable_candidate(
         &self,
         search: &QuoteContext,
         place: CandidatePlacement,
     ) -> Option<Candidate> {
-        let slot = Interval::of(self.told_start(&place)?, place.slot.duration());
+        let slot = Interval::of(self.first_tellable_start(&place)?, place.slot.duration());
         self.candidate(search, CandidatePlacement { slot, ..place })
     }
 
     /// The offer of slots at a place, which are kept until an instant where it is accepted before it expires: with its price.
-    fn offer(
+    fn candidate_of_slots(
         &self,
         search: &QuoteContext,
         place: &CandidatePlacement,
@@ -394,7 +397,7 @@ impl Decider<'_> {
             kind: place.kind,
             confidence: None,
             price,
-            difference: difference_of(price, before),
+            difference: price_difference(price, before),
             fee,
             promise: None,
         };
@@ -415,7 +418,7 @@ impl Decider<'_> {
     }
 
     /// The first start from a free one on that may be told, where there is room.
-    pub(in crate::planner) fn told_start(&self, place: &CandidatePlacement) -> Option<Time> {
+    pub(in crate::planner) fn first_tellable_start(&self, place: &CandidatePlacement) -> Option<Time> {
         let step = self.settings.refusals.coarsen;
         let start = coarse_quote_instant(place.slot.start + (step - 1), step);
         let slot = Interval::of(start, place.slot.duration());
@@ -428,7 +431,7 @@ impl Decider<'_> {
     /// Where an offer would start and until when it can stand: a slot that begins before the offer lapses is kept for as
     /// long as it takes to begin it at the last moment. Where there is no room for that, it begins later, or stands
     /// shorter.
-    fn standing(&self, search: &QuoteContext, place: &CandidatePlacement) -> Option<(Time, Time)> {
+    fn start_and_expiry(&self, search: &QuoteContext, place: &CandidatePlacement) -> Option<(Time, Time)> {
         let (start, duration) = (place.slot.start, place.slot.duration());
         let latest = search.until.min(place.window.end - duration);
         if latest - search.now < 1 {
@@ -447,7 +450,7 @@ impl Decider<'_> {
             return Some((start, latest));
         }
         let soonest = start.max(search.now);
-        let until = free(soonest).then(|| last_that(soonest, latest, free))?;
+        let until = free(soonest).then(|| last_instant_that(soonest, latest, free))?;
         (until - search.now >= HOLD_MIN).then_some((start, until))
     }
 }
@@ -458,14 +461,14 @@ fn is_candidate_affordable(search: &QuoteContext, candidate: &Candidate) -> bool
 }
 
 /// By how much one price is more than another.
-pub(in crate::planner) fn difference_of(price: Option<Money>, before: Option<Money>) -> Option<Money> {
+pub(in crate::planner) fn price_difference(price: Option<Money>, before: Option<Money>) -> Option<Money> {
     let (price, before) = price.zip(before)?;
     let more = price.micros.checked_sub(before.micros)?;
     (price.currency == before.currency).then(|| Money::new(more, price.currency))
 }
 
 pub(in crate::planner) fn ratio(part: Seconds, whole: Seconds) -> f64 {
-    real(part) / real(whole)
+    whole_as_real(part) / whole_as_real(whole)
 }
 
 /// The provider's price for its own proposal: at most the agreed price of the agreement that it would replace, less a
@@ -482,7 +485,7 @@ impl OwnPrice {
         let least = before.map_or(price.micros, |before| before.micros.min(price.micros));
         let (off, whole) = (self.discount.numerator, self.discount.denominator);
         let least = Money::new(least, price.currency);
-        part(least, whole.saturating_sub(off).into(), whole.into())
+        part_of_amount(least, whole.saturating_sub(off).into(), whole.into())
     }
 }
 
@@ -494,7 +497,7 @@ pub(in crate::planner) fn price_with_fee(terms: &OfferTerms) -> Option<Money> {
 }
 
 /// The last instant from `least` on, and before `most`, up to which something holds that holds at `least`.
-pub(in crate::planner) fn last_that(least: Time, most: Time, holds: impl Fn(Time) -> bool) -> Time {
+pub(in crate::planner) fn last_instant_that(least: Time, most: Time, holds: impl Fn(Time) -> bool) -> Time {
     let (mut least, mut most) = (least, most);
     while most - least > 1 {
         let middle = Time(i64::midpoint(least.seconds(), most.seconds()));

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use scheduler::prediction::real;
+use scheduler::prediction::whole_as_real;
 
 use crate::agreement::{Money, OfferKind};
 use crate::planner::offers::messages::{Candidate, Weights};
@@ -18,7 +18,7 @@ pub(in crate::planner) const PHI_EPSILON: f64 = 1e-9;
 /// further away and no dearer, and nearer or cheaper: a shorter slot is cheaper because it is less. The best by the requester's weights comes first, or the nearest where it has no
 /// weights. Where nothing is priced, deviation alone would leave a single candidate, so it then decides only among
 /// candidates of one kind. O(n²).
-pub fn best_of(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
+pub fn best_candidates(candidates: &[Candidate], weights: Weights) -> Vec<Candidate> {
     let mut best = rank_candidates(undominated_candidates(candidates), weights);
     best.truncate(CANDIDATES_MAX);
     best
@@ -31,7 +31,7 @@ fn candidate_price(candidate: &Candidate) -> i64 {
 }
 
 /// The part of the asked work that a candidate does: another size takes as long as the work needs, and only a shorter slot does less.
-fn work_of(candidate: &Candidate) -> f64 {
+fn work_of_candidate(candidate: &Candidate) -> f64 {
     match candidate.terms.kind {
         OfferKind::Shorter => 1.0 - candidate.terms.deviation,
         _ => 1.0,
@@ -40,7 +40,7 @@ fn work_of(candidate: &Candidate) -> f64 {
 
 /// The price of a candidate for all of the work at the same rate.
 fn price_for_equal_work(candidate: &Candidate) -> f64 {
-    real(candidate_price(candidate)) / work_of(candidate).max(f64::MIN_POSITIVE)
+    whole_as_real(candidate_price(candidate)) / work_of_candidate(candidate).max(f64::MIN_POSITIVE)
 }
 
 fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
@@ -50,7 +50,7 @@ fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
         let nearer = one.terms.deviation.total_cmp(&other.terms.deviation);
         let cheaper = candidate_price(one).cmp(&candidate_price(other));
         let comparable = priced || one.terms.kind == other.terms.kind;
-        let does_as_much = work_of(one) + PHI_EPSILON >= work_of(other);
+        let does_as_much = work_of_candidate(one) + PHI_EPSILON >= work_of_candidate(other);
         comparable && does_as_much && nearer.is_le() && cheaper.is_le() && (nearer.is_lt() || cheaper.is_lt())
     };
     candidates.retain(|one| !all.iter().any(|other| dominates(other, one)));
@@ -65,7 +65,9 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
     let scales = [
         (
             weights.start,
-            Scale::of(&candidates, |of| real(of.terms.placement().start.seconds())),
+            Scale::of(&candidates, |of| {
+                whole_as_real(of.terms.placement().start.seconds())
+            }),
         ),
         (
             weights.size,
@@ -73,7 +75,7 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
         ),
         (
             weights.duration,
-            Scale::of(&candidates, |of| real(of.terms.duration())),
+            Scale::of(&candidates, |of| whole_as_real(of.terms.duration())),
         ),
         (weights.price, Scale::of(&candidates, price_for_equal_work)),
     ];

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, Event, EventKind, GuaranteeState};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
-use crate::planner::requests::{request_of, request_of_slot};
+use crate::planner::requests::{request_of_agreement, request_of_slot};
 use crate::store::Change;
 
 impl Decider<'_> {
@@ -22,7 +22,7 @@ impl Decider<'_> {
 
     /// Takes an agreement out that is there yet.
     pub(in crate::planner) fn take_out(&mut self, agreement: &Agreement) {
-        let taken = self.take_slots_out(agreement, 0, self.second());
+        let taken = self.take_slots_out(agreement, 0, self.present_second());
         let all = agreement.slots.len() - agreement.slots_over();
         self.plan.resources.impossible.unless(taken.len() == all, || {
             format!("agreement {} is not where it lies", agreement.id)
@@ -34,7 +34,7 @@ impl Decider<'_> {
         let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
         // Within its last second there is nothing left to give up.
         let begun = agreement.is_being_carried_out();
-        let goes_on = begun && agreement.slot().end > self.second() + 1;
+        let goes_on = begun && agreement.slot().end > self.present_second() + 1;
         // Until it is reported that a slot is over, it is not known where the next ones may lie.
         if begun && !goes_on && agreement.has_more_slots() {
             return Err(Error::Unavailable);
@@ -49,7 +49,7 @@ impl Decider<'_> {
     /// The rest of the slot of an agreement that has begun, as its resource's schedule has it: it begins at this
     /// instant.
     pub(in crate::planner) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
-        let now = self.second();
+        let now = self.present_second();
         let of = self.plan.resources.get(at);
         let now = of.map_or(now, |of| of.schedule.now().max(now));
         let end = agreement.slot().end;
@@ -58,7 +58,7 @@ impl Decider<'_> {
             deadline: end,
             duration: end - now,
             nodes: agreement.slot_nodes(),
-            ..request_of(agreement, number)
+            ..request_of_agreement(agreement, number)
         }
     }
 
@@ -77,7 +77,9 @@ impl Decider<'_> {
             let start = agreement.slots[index].placement.start;
             (request_of_slot(agreement, number, index), start)
         };
-        self.plan.resources.put_back(at, self.second(), &request, start);
+        self.plan
+            .resources
+            .put_back(at, self.present_second(), &request, start);
     }
 
     /// Continues the work of an old agreement under a new one. Its nodes, where it has any, belong to the new one from the
@@ -96,7 +98,7 @@ impl Decider<'_> {
         self.batch.push(Change::HandOverNodes {
             from: old.id,
             to,
-            now: self.second(),
+            now: self.present_second(),
             end,
         });
     }

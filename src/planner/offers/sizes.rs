@@ -41,7 +41,7 @@ impl Decider<'_> {
                 };
                 let candidate = place.and_then(|(at, slot)| {
                     let stretch = (slot, shape.nodes);
-                    self.told_candidate(search, CandidatePlacement::new(at, stretch, window, how))
+                    self.tellable_candidate(search, CandidatePlacement::new(at, stretch, window, how))
                 });
                 found.extend(candidate);
             }

@@ -9,7 +9,7 @@ use crate::agreement::{Agreement, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
-use crate::planner::requests::revenue;
+use crate::planner::requests::revenue_of_price;
 use crate::planner::resources::IN_THE_WAY_MAX;
 use crate::planner::resources::need::{Need, Placement, Transfer};
 
@@ -28,7 +28,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn admit(&mut self, need: &Need<'_>) -> Result<Placement, Reason> {
         match self.best_admission_to_pay(need) {
             Ok((at, shape, slot)) => {
-                let load = self.load(at, need.window);
+                let load = self.window_load(at, need.window);
                 // It lies elsewhere than at its first fit; or at another time it would be shorter or longer.
                 let exactly = need.is_sized()
                     || matches!(
@@ -38,7 +38,7 @@ impl Decider<'_> {
                 // At another time its energy would cost more.
                 let is_weighed = self.plan.resources.weighs_energy();
                 let found = if is_weighed || exactly && !self.is_budgeted(need) {
-                    self.put((at, load), need, Slots::one((slot, shape.nodes)))
+                    self.put_slots((at, load), need, Slots::one((slot, shape.nodes)))
                 } else {
                     self.admit_on_resource((at, load), need, shape)
                 };
@@ -56,10 +56,10 @@ impl Decider<'_> {
 
     /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
     fn admit_where_others_move(&mut self, need: &Need<'_>) -> Option<Placement> {
-        let crowded = self.crowded(need);
+        let crowded = self.crowded_places(need);
         self.plan.resources.share_work(crowded.len());
         for (at, shape) in &crowded {
-            let load = self.load(*at, need.window);
+            let load = self.window_load(*at, need.window);
             let found = self.admit_on_resource((*at, load), need, *shape);
             if found.is_some() {
                 return found;
@@ -82,7 +82,7 @@ impl Decider<'_> {
         &self,
         need: &Need<'_>,
     ) -> Result<(usize, Shape, Interval), Reason> {
-        match self.best(need) {
+        match self.best_place(need) {
             Ok(_) if self.is_budgeted(need) => self.best_payable(need),
             best => best,
         }
@@ -95,21 +95,25 @@ impl Decider<'_> {
         need: &Need<'_>,
         request: &Request,
     ) -> Option<Request> {
-        let load = self.load(resource, need.window);
+        let load = self.window_load(resource, need.window);
         let ready = self.affordable_budget_from(resource, load, need.payer, request, need.window)?;
         Some(Request { ready, ..*request })
     }
 
     /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured. Another
     /// size for an agreement has to complete earlier than the larger ones.
-    pub(in crate::planner) fn best(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+    pub(in crate::planner) fn best_place(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let objective = self.settings.objective;
         let completes = objective == Objective::EarliestCompletion || need.of.is_some();
         let mut best: Option<((i128, Time), usize, Shape, Interval)> = None;
         let mut why = Reason::ResourceNotOffered;
         let mut window = need.window;
         for shape in need.shapes.iter() {
-            match self.plan.resources.best(need, *shape, window, objective) {
+            match self
+                .plan
+                .resources
+                .best_candidate(need, *shape, window, objective)
+            {
                 Ok((at, _)) if need.of.is_some_and(|of| !self.may_go_to_resource(at, of)) => {}
                 Ok((at, found)) => {
                     let rank = (found.rank.objective, found.rank.completion);
@@ -130,7 +134,7 @@ impl Decider<'_> {
     }
 
     /// Where others may be asked to move, and for which sizes, the most hopeful first.
-    pub(in crate::planner) fn crowded(&self, need: &Need<'_>) -> Vec<(usize, Shape)> {
+    pub(in crate::planner) fn crowded_places(&self, need: &Need<'_>) -> Vec<(usize, Shape)> {
         let shapes = need.some_shapes();
         let each = CROWDED_MAX / shapes.len().max(1);
         let on = |shape: Shape| {
@@ -143,7 +147,7 @@ impl Decider<'_> {
     /// The request in the form that these resources would get.
     pub(in crate::planner) fn requests(&self, need: &Need<'_>) -> Vec<(usize, Request)> {
         let on = |(at, shape): (usize, Shape)| Some((at, self.request_on(at, need, shape)?));
-        self.crowded(need).into_iter().filter_map(on).collect()
+        self.crowded_places(need).into_iter().filter_map(on).collect()
     }
 
     /// One size of a need as a resource would get it.
@@ -166,7 +170,7 @@ impl Decider<'_> {
             let start = tree.earliest_fit(request.nodes, request.duration, request.window())?;
             Some((0, at, shape, request.slot(start)))
         };
-        let found = self.crowded(need).into_iter().filter_map(payable);
+        let found = self.crowded_places(need).into_iter().filter_map(payable);
         let best = found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at));
         best.map(|(_, at, shape, slot)| (at, shape, slot))
             .ok_or(Reason::NoCapacityInWindow)
@@ -190,10 +194,10 @@ impl Decider<'_> {
         let least = request.slot(need.window.end - request.duration);
         let paying = Request {
             ready,
-            revenue: revenue(self.price_under(load, at, priced(least))),
+            revenue: revenue_of_price(self.price_under(load, at, priced(least))),
             ..request
         };
-        let (placement, moved) = self.plan.resources.submit(at, self.second(), &paying)?;
+        let (placement, moved) = self.plan.resources.submit(at, self.present_second(), &paying)?;
         let price = self.price_under(load, at, priced(placement.slot));
         Some(Placement {
             moved,
@@ -204,7 +208,7 @@ impl Decider<'_> {
     /// Notes in which part of its window an agreement may move: where its slot is long enough.
     pub(in crate::planner) fn settle_room(&self, agreement: &mut Agreement) {
         let window = agreement.window();
-        let room = self.plan.resources.place(&agreement.resource);
+        let room = self.plan.resources.place_of(&agreement.resource);
         let room = room.map(|at| self.room_of_request_on(at, agreement, agreement.slots[0].stretch()));
         let part = room.filter(|room| *room != window && !agreement.slots.is_split());
         agreement.leeway.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
@@ -218,7 +222,7 @@ impl Decider<'_> {
     }
 
     /// Puts slots where they were found to fit, all or none; none also where the payer cannot pay for them.
-    pub(super) fn put(
+    pub(super) fn put_slots(
         &mut self,
         (at, load): (usize, Fraction),
         need: &Need<'_>,
@@ -242,12 +246,12 @@ impl Decider<'_> {
                 deadline: window.end,
                 duration: slot.duration(),
                 nodes,
-                revenue: revenue(price),
+                revenue: revenue_of_price(price),
             };
             (request, slot.start)
         });
         let requests: Vec<_> = requests.collect();
-        let put = self.plan.resources.put_all(at, self.second(), &requests);
+        let put = self.plan.resources.put_all(at, self.present_second(), &requests);
         put.then(|| Placement::at(at, slots, price))
     }
 
@@ -255,10 +259,14 @@ impl Decider<'_> {
     fn displace(&mut self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Placement> {
         let request = self.request_on(at, need, shape)?;
         // Making room does not lower the price.
-        let load = self.load(at, need.window);
-        self.attempt(|this| {
+        let load = self.window_load(at, need.window);
+        self.run_trial(|this| {
             let mut transferred: Vec<Transfer> = Vec::new();
-            for number in this.plan.resources.in_the_way(at, this.second(), &request) {
+            for number in this
+                .plan
+                .resources
+                .waiting_in_the_way(at, this.present_second(), &request)
+            {
                 let Some(transfer) = this.send_displaced_elsewhere(at, number) else {
                     continue;
                 };
@@ -275,18 +283,18 @@ impl Decider<'_> {
 
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
     fn send_displaced_elsewhere(&mut self, from: usize, number: u64) -> Option<Transfer> {
-        let now = self.second();
-        let (agreement, _) = self.plan.slot_of(number)?;
+        let now = self.present_second();
+        let (agreement, _) = self.plan.slot_by_number(number)?;
         let moves = agreement.is_waiting() && !agreement.fixed;
         // It may have gone with another of its slots.
-        let is_here = self.plan.resources.has(from, number);
+        let is_here = self.plan.resources.has_request(from, number);
         if !moves || !is_here || self.plan.table.is_counted_on(agreement.id) {
             return None;
         }
         let agreement = agreement.clone();
         // A slot that starts in this second could not be taken back.
         let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
-        self.attempt(|this| {
+        self.run_trial(|this| {
             let was = this.take_slots_out(&agreement, 0, now);
             let placed = this.place_elsewhere(&agreement, 0, (window, Some(from)), true, now)?;
             Some(Transfer { placed, from, was })
@@ -296,8 +304,11 @@ impl Decider<'_> {
     /// Moves an agreement back to where it was, if there is room.
     #[must_use]
     fn take_back(&mut self, of: &Transfer) -> bool {
-        let back = self.plan.resources.put_all(of.from, self.second(), &of.was);
-        if back && let Some(to) = self.plan.resources.must_place(&of.placed.resource) {
+        let back = self
+            .plan
+            .resources
+            .put_all(of.from, self.present_second(), &of.was);
+        if back && let Some(to) = self.plan.resources.required_place_of(&of.placed.resource) {
             for (request, _) in &of.was {
                 let left = self.plan.resources.withdraw(to, request.id).is_some();
                 let what = || format!("{} has no place where it went", request.id);
@@ -308,7 +319,7 @@ impl Decider<'_> {
     }
 
     /// Takes over the agreements that went to other resources. Returns them as they are now.
-    pub(in crate::planner) fn transferred_agreement(
+    pub(in crate::planner) fn apply_transfers(
         &mut self,
         transfers: &[Transfer],
         why: &str,

@@ -6,7 +6,7 @@
 //! windows. At last it tries another of the agreement's sizes. Before it is given up, the holds of offers give way: an
 //! agreement counts more.
 
-use crate::planner::requests::request_of;
+use crate::planner::requests::request_of_agreement;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
 use crate::planner::decider::Decider;
 use crate::planner::requests::{request_of_slot, request_of_stretch};
-use crate::planner::resources::need::{Need, may_take};
+use crate::planner::resources::need::{Need, may_take_shape};
 use crate::planner::resources::resource::Resource;
-use crate::planner::words::{piece_of, time_difference_in_words};
+use crate::planner::words::{piece_in_words, time_difference_in_words};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
 const CROWDED_MAX: usize = 4;
@@ -57,7 +57,7 @@ impl Decider<'_> {
         now: Time,
         given_way: &mut BTreeSet<Uuid>,
     ) -> Option<Found> {
-        let found = self.find(agreement, index, policy, now);
+        let found = self.find_place(agreement, index, policy, now);
         if found.is_some() {
             return found;
         }
@@ -65,7 +65,7 @@ impl Decider<'_> {
         let others = self.held_elsewhere(agreement, index, window);
         for resource in [agreement.resource.clone()].into_iter().chain(others) {
             given_way.extend(self.take_holds_out_in(&resource, window));
-            let found = self.find(agreement, index, policy, now);
+            let found = self.find_place(agreement, index, policy, now);
             if found.is_some() {
                 return found;
             }
@@ -86,7 +86,7 @@ impl Decider<'_> {
             held.any(|((start, _), (end, _))| Interval::new(*start, *end).meets(window))
         };
         let may_go = |resource: &&String| {
-            let at = self.plan.resources.place(resource);
+            let at = self.plan.resources.place_of(resource);
             at.is_some_and(|at| {
                 let of = self.plan.resources.get(at);
                 of.is_some_and(|of| of.resource.capacity >= smallest)
@@ -100,7 +100,7 @@ impl Decider<'_> {
 
     /// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing
     /// has changed then.
-    pub(in crate::planner) fn find(
+    pub(in crate::planner) fn find_place(
         &mut self,
         agreement: &Agreement,
         index: usize,
@@ -140,7 +140,7 @@ impl Decider<'_> {
         let first = index.min(agreement.slots_begun());
         // One that was to move no more keeps its time on another resource rather than its resource.
         if policy.stays && agreement.fixed {
-            let found = self.attempt(|this| {
+            let found = self.run_trial(|this| {
                 this.take_slots_out(agreement, first, now);
                 this.place_elsewhere(agreement, first, (agreement.placement(), Some(at)), false, now)
             });
@@ -153,7 +153,7 @@ impl Decider<'_> {
         let window = rest_of_window(agreement, now);
         let beside = has_stays.then(|| self.place_beside_others(at, agreement, index, now));
         beside.flatten().or_else(|| {
-            self.attempt(|this| {
+            self.run_trial(|this| {
                 this.take_slots_out(agreement, first, now);
                 let here = has_stays.then(|| this.place_slots_in_turn(at, agreement, first, window, now));
                 let except = has_stays.then_some(at);
@@ -171,7 +171,7 @@ impl Decider<'_> {
         index: usize,
         now: Time,
     ) -> Option<Agreement> {
-        let inside = between_neighbours(agreement, index, now);
+        let inside = window_between_neighbours(agreement, index, now);
         // Time that the provider adds is not late.
         let adds = agreement.adds_to_contract(index);
         let latest = agreement.latest_end(now + self.settings.horizon);
@@ -201,7 +201,7 @@ impl Decider<'_> {
             let start = tree.earliest_fit(shape.nodes, shape.duration, window);
             Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
         };
-        let own = size_on(agreement, slot, &from.resource, &of.resource)?;
+        let own = size_on_resource(agreement, slot, &from.resource, &of.resource)?;
         let smaller = || {
             let smaller = smaller_sizes(agreement, own, &of.resource);
             smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
@@ -231,7 +231,7 @@ impl Decider<'_> {
         let mut taken = Vec::new();
         for (index, slot) in agreement.slots.iter().enumerate().skip(first) {
             if let Some((at, number)) = self.plan.planned_slot(agreement, index)
-                && self.plan.resources.has(at, number)
+                && self.plan.resources.has_request(at, number)
             {
                 self.plan.resources.vacate(at, now, number);
                 let request = request_of_slot(agreement, number, index);
@@ -257,7 +257,7 @@ impl Decider<'_> {
         if let Some(before) = before {
             window.start = window.start.max(before.occupied().end);
         }
-        self.attempt(|this| {
+        self.run_trial(|this| {
             let mut placed = agreement.clone();
             for index in first..agreement.slots.len() {
                 let stretch = this.place_slot_in_window(at, agreement, index, window, now)?;
@@ -299,7 +299,7 @@ impl Decider<'_> {
 
     /// An agreement in one slot with that in the best place that is free for one of the sizes of its need.
     fn put_best_place(&mut self, agreement: &Agreement, need: &Need<'_>, now: Time) -> Option<Agreement> {
-        let (to, shape, slot) = self.best(need).ok()?;
+        let (to, shape, slot) = self.best_place(need).ok()?;
         let (_, number) = self.plan.planned_slot(agreement, 0)?;
         let room = self.room_of_request_on(to, agreement, (slot, shape.nodes));
         let request = Request {
@@ -307,7 +307,7 @@ impl Decider<'_> {
             duration: slot.duration(),
             ready: room.start,
             deadline: room.end,
-            ..request_of(agreement, number)
+            ..request_of_agreement(agreement, number)
         };
         let put = self.plan.resources.put(to, now, &request, slot.start);
         put.then(|| self.agreement_with_other_place(to, agreement, 0, (slot, shape.nodes)))
@@ -334,7 +334,7 @@ impl Decider<'_> {
                 continue;
             }
             let request = if let Some(slot) = slot {
-                let window = between_neighbours(agreement, index, now);
+                let window = window_between_neighbours(agreement, index, now);
                 Request {
                     ready: window.start,
                     deadline: window.end,
@@ -343,7 +343,7 @@ impl Decider<'_> {
             } else {
                 Request {
                     duration: self.request_on(to, &need, need.shapes[0])?.duration,
-                    ..request_of(agreement, number)
+                    ..request_of_agreement(agreement, number)
                 }
             };
             if let Some((placement, moves)) = self.plan.resources.submit(to, now, &request) {
@@ -397,7 +397,7 @@ impl Decider<'_> {
         });
         let events = changed.map(|(index, (old, new))| {
             let to = if stays {
-                piece_of(&placed, index)
+                piece_in_words(&placed, index)
             } else {
                 format!("to {}, ", placed.resource)
             };
@@ -423,7 +423,7 @@ fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
 }
 
 /// From the end of the piece before, and from `now`, to the start of the next.
-fn between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interval {
+fn window_between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interval {
     let slots = &agreement.slots;
     let before = index.checked_sub(1).and_then(|before| slots.get(before));
     let ready = before.map_or(agreement.ready, |slot| slot.occupied().end);
@@ -433,7 +433,7 @@ fn between_neighbours(agreement: &Agreement, index: usize, now: Time) -> Interva
 }
 
 /// A slot's size on a resource that its agreement has not been on until now; none where that cannot have it.
-fn size_on(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Resource) -> Option<Shape> {
+fn size_on_resource(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Resource) -> Option<Shape> {
     let (nodes, duration) = (slot.nodes, slot.placement.duration());
     let own = Shape { nodes, duration };
     if from.name == to.name {
@@ -443,21 +443,21 @@ fn size_on(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Resource) -
     let size = match listed {
         // Its part of the work takes as much longer there as the whole would.
         Some(shape) => Shape {
-            duration: part_of(duration, shape.at(to.rate).duration, shape.at(from.rate).duration)?,
+            duration: convert_part(duration, shape.at(to.rate).duration, shape.at(from.rate).duration)?,
             ..own
         },
         None => own,
     };
-    may_have(agreement, listed.copied().unwrap_or(own), to).then_some(size)
+    may_have_size(agreement, listed.copied().unwrap_or(own), to).then_some(size)
 }
 
 /// Whether a resource may take a size of an agreement.
-fn may_have(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
-    may_take(on, shape, &agreement.leeway.filters, &agreement.leeway.barred)
+fn may_have_size(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
+    may_take_shape(on, shape, &agreement.leeway.filters, &agreement.leeway.barred)
 }
 
 /// A part of a whole in seconds, converted to another length of the whole, rounded up.
-pub(in crate::planner) fn part_of(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
+pub(in crate::planner) fn convert_part(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
     let [seconds, there, whole] = [seconds, there, whole].map(|of| u128::try_from(of).ok());
     Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()
 }
@@ -475,7 +475,7 @@ fn smaller_sizes<'a>(
     let smaller = leeway.shapes.iter().filter(move |shape| shape.nodes < own.nodes);
     smaller.filter_map(move |shape| {
         // As its own size has it: how fast the resource is shows in that.
-        let duration = part_of(own.duration, shape.duration, whole?.duration)?;
-        may_have(agreement, *shape, resource).then_some(Shape { duration, ..*shape })
+        let duration = convert_part(own.duration, shape.duration, whole?.duration)?;
+        may_have_size(agreement, *shape, resource).then_some(Shape { duration, ..*shape })
     })
 }

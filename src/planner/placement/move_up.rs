@@ -84,10 +84,10 @@ impl Plan {
 
 impl Decider<'_> {
     /// One slice: some waiting agreements move up into free time.
-    pub(in crate::planner) fn improve(&mut self) {
+    pub(in crate::planner) fn move_some_up(&mut self) {
         let most = self.settings.improving.moves_per_hour;
-        let moves = self.plan.move_some_up(self.second(), most);
-        self.moved(&moves, "into time that became free");
+        let moves = self.plan.move_some_up(self.present_second(), most);
+        self.apply_moves(&moves, "into time that became free");
     }
 }
 

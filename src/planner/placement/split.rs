@@ -15,7 +15,7 @@ use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 use crate::agreement::{Shape, Slot, Slots, Stretch};
 use crate::planner::decider::Decider;
 use crate::planner::resources::Resources;
-use crate::planner::resources::need::{Need, Placement, evenly_spread_sizes, may_take};
+use crate::planner::resources::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;
@@ -56,7 +56,7 @@ impl Decider<'_> {
     fn admit_in_pieces(&mut self, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
         let window = need.window;
         let mut end = window.end + 1;
-        if let Ok((_, _, slot)) = self.best(need) {
+        if let Ok((_, _, slot)) = self.best_place(need) {
             // A request that is not to complete early stays in one piece.
             if self.settings.objective != Objective::EarliestCompletion {
                 return None;
@@ -72,8 +72,8 @@ impl Decider<'_> {
             }
         }
         let (at, pieces) = best.filter(|(_, pieces)| pieces.is_split())?;
-        let load = self.load(at, window);
-        self.put((at, load), need, pieces)
+        let load = self.window_load(at, window);
+        self.put_slots((at, load), need, pieces)
     }
 
     /// Accepts a request in pieces that has no place as the plan stands, where others move for it inside their windows. The
@@ -83,8 +83,11 @@ impl Decider<'_> {
         let least = *need.shapes.last()?;
         for at in self.resources_for_pieces(need).into_iter().take(CROWDED_MAX) {
             let request = self.request_on(at, need, least)?;
-            let load = self.load(at, need.window);
-            let mut movable = self.plan.resources.in_the_way(at, self.second(), &request);
+            let load = self.window_load(at, need.window);
+            let mut movable = self
+                .plan
+                .resources
+                .waiting_in_the_way(at, self.present_second(), &request);
             movable.retain(|number| self.may_waiting_slot_move(at, *number));
             let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
             for count in counts {
@@ -100,7 +103,7 @@ impl Decider<'_> {
 
     /// Whether the waiting slot with this number may move on its resource.
     fn may_waiting_slot_move(&self, at: usize, number: u64) -> bool {
-        let waiting = self.plan.resources.waiting(at, number);
+        let waiting = self.plan.resources.waiting_request(at, number);
         waiting.is_some_and(|(request, _)| !request.is_rigid())
     }
 
@@ -113,7 +116,7 @@ impl Decider<'_> {
         preemption: &Preemption,
         movable: &[u64],
     ) -> Option<Placement> {
-        self.attempt(|this| {
+        self.run_trial(|this| {
             let resources = &mut this.plan.resources;
             let lifted = movable
                 .iter()
@@ -123,7 +126,7 @@ impl Decider<'_> {
             lifted.sort_by_key(|(request, _)| (request.deadline, request.id));
             let pieces = this.pieces_on(at, need, preemption, need.window);
             let pieces = pieces.filter(Slots::is_split)?;
-            let admitted = this.put((at, load), need, pieces)?;
+            let admitted = this.put_slots((at, load), need, pieces)?;
             let moved = this.put_lifted_again(at, &lifted)?;
             Some(Placement { moved, ..admitted })
         })
@@ -132,7 +135,7 @@ impl Decider<'_> {
     /// Puts the removed agreements where they were, or where there is room for them. Returns the moved ones, or none where one
     /// has no place.
     fn put_lifted_again(&mut self, at: usize, lifted: &[(Request, Time)]) -> Option<Vec<Move>> {
-        let now = self.second();
+        let now = self.present_second();
         let mut moved = Vec::new();
         for (request, from) in lifted {
             let tree = self.plan.resources.get(at)?.schedule.tree();
@@ -156,7 +159,7 @@ impl Decider<'_> {
     /// The resources on which the pieces of a request are looked for, the most hopeful first.
     fn resources_for_pieces(&self, need: &Need<'_>) -> Vec<usize> {
         let mut seen = BTreeSet::new();
-        let candidates = self.crowded(need).into_iter().map(|(at, _)| at);
+        let candidates = self.crowded_places(need).into_iter().map(|(at, _)| at);
         candidates
             .filter(|at| seen.insert(*at))
             .take(RESOURCES_MAX)
@@ -175,7 +178,7 @@ impl Decider<'_> {
         if window.duration() <= 0 {
             return None;
         }
-        let shapes = shapes_on(&self.plan.resources, at, need, preemption)?;
+        let shapes = shapes_on_resource(&self.plan.resources, at, need, preemption)?;
         let found = preemption.place(of.schedule.tree(), &shapes, &[], window)?;
         join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
@@ -198,10 +201,15 @@ impl Decider<'_> {
 
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
 /// have none.
-fn shapes_on(resources: &Resources, at: usize, need: &Need<'_>, preemption: &Preemption) -> Option<Shapes> {
+fn shapes_on_resource(
+    resources: &Resources,
+    at: usize,
+    need: &Need<'_>,
+    preemption: &Preemption,
+) -> Option<Shapes> {
     let resource = &resources.get(at)?.resource;
     let fits = |shape: &&Shape| {
-        shape.nodes <= resource.capacity && may_take(resource, **shape, need.filters, need.barred)
+        shape.nodes <= resource.capacity && may_take_shape(resource, **shape, need.filters, need.barred)
     };
     let able: Vec<Shape> = need.shapes.iter().filter(fits).copied().collect();
     let most = SEARCHES_OF_SIZES_MAX / preemption.searches_max(1).max(1);

@@ -13,13 +13,13 @@ use crate::planner::resources::undo::Undo;
 
 impl Resources {
     /// Begins a trial. Returns the number of changes before it.
-    fn begin(&mut self) -> usize {
+    fn begin_trial(&mut self) -> usize {
         self.undo.depth += 1;
         self.undo.steps.len()
     }
 
     /// Ends a trial, and takes back its changes unless they are to stay.
-    fn end(&mut self, begun: usize, stays: bool) {
+    fn end_trial(&mut self, begun: usize, stays: bool) {
         self.undo.depth -= 1;
         if !stays {
             self.roll_back(begun);
@@ -55,10 +55,10 @@ impl Resources {
     /// Puts requests where they are told to go, all or none; whether there was room.
     #[must_use]
     pub(in crate::planner) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
-        let begun = self.begin();
+        let begun = self.begin_trial();
         let mut all = requests.iter();
         let put = all.all(|(request, start)| self.put(at, now, request, *start));
-        self.end(begun, put);
+        self.end_trial(begun, put);
         put
     }
 }
@@ -66,18 +66,21 @@ impl Resources {
 impl Decider<'_> {
     /// Looks for something that may need changes of the plan: they stay where it is found, and are taken back elsewhere.
     /// Agreements are changed afterwards, never in it.
-    pub(in crate::planner) fn attempt<R>(&mut self, find: impl FnOnce(&mut Self) -> Option<R>) -> Option<R> {
-        let begun = self.plan.resources.begin();
+    pub(in crate::planner) fn run_trial<R>(
+        &mut self,
+        find: impl FnOnce(&mut Self) -> Option<R>,
+    ) -> Option<R> {
+        let begun = self.plan.resources.begin_trial();
         let found = find(self);
-        self.plan.resources.end(begun, found.is_some());
+        self.plan.resources.end_trial(begun, found.is_some());
         found
     }
 
     /// Finds something out on a plan that is changed for that, and is as it was afterwards.
     pub(in crate::planner) fn suppose_in_transaction<R>(&mut self, find: impl FnOnce(&mut Self) -> R) -> R {
-        let begun = self.plan.resources.begin();
+        let begun = self.plan.resources.begin_trial();
         let found = find(self);
-        self.plan.resources.end(begun, false);
+        self.plan.resources.end_trial(begun, false);
         found
     }
 }

@@ -7,7 +7,7 @@ use scheduler::Reason;
 use crate::agreement::{Agreement, NegotiationOffer, Slot, held_stretches};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost, Result};
-use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_in_words};
+use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_slots_in_words};
 use crate::planner::resources::need::Placement;
 
 impl Decider<'_> {
@@ -28,14 +28,14 @@ impl Decider<'_> {
             return Ok(false);
         }
         if let Some(why) = self.plan.reserving.tried(id, self.now).transpose() {
-            let why = why.map_or_else(|why| why, |tried| refused_in_words(tried.slots));
+            let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
             self.withdraw(offer, Reason::NoCapacityInWindow, why);
             return Err(Error::Lost(Lost::NotReserved));
         }
         // One that lapses before its nodes can be held is accepted as it stands.
         let lapses = offer
             .expires
-            .is_some_and(|at| at <= self.second() + 2 * BEGINS_AFTER);
+            .is_some_and(|at| at <= self.present_second() + 2 * BEGINS_AFTER);
         let replaced = replaced.filter(|of| of.resource == agreement.resource);
         if lapses || !self.needs_nodes(agreement, replaced) {
             return Ok(false);
@@ -43,7 +43,7 @@ impl Decider<'_> {
         if self.plan.reserving.is_full() {
             return Err(Error::Unavailable);
         }
-        self.wait(agreement.clone(), admitted.clone(), Vec::new(), None);
+        self.wait_for_reservation(agreement.clone(), admitted.clone(), Vec::new(), None);
         if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
             waiting.replaces = replaced.map(|of| Replaced {
                 work: of.execution_id(),
@@ -55,7 +55,7 @@ impl Decider<'_> {
 
     /// Whether nodes have to be reserved for an agreement soon that the one that it replaces there does not have.
     fn needs_nodes(&self, agreement: &Agreement, replaced: Option<&Agreement>) -> bool {
-        let now = self.second();
+        let now = self.present_second();
         let Some(near) = self.plan.reserving.near_until(&agreement.resource, now) else {
             return false;
         };

@@ -9,12 +9,12 @@ use crate::planner::resources::need::Need;
 impl Decider<'_> {
     /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
     /// that time; without the time of slots that it has refused.
-    pub(in crate::planner) fn after_reserving(&self, need: &Need<'_>) -> Interval {
+    pub(in crate::planner) fn window_after_reserving(&self, need: &Need<'_>) -> Interval {
         let (window, within) = (need.window, &self.plan.reserving.within);
         if let Some(not_before) = self.plan.reserving.not_before {
             return Interval::new(window.start.max(not_before), window.end);
         }
-        let later = Interval::new(window.start.max(self.second() + BEGINS_AFTER), window.end);
+        let later = Interval::new(window.start.max(self.present_second() + BEGINS_AFTER), window.end);
         let least = need.shapes.iter().map(|shape| shape.duration).min();
         if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
             return window;
@@ -30,8 +30,8 @@ impl Decider<'_> {
     }
 
     /// When the slot of an offer that is accepted begins on a resource, so that its nodes can be reserved before.
-    pub(in crate::planner) fn begins_at(&self, resource: &str, start: Time, latest: Time) -> Time {
-        let now = self.second();
+    pub(in crate::planner) fn reservable_start(&self, resource: &str, start: Time, latest: Time) -> Time {
+        let now = self.present_second();
         let later = start.max(now + BEGINS_AFTER);
         if self.plan.reserving.within.contains_key(resource) && later <= latest {
             later

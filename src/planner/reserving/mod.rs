@@ -23,9 +23,10 @@ use crate::planner::error::{Refusal, Result, bare_refusal};
 use crate::planner::handle::Planner;
 use crate::planner::plan::Plan;
 use crate::planner::request::Proposal;
-use crate::planner::requests::requests_of;
+use crate::planner::requests::requests_of_agreement;
 use crate::planner::reserving::waiting::{
-    BEGINS_AFTER, PATIENCE, ReservationState, Reserved, TRIES_MAX, Tried, Verdict, Waiting, refused_in_words,
+    BEGINS_AFTER, PATIENCE, ReservationState, Reserved, TRIES_MAX, Tried, Verdict, Waiting,
+    refused_slots_in_words,
 };
 use crate::planner::resources::need::{Need, Placement};
 
@@ -69,7 +70,7 @@ impl Decider<'_> {
 
     /// Notes for which commands a resource holds the nodes.
     pub(super) fn note_reserved(&mut self, resource: &str) {
-        let now = self.second();
+        let now = self.present_second();
         let Some(of) = self.plan.resources.named(resource) else {
             return;
         };
@@ -80,12 +81,14 @@ impl Decider<'_> {
         let missing: BTreeSet<u64> = moves
             .filter(|moved| near.is_some_and(|until| moved.to <= until))
             .filter(|moved| {
-                self.plan.slot_of(moved.id).is_some_and(|(agreement, index)| {
-                    let slot = agreement.slots.get(index);
-                    slot.is_some_and(|slot| slot.placement.start == moved.to)
-                        && agreement.resource == resource
-                        && !of.holds_slot(agreement, index, now)
-                })
+                self.plan
+                    .slot_by_number(moved.id)
+                    .is_some_and(|(agreement, index)| {
+                        let slot = agreement.slots.get(index);
+                        slot.is_some_and(|slot| slot.placement.start == moved.to)
+                            && agreement.resource == resource
+                            && !of.holds_slot(agreement, index, now)
+                    })
             })
             .map(|moved| moved.id)
             .collect();
@@ -108,15 +111,15 @@ impl Decider<'_> {
         }
     }
 
-    /// Finds the place of an offer, as [`Decider::admitted_or`] does; none where its cluster has to hold it first.
-    pub(super) fn reserved_or(
+    /// Finds the place of an offer, as [`Decider::admit_proposal_or`] does; none where its cluster has to hold it first.
+    pub(super) fn admit_reserved_or(
         &mut self,
         proposal: &Proposal,
         refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         if let Some(reserved) = self.plan.reserving.take(proposal.id) {
             let number = self.plan.next_number();
-            let mut agreement = self.agreement_of(proposal, reserved.window, &reserved.admitted);
+            let mut agreement = self.make_agreement(proposal, reserved.window, &reserved.admitted);
             self.settle_room(&mut agreement);
             self.put_reserved_slot(&agreement, number, reserved.admitted.resource);
             return Ok(Some((agreement, reserved.admitted, number)));
@@ -124,27 +127,27 @@ impl Decider<'_> {
         let tried = self.plan.reserving.tried(proposal.id, self.now);
         let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
         self.plan.reserving.not_before = tried.and_then(|tried| tried.not_before);
-        let admitted = self.admitted_or(proposal, refused);
+        let admitted = self.admit_proposal_or(proposal, refused);
         self.plan.reserving.not_before = None;
         let (agreement, admitted, number) = match (admitted, tried) {
             (Ok(admitted), _) => admitted,
             (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
                 return Err(bare_refusal(
                     Reason::NoCapacityInWindow,
-                    refused_in_words(tried.slots),
+                    refused_slots_in_words(tried.slots),
                 ));
             }
             (Err(refusal), _) => return Err(refusal),
         };
-        if !self.plan.reserving.is_needed(&agreement, self.second()) {
+        if !self.plan.reserving.is_needed(&agreement, self.present_second()) {
             return Ok(Some((agreement, admitted, number)));
         }
         if self.plan.reserving.is_full() {
-            self.make_room(&admitted);
-            for request in requests_of(&agreement, number) {
+            self.apply_admission_moves(&admitted);
+            for request in requests_of_agreement(&agreement, number) {
                 self.plan
                     .resources
-                    .vacate(admitted.resource, self.second(), request.id);
+                    .vacate(admitted.resource, self.present_second(), request.id);
             }
             let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
             return Err(bare_refusal(Reason::NoCapacityInWindow, many));
@@ -156,8 +159,10 @@ impl Decider<'_> {
     /// Puts an agreement where its slots were kept until now.
     pub(super) fn put_reserved_slot(&mut self, agreement: &Agreement, number: u64, at: usize) {
         let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
-        for (request, start) in requests_of(agreement, number).into_iter().zip(starts) {
-            self.plan.resources.put_back(at, self.second(), &request, start);
+        for (request, start) in requests_of_agreement(agreement, number).into_iter().zip(starts) {
+            self.plan
+                .resources
+                .put_back(at, self.present_second(), &request, start);
         }
     }
 
@@ -169,13 +174,16 @@ impl Decider<'_> {
         number: u64,
         tried: Option<Tried>,
     ) {
-        let now = self.second();
-        let moved = self.make_room(&admitted);
+        let now = self.present_second();
+        let moved = self.apply_admission_moves(&admitted);
         let moves = std::mem::take(&mut admitted.moved);
         admitted.transferred.clear();
         let (id, at) = (agreement.id, admitted.resource);
         let mut numbers = Vec::new();
-        for (request, (slot, nodes)) in requests_of(&agreement, number).into_iter().zip(agreement.loads()) {
+        for (request, (slot, nodes)) in requests_of_agreement(&agreement, number)
+            .into_iter()
+            .zip(agreement.loads())
+        {
             self.plan.resources.vacate(at, now, request.id);
             let fixed = scheduler::Request {
                 id: self.plan.table.next_hold(),
@@ -187,13 +195,19 @@ impl Decider<'_> {
             self.plan.resources.put_back(at, now, &fixed, slot.start);
             numbers.push(fixed.id);
         }
-        self.wait(agreement, admitted, numbers, tried);
+        self.wait_for_reservation(agreement, admitted, numbers, tried);
         if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
             (waiting.moved, waiting.moves) = (moved, moves);
         }
     }
 
-    fn wait(&mut self, agreement: Agreement, admitted: Placement, numbers: Vec<u64>, tried: Option<Tried>) {
+    fn wait_for_reservation(
+        &mut self,
+        agreement: Agreement,
+        admitted: Placement,
+        numbers: Vec<u64>,
+        tried: Option<Tried>,
+    ) {
         let tried = tried.unwrap_or(Tried {
             since: self.now,
             slots: 0,
@@ -240,7 +254,7 @@ impl Decider<'_> {
 
     /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
     pub(super) fn begin_waiting_command(&mut self, id: Uuid) {
-        let now = self.second();
+        let now = self.present_second();
         self.plan.reserving.verdict = None;
         let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
             return;
@@ -251,7 +265,7 @@ impl Decider<'_> {
         let is_kept = waiting
             .numbers
             .iter()
-            .all(|number| self.plan.resources.has(at, *number));
+            .all(|number| self.plan.resources.has_request(at, *number));
         for number in &waiting.numbers {
             self.plan.resources.vacate(at, now, *number);
         }
@@ -283,14 +297,14 @@ impl Decider<'_> {
     /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
     /// them, or none where a place is taken or one of them may move no more.
     fn move_agreements_back(&mut self, at: usize, moves: &[Move]) {
-        let now = self.second();
-        let back = self.attempt(|this| {
+        let now = self.present_second();
+        let back = self.run_trial(|this| {
             let mut back = Vec::new();
             for of in moves {
                 let is_there = |start: Time| start == of.to && of.from > now;
-                let waits = this.plan.resources.waiting(at, of.id);
+                let waits = this.plan.resources.waiting_request(at, of.id);
                 if waits.is_some_and(|(_, start)| is_there(start)) {
-                    let (agreement, _) = this.plan.slot_of(of.id)?;
+                    let (agreement, _) = this.plan.slot_by_number(of.id)?;
                     if agreement.fixed || this.plan.table.is_counted_on(agreement.id) {
                         return None;
                     }
@@ -310,7 +324,7 @@ impl Decider<'_> {
             })
         };
         let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
-        self.moved(&moves, "back: the cluster has refused the new place");
+        self.apply_moves(&moves, "back: the cluster has refused the new place");
     }
 }
 

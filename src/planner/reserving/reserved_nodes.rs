@@ -20,11 +20,11 @@ impl Decider<'_> {
     /// Takes note of the nodes that a resource holds for agreements: an agreement that is due to begin has begun with
     /// them.
     pub(in crate::planner) fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        self.plan.keep(resource, kept);
+        self.plan.note_kept_nodes(resource, kept);
         self.note_reserved(resource);
         self.bind_as_held(resource);
         for mut agreement in self.plan.nodes_not_handed_over(resource) {
-            agreement.has_started(self.handed_over_nodes(&agreement));
+            agreement.note_started(self.handed_over_nodes(&agreement));
             if agreement.never_had_nodes() {
                 continue;
             }
@@ -50,7 +50,7 @@ impl Decider<'_> {
     /// Gives agreements that have begun the nodes that their cluster holds for them, where they were given others: their work
     /// goes with those, and is lost with those.
     fn bind_as_held(&mut self, resource: &str) {
-        let now = self.second();
+        let now = self.present_second();
         let others = self.plan.nodes_held_elsewhere(resource, now);
         for (agreement, _) in &others {
             self.plan.take_nodes(agreement, now);
@@ -91,8 +91,12 @@ impl Plan {
             (agreement.clone(), nodes.unwrap_or_default())
         };
         let mut agreements: Vec<_> = here.map(with_nodes).collect();
-        let waiting: Vec<Uuid> = self.reserving.on(resource).map(|of| of.id).collect();
-        agreements.extend(self.reserving.on(resource).map(|of| (of.clone(), Vec::new())));
+        let waiting: Vec<Uuid> = self.reserving.waiting_on(resource).map(|of| of.id).collect();
+        agreements.extend(
+            self.reserving
+                .waiting_on(resource)
+                .map(|of| (of.clone(), Vec::new())),
+        );
         agreements.sort_by_key(|(of, _)| (of.placement().start, of.id));
         let of = self.resources.named(resource);
         Planned {
@@ -116,28 +120,29 @@ impl Plan {
     }
 
     /// Takes note of the nodes that a resource keeps for agreements.
-    fn keep(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        let Some(at) = self.resources.place(resource) else {
+    fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.resources.place_of(resource) else {
             return;
         };
         let kept = kept.into_iter().map(|of| (of.run, of));
-        self.resources.bindings(at, |of| of.kept = kept.collect());
+        self.resources.change_bindings(at, |of| of.kept = kept.collect());
     }
 
     /// Takes the nodes from an agreement that it was given.
     fn take_nodes(&mut self, agreement: &Agreement, now: Time) {
         let nodes = self.bound.remove(&agreement.id).unwrap_or_default();
-        if let Some(at) = self.resources.must_place(&agreement.resource) {
+        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
-            self.resources.bindings(at, |of| of.unbind(&nodes, until, now));
+            self.resources
+                .change_bindings(at, |of| of.unbind(&nodes, until, now));
         }
     }
 
     /// Gives an agreement these nodes of its resource until the end of its slot.
     fn give_nodes(&mut self, agreement: &Agreement, nodes: &[u32]) {
-        if let Some(at) = self.resources.must_place(&agreement.resource) {
+        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
-            self.resources.bindings(at, |of| of.bind(nodes, until));
+            self.resources.change_bindings(at, |of| of.bind(nodes, until));
         }
         self.bound.insert(agreement.id, nodes.to_vec());
     }

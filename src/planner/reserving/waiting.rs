@@ -99,7 +99,7 @@ pub(in crate::planner) struct Reserving {
 
 impl Reserving {
     /// The agreements on a resource that commands wait for.
-    pub(in crate::planner) fn on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
+    pub(in crate::planner) fn waiting_on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
         let all = self.waiting.values().map(|of| &of.agreement);
         all.filter(move |of| of.resource == resource)
     }
@@ -190,7 +190,7 @@ impl Reserving {
             Some(Verdict::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
                 Ok(Some(tried))
             }
-            Some(Verdict::Refused(tried)) => Err(refused_in_words(tried.slots)),
+            Some(Verdict::Refused(tried)) => Err(refused_slots_in_words(tried.slots)),
             Some(Verdict::NoAnswer) => Err(format!(
                 "the cluster has not reserved the nodes within {seconds} seconds"
             )),
@@ -200,7 +200,7 @@ impl Reserving {
 }
 
 /// That a cluster has refused this number of slots, in words.
-pub(in crate::planner) fn refused_in_words(slots: u32) -> String {
+pub(in crate::planner) fn refused_slots_in_words(slots: u32) -> String {
     let slots = match slots {
         1 => "a slot".to_owned(),
         slots => format!("{slots} slots"),

@@ -19,7 +19,7 @@ use crate::planner::error::Error;
 use crate::planner::handle::Planner;
 use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::request::Repaired;
-use crate::planner::resources::definition::all_as_configured;
+use crate::planner::resources::definition::resources_as_configured;
 use crate::planner::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
@@ -89,7 +89,7 @@ impl Decider<'_> {
             later: &mut BTreeMap::new(),
             reconfigured: &mut None,
         });
-        match plan.impossible() {
+        match plan.why_impossible() {
             Some(what) => {
                 let what = what.to_owned();
                 self.plan.note_impossible(|| what);
@@ -107,7 +107,7 @@ impl Decider<'_> {
         if std::mem::take(&mut order.is_dry) {
             return self.decide_on_copy_of_plan(|of| of.change_resource(order));
         }
-        let before = self.plan.resources.known(&order.name);
+        let before = self.plan.resources.named_or_gone(&order.name);
         let next = match (order.verb, before) {
             (ResourceVerb::Put(wish), before) => self.wished_resource(&order.name, wish, before)?,
             (_, None) => return Err(Error::NotFound),
@@ -209,7 +209,7 @@ impl Decider<'_> {
                 before.map_or(Ok(()), |before| self.may_become(before, file))?;
             }
         }
-        let next = all_as_configured(&all, std::mem::take(&mut of.settings.resources), self.now);
+        let next = resources_as_configured(&all, std::mem::take(&mut of.settings.resources), self.now);
         let settings = Settings {
             pricing: of.settings.pricing,
             quotas: of.settings.quotas,
@@ -248,7 +248,7 @@ impl Decider<'_> {
     /// [`Error::Unfit`] where work there would be lost, or started twice.
     fn may_become(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
         let name = &file.name;
-        if before.is_retired() && !self.plan.has_work_on(name, self.second()) {
+        if before.is_retired() && !self.plan.has_work_on(name, self.present_second()) {
             return Ok(());
         }
         if before.kind != file.kind {
@@ -267,7 +267,7 @@ impl Decider<'_> {
         let (had, has) = (before.node_names.len(), file.node_names.len());
         let of = self.plan.resources.named(name).filter(|_| has < had);
         let until = of.and_then(|of| of.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
-        if until.is_some_and(|until| until > self.second()) {
+        if until.is_some_and(|until| until > self.present_second()) {
             return Err(Error::Unfit(format!(
                 "resource {name}: slurm.node_list: work still runs on a node that it has no more: first \
                  `bespeak resources resize {name} --nodes {has}`, and the shorter list when nothing runs on the others; nothing is \
@@ -282,7 +282,7 @@ impl Decider<'_> {
         let mut changes = ResourceChanges::default();
         let (mut new, mut planned) = (Vec::new(), Vec::new());
         for next in next {
-            let before = self.plan.resources.known(&next.name).cloned();
+            let before = self.plan.resources.named_or_gone(&next.name).cloned();
             if before.as_ref() == Some(&next) {
                 continue;
             }
@@ -296,7 +296,7 @@ impl Decider<'_> {
                 changes.resources.push((next.clone(), words));
             }
             self.batch.push(Change::PutResource(next.row()));
-            match (self.plan.resources.place(&next.name), before) {
+            match (self.plan.resources.place_of(&next.name), before) {
                 (Some(at), Some(before)) => planned.push((at, before, next)),
                 (_, before) => {
                     let before = before.map_or(0, |before| before.capacity);
@@ -307,19 +307,19 @@ impl Decider<'_> {
                 }
             }
         }
-        changes.effects = self.take_in(new, &planned);
+        changes.effects = self.take_in_resources(new, &planned);
         changes
     }
 
     /// Takes resources into the plan that are `new`, and the changes of the `planned` ones: what comes is there before anything has
     /// to go. Returns what became of agreements and offers.
-    fn take_in(&mut self, new: Vec<Resource>, planned: &[(usize, Resource, Resource)]) -> Repaired {
+    fn take_in_resources(&mut self, new: Vec<Resource>, planned: &[(usize, Resource, Resource)]) -> Repaired {
         let settings = self.reconfigured.clone();
         let settings = settings.as_ref().unwrap_or(self.settings);
-        let now = self.second();
+        let now = self.present_second();
         let (gone, new): (Vec<_>, Vec<_>) = new.into_iter().partition(Resource::is_retired);
         for resource in gone {
-            self.plan.resources.stays_gone(resource);
+            self.plan.resources.keep_as_gone(resource);
         }
         self.plan.resources.add(&new, settings, now);
         for (at, _, next) in planned {

@@ -42,7 +42,7 @@ struct Definition {
 ///
 /// # Errors
 /// Those of [`Resource::of_row`].
-pub fn machines(rows: Vec<ResourceRow>) -> Result<Machines, store::Error> {
+pub fn machines_of_rows(rows: Vec<ResourceRow>) -> Result<Machines, store::Error> {
     let machine = |row: ResourceRow| {
         let of = Resource::of_row(row)?;
         let machine = Machine {
@@ -68,13 +68,13 @@ pub fn machines_as_configured(
     now: Micros,
 ) -> Result<Machines, store::Error> {
     let all: Result<Vec<_>, _> = rows.iter().cloned().map(Resource::of_row).collect();
-    let next = all_as_configured(&all?, file.to_vec(), now);
+    let next = resources_as_configured(&all?, file.to_vec(), now);
     // The later rows count.
-    machines(rows.into_iter().chain(next.iter().map(Resource::row)).collect())
+    machines_of_rows(rows.into_iter().chain(next.iter().map(Resource::row)).collect())
 }
 
 /// The resources of a configuration, in its order, after it was read; and the ones that it had before and does not have any more.
-pub(in crate::planner) fn all_as_configured(
+pub(in crate::planner) fn resources_as_configured(
     all: &[Resource],
     file: Vec<Resource>,
     now: Micros,

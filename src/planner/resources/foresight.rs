@@ -16,7 +16,7 @@ use crate::planner::admission::price_list::Pricing;
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::{Foreseeable, Need};
 use crate::planner::resources::resource::Scaling;
-use crate::planner::resources::{Resources, id};
+use crate::planner::resources::{Resources, domain_id};
 use crate::planner::settings::Settings;
 use crate::prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 
@@ -101,7 +101,7 @@ impl Resources {
         let mut task = self.task_by_rate(need, shape, window);
         task.forecasts = self.forecasts(need, shape, Some(at));
         let others = self.places.values().filter(|other| **other != at);
-        task.except.extend(others.map(|other| id(*other)));
+        task.except.extend(others.map(|other| domain_id(*other)));
         self.decided(need, &task, objective).ok()
     }
 
@@ -124,9 +124,9 @@ impl Resources {
         let plans = self.plans().enumerate();
         let wanted = plans.filter(|(at, _)| only.is_none_or(|only| only == *at));
         let each = wanted.filter_map(|(at, of)| {
-            let known = foreseen.as_ref().and_then(|foreseen| foreseen.of(id(at)));
+            let known = foreseen.as_ref().and_then(|foreseen| foreseen.of(domain_id(at)));
             let Some(power) = energy.weighed_power(&of.resource.name) else {
-                return Some((id(at), Arc::new(known?.clone())));
+                return Some((domain_id(at), Arc::new(known?.clone())));
             };
             let weighed = |of: &Forecast| energy.weighed(power, shape.nodes, of, need.window);
             let hold = if known.is_some() {
@@ -144,7 +144,7 @@ impl Resources {
                     Arc::clone(first.insert(Arc::new(weighed?)))
                 }
             };
-            Some((id(at), forecast))
+            Some((domain_id(at), forecast))
         });
         Some(Forecasts::new(each))
     }
@@ -282,6 +282,6 @@ impl Resources {
 }
 
 /// The names of resources with their places.
-pub(in crate::planner) fn ids<'a>(names: impl Iterator<Item = &'a str>) -> Arc<Ids> {
+pub(in crate::planner) fn ids_of_resources<'a>(names: impl Iterator<Item = &'a str>) -> Arc<Ids> {
     Arc::new(names.zip(0..).map(|(name, id)| (name.to_owned(), id)).collect())
 }

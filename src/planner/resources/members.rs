@@ -13,7 +13,7 @@ use crate::planner::resources::nodes::{NodeState, Nodes, ReportedState, Reporter
 use crate::planner::resources::resource::Resource;
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::UndoLog;
-use crate::planner::resources::{Resources, id};
+use crate::planner::resources::{Resources, domain_id};
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
 use crate::store::NodeRow;
@@ -41,10 +41,10 @@ pub(in crate::planner) fn new_resource_plan(
 }
 
 /// The domain's data about a resource.
-fn known(at: usize, resource: &Resource, settings: &Settings) -> scheduler::domain::Resource {
+fn domain_resource(at: usize, resource: &Resource, settings: &Settings) -> scheduler::domain::Resource {
     let pricing = settings.pricing.as_ref();
     scheduler::domain::Resource {
-        id: id(at),
+        id: domain_id(at),
         rate: resource.rate,
         price: pricing.map_or(0, |pricing| pricing.node_hour(&resource.name)),
         attributes: resource.attributes.clone(),
@@ -73,7 +73,7 @@ impl Resources {
             closed: BTreeSet::new(),
             retired: BTreeSet::new(),
             foresight: Foresight::of(settings),
-            ids: foresight::ids(std::iter::empty()),
+            ids: foresight::ids_of_resources(std::iter::empty()),
             capacity_max: 0,
             rate_max: scheduler::Rate::default(),
             work: settings.decision_work,
@@ -111,10 +111,10 @@ impl Resources {
             if of.resource.closed {
                 self.closed.insert(at);
             }
-            more.push((known(at, &of.resource, settings), of));
+            more.push((domain_resource(at, &of.resource, settings), of));
         }
         self.domain.insert(more);
-        self.ids = foresight::ids(self.plans().map(|of| of.resource.name.as_str()));
+        self.ids = foresight::ids_of_resources(self.plans().map(|of| of.resource.name.as_str()));
         self.recount();
     }
 
@@ -131,8 +131,8 @@ impl Resources {
             // It is another one, or has not been looked at all the while.
             self.closed.insert(at);
         }
-        let revised = known(at, &next, settings);
-        self.bindings(at, |of| {
+        let revised = domain_resource(at, &next, settings);
+        self.change_bindings(at, |of| {
             of.nodes.plan_maintenance(next.maintenance.clone());
             of.resource = next;
         });
@@ -148,7 +148,7 @@ impl Resources {
     pub(in crate::planner) fn reprice(&mut self, settings: &Settings) {
         self.foresight = Foresight::of(settings);
         let plans = self.plans().enumerate();
-        let priced = plans.map(|(at, of)| known(at, &of.resource, settings));
+        let priced = plans.map(|(at, of)| domain_resource(at, &of.resource, settings));
         let is_other = |of: &scheduler::domain::Resource| {
             let before = self.domain.get(of.id);
             before.is_some_and(|(before, _)| before != of)
@@ -166,13 +166,13 @@ impl Resources {
     }
 
     /// A resource, which may be gone.
-    pub(in crate::planner) fn known(&self, name: &str) -> Option<&Resource> {
+    pub(in crate::planner) fn named_or_gone(&self, name: &str) -> Option<&Resource> {
         let planned = self.named(name).map(|of| &of.resource);
         planned.or_else(|| self.gone.get(name).map(|(of, _)| of))
     }
 
     /// Takes note of a resource that stays gone.
-    pub(in crate::planner) fn stays_gone(&mut self, resource: Resource) {
+    pub(in crate::planner) fn keep_as_gone(&mut self, resource: Resource) {
         let (_, states) = self
             .gone
             .remove(&resource.name)
@@ -189,7 +189,7 @@ impl Resources {
                 states.push(row);
                 continue;
             }
-            let Some(at) = self.place(&row.resource) else {
+            let Some(at) = self.place_of(&row.resource) else {
                 continue;
             };
             let said = ReportedState {
@@ -197,7 +197,7 @@ impl Resources {
                 since: row.since,
                 reason: row.reason,
             };
-            self.bindings(at, |of| of.nodes.restore(row.node, by, said));
+            self.change_bindings(at, |of| of.nodes.restore(row.node, by, said));
             self.looks.set(at, Some(now));
         }
     }

@@ -80,12 +80,12 @@ pub(super) struct Resources {
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is its place.
-pub(super) fn id(index: usize) -> u64 {
+pub(super) fn domain_id(index: usize) -> u64 {
     index as u64
 }
 
 /// The place of the resource that the domain knows by that name.
-fn index(id: u64) -> usize {
+fn index_of_domain_id(id: u64) -> usize {
     // It was a place in a list before.
     usize::try_from(id).unwrap_or(usize::MAX)
 }
@@ -103,16 +103,16 @@ impl Resources {
 
     /// The resource at a place.
     pub(super) fn get(&self, at: usize) -> Option<&ResourcePlan> {
-        self.domain.get(id(at)).map(|(_, plan)| plan)
+        self.domain.get(domain_id(at)).map(|(_, plan)| plan)
     }
 
     /// The resource with this name.
     pub(super) fn named(&self, name: &str) -> Option<&ResourcePlan> {
-        self.get(self.place(name)?)
+        self.get(self.place_of(name)?)
     }
 
     /// The place of the resource with this name.
-    pub(super) fn place(&self, name: &str) -> Option<usize> {
+    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
 
@@ -133,7 +133,7 @@ impl Resources {
     }
 
     /// One size of a need as a request to the domain.
-    fn task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
+    fn make_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         Task {
             forecasts: self.forecasts(need, shape, None),
             ..self.task_by_rate(need, shape, window)
@@ -148,30 +148,33 @@ impl Resources {
             work: shape.duration,
             window,
             requires: requires.collect(),
-            except: need.except.into_iter().map(id).collect(),
+            except: need.except.into_iter().map(domain_id).collect(),
             forecasts: None,
         };
         let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
-        task.except
-            .extend(refusing.filter_map(|of| self.place(&of.resource)).map(id));
+        task.except.extend(
+            refusing
+                .filter_map(|of| self.place_of(&of.resource))
+                .map(domain_id),
+        );
         if need.is_new {
-            task.except.extend(self.closed.iter().copied().map(id));
+            task.except.extend(self.closed.iter().copied().map(domain_id));
         }
-        task.except.extend(self.retired.iter().copied().map(id));
+        task.except.extend(self.retired.iter().copied().map(domain_id));
         task
     }
 
     /// The best placement of one size of a need in a window as the plans stand; ties go to the first.
-    pub(super) fn best(
+    pub(super) fn best_candidate(
         &self,
         need: &Need<'_>,
         shape: Shape,
         window: Interval,
         objective: Objective,
     ) -> Result<(usize, Candidate), Reason> {
-        let task = self.task(need, shape, window);
+        let task = self.make_task(need, shape, window);
         let found = self.decided(need, &task, objective);
-        found.map(|candidate| (index(candidate.resource), candidate))
+        found.map(|candidate| (index_of_domain_id(candidate.resource), candidate))
     }
 
     fn decided(&self, need: &Need<'_>, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
@@ -182,7 +185,7 @@ impl Resources {
     }
 
     /// The largest and the fastest resource of the ones in service that meet all filters; `None` where none does.
-    pub(super) fn extent(&self, filters: &[Filter]) -> Option<(u32, Rate)> {
+    pub(super) fn largest_and_fastest(&self, filters: &[Filter]) -> Option<(u32, Rate)> {
         if filters.is_empty() {
             return Some((self.capacity_max, self.rate_max));
         }
@@ -193,7 +196,7 @@ impl Resources {
             work: 1,
             window: Interval::new(Time::MIN, Time::MAX),
             requires: each.iter().map(|filter| filter.requirement(1)).collect(),
-            except: self.retired.iter().copied().map(id).collect(),
+            except: self.retired.iter().copied().map(domain_id).collect(),
             forecasts: None,
         };
         let able = self.domain.able(&task).into_iter();
@@ -217,12 +220,12 @@ impl Resources {
         if able.len() > 1 {
             able.sort_by_cached_key(|id| (Reverse(free(*id)), *id));
         }
-        able.into_iter().take(most).map(index).collect()
+        able.into_iter().take(most).map(index_of_domain_id).collect()
     }
 
     /// The same for the resource of something that is in the plan: it must be there.
-    pub(super) fn must_place(&mut self, name: &str) -> Option<usize> {
-        let place = self.place(name);
+    pub(super) fn required_place_of(&mut self, name: &str) -> Option<usize> {
+        let place = self.place_of(name);
         self.impossible
             .unless(place.is_some(), || format!("there is no resource \"{name}\""));
         place
@@ -237,7 +240,7 @@ impl Resources {
     }
 
     /// Changes a plan. `change` returns its result and the intervals in which the number of free nodes may have changed.
-    pub(super) fn change<R>(
+    pub(super) fn change_schedule<R>(
         &mut self,
         at: usize,
         change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
@@ -261,7 +264,7 @@ impl Resources {
         change: impl FnOnce(&mut ResourcePlan) -> (R, Vec<Interval>),
     ) -> Option<R> {
         let impossible = &mut self.impossible;
-        let changed = self.domain.change(id(at), |of| {
+        let changed = self.domain.change(domain_id(at), |of| {
             let changed = change(of);
             impossible.look_at(of);
             changed
@@ -283,7 +286,7 @@ impl Resources {
         request: &Request,
     ) -> Option<(Placement, Vec<Move>)> {
         let (mut cut, mut come_back) = (false, Vec::new());
-        let placed = self.change(at, |schedule| match schedule.submit(now, request) {
+        let placed = self.change_schedule(at, |schedule| match schedule.submit(now, request) {
             Decision::Accepted { placement, moved } => {
                 let before = |of: &Move| Some((schedule.waiting_at(of.id)?.0, of.from));
                 come_back.extend(moved.iter().filter_map(before));
@@ -317,7 +320,7 @@ impl Resources {
                 Err(_) => (false, Vec::new()),
             }
         };
-        let put = self.change(at, put).unwrap_or(false);
+        let put = self.change_schedule(at, put).unwrap_or(false);
         if put {
             self.undo.note(|| Undo::leaving(at, request.id));
         }
@@ -339,20 +342,20 @@ impl Resources {
     }
 
     /// Whether a request has a place in a plan.
-    pub(super) fn has(&self, at: usize, number: u64) -> bool {
+    pub(super) fn has_request(&self, at: usize, number: u64) -> bool {
         self.get(at)
             .is_some_and(|of| of.schedule.placement(number).is_some())
     }
 
     /// A waiting request as its schedule has it, and its start.
-    pub(super) fn waiting(&self, at: usize, number: u64) -> Option<(Request, Time)> {
+    pub(super) fn waiting_request(&self, at: usize, number: u64) -> Option<(Request, Time)> {
         self.get(at)?.schedule.waiting_at(number)
     }
 
     /// Takes a waiting request out, with all others left where they are.
     #[must_use]
     pub(super) fn withdraw(&mut self, at: usize, number: u64) -> Option<(Request, Time)> {
-        let left = self.change(at, |schedule| match schedule.withdraw(number) {
+        let left = self.change_schedule(at, |schedule| match schedule.withdraw(number) {
             Some((request, start)) => (Some((request, start)), vec![request.slot(start)]),
             None => (None, Vec::new()),
         })??;
@@ -362,8 +365,12 @@ impl Resources {
 
     /// Takes a request out, whether it waits or runs, with all others left where they are.
     pub(super) fn vacate(&mut self, at: usize, now: Time, number: u64) {
-        let lies = self.undo.is_open().then(|| self.lies(at, now, number)).flatten();
-        self.change(at, |schedule| {
+        let lies = self
+            .undo
+            .is_open()
+            .then(|| self.placed_request(at, now, number))
+            .flatten();
+        self.change_schedule(at, |schedule| {
             let freed = schedule.vacate(now, number);
             ((), freed.into_iter().collect())
         });
@@ -374,7 +381,7 @@ impl Resources {
 
     /// A request at its place: the whole of it while it waits, and the rest of its slot from `now` on once it has
     /// begun.
-    fn lies(&self, at: usize, now: Time, number: u64) -> Option<(Request, Time)> {
+    fn placed_request(&self, at: usize, now: Time, number: u64) -> Option<(Request, Time)> {
         let schedule = &self.get(at)?.schedule;
         let now = schedule.now().max(now);
         let waiting = schedule.waiting_at(number).filter(|(_, start)| *start > now);
@@ -396,7 +403,7 @@ impl Resources {
     /// The start of a request if algorithm 1 accepted it; no agreement moves.
     pub(super) fn would_start(&mut self, at: usize, now: Time, request: &Request) -> Option<Time> {
         let mut cut = false;
-        let start = self.change(at, |schedule| {
+        let start = self.change_schedule(at, |schedule| {
             let before = schedule.cut_short();
             let start = schedule.would_start(now, request);
             cut = start.is_none() && schedule.cut_short() > before;
@@ -414,13 +421,13 @@ impl Resources {
 
     /// Fixes a waiting request where it lies.
     pub(super) fn fix(&mut self, at: usize, number: u64) {
-        if let Some(before) = self.waiting(at, number) {
+        if let Some(before) = self.waiting_request(at, number) {
             self.undo.note(|| Undo {
                 leave: vec![number],
                 ..Undo::coming_back(at, before)
             });
         }
-        self.change(at, |schedule| (schedule.fix(number), Vec::new()));
+        self.change_schedule(at, |schedule| (schedule.fix(number), Vec::new()));
     }
 
     /// Notes that there may be time on a resource that was not free before.
@@ -431,15 +438,15 @@ impl Resources {
 
     /// Has a waiting request looked at again that may be able to start earlier.
     pub(super) fn look_again(&mut self, at: usize, number: u64) {
-        self.change(at, |schedule| (schedule.look_again(number), Vec::new()));
+        self.change_schedule(at, |schedule| (schedule.look_again(number), Vec::new()));
         self.note_free_time(at);
     }
 
     /// Finds the agreements that could start earlier on each resource, after all have been put at their stored places. After
     /// that nothing is looked at until something changes, so the same fault is not found again and again.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn find_improvable(&mut self) {
         for at in 0..self.places.len() {
-            self.change(at, |schedule| (schedule.settle(), Vec::new()));
+            self.change_schedule(at, |schedule| (schedule.find_improvable(), Vec::new()));
         }
         self.to_look_at = ToLookAt::default();
     }
@@ -471,14 +478,14 @@ impl Resources {
     /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
         for (was, of) in before.plans().enumerate() {
-            let Some(at) = self.place(&of.resource.name) else {
+            let Some(at) = self.place_of(&of.resource.name) else {
                 continue;
             };
             if !before.closed.contains(&was) {
                 self.closed.remove(&at);
             }
             let before = of;
-            self.bindings(at, |of| {
+            self.change_bindings(at, |of| {
                 of.nodes.busy.clone_from(&before.nodes.busy);
                 of.kept.clone_from(&before.kept);
             });
@@ -487,7 +494,7 @@ impl Resources {
     }
 
     /// The resources with nodes to look at by `now`.
-    pub(super) fn to_look_at(&self, now: Time) -> Vec<usize> {
+    pub(super) fn places_to_look_at(&self, now: Time) -> Vec<usize> {
         let mut due = self.looks.due_by(now);
         due.sort_unstable();
         due
@@ -500,8 +507,8 @@ impl Resources {
 
     /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
     /// the order, then the others in its window, by start.
-    pub(super) fn in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
-        let found = self.change(at, |schedule| {
+    pub(super) fn waiting_in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
+        let found = self.change_schedule(at, |schedule| {
             let mut numbers = schedule.displaced(now, request);
             let window = request.window_at(now);
             let lying = schedule.waiting_in(window).take(LYING_MAX);
@@ -518,7 +525,7 @@ impl Resources {
     }
 
     /// Changes the bindings of a resource's nodes.
-    pub(super) fn bindings<R>(
+    pub(super) fn change_bindings<R>(
         &mut self,
         at: usize,
         change: impl FnOnce(&mut ResourcePlan) -> R,

@@ -86,7 +86,7 @@ impl<'a> Need<'a> {
 
     /// That of an agreement for as much as it has, in a window.
     pub(in crate::planner) fn of_agreement(agreement: &'a Agreement, window: Interval) -> Self {
-        let (shape, scaling) = shape_of(agreement);
+        let (shape, scaling) = shape_of_agreement(agreement);
         Self {
             number: u64::MAX,
             payer: Payer::of_agreement(agreement),
@@ -174,7 +174,7 @@ pub(in crate::planner) struct Transfer {
 }
 
 /// The size that an agreement has, as other resources have to be asked for it.
-pub(in crate::planner) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
+pub(in crate::planner) fn shape_of_agreement(agreement: &Agreement) -> (Shape, Scaling) {
     let in_one = !agreement.slots.is_split();
     let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes();
     match agreement.leeway.shapes.iter().find(granted) {
@@ -193,7 +193,7 @@ pub(in crate::planner) fn shape_of(agreement: &Agreement) -> (Shape, Scaling) {
 }
 
 /// Whether a resource may take a size, by the conditions on its nodes and by its cluster.
-pub(in crate::planner) fn may_take(
+pub(in crate::planner) fn may_take_shape(
     on: &Resource,
     shape: Shape,
     filters: &[Filter],

@@ -70,19 +70,19 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
-    pub async fn say_nodes(&self, saying: NodeOverride) -> Result<(Repaired, Vec<NodeStatus>)> {
-        self.ask(move |of| of.say_nodes(saying)).await
+    pub async fn override_nodes(&self, saying: NodeOverride) -> Result<(Repaired, Vec<NodeStatus>)> {
+        self.ask(move |of| of.override_nodes(saying)).await
     }
 }
 
 impl Decider<'_> {
     /// Takes the word of an operator about some nodes.
-    pub(in crate::planner) fn say_nodes(
+    pub(in crate::planner) fn override_nodes(
         &mut self,
         mut saying: NodeOverride,
     ) -> Result<(Repaired, Vec<NodeStatus>)> {
         if std::mem::take(&mut saying.is_dry) {
-            return self.decide_on_copy_of_plan(|of| of.say_nodes(saying));
+            return self.decide_on_copy_of_plan(|of| of.override_nodes(saying));
         }
         let of = self
             .plan
@@ -132,13 +132,13 @@ impl Decider<'_> {
     /// How the nodes of a resource stand.
     pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>> {
         let Some(of) = self.plan.resources.named(resource) else {
-            let known = self.plan.resources.known(resource);
+            let known = self.plan.resources.named_or_gone(resource);
             return known.map(|_| Vec::new()).ok_or(Error::NotFound);
         };
         let said = |node| {
             [Reporter::Executor, Reporter::Operator]
                 .into_iter()
-                .filter_map(move |by| Some((by, of.nodes.said(node, by)?.clone())))
+                .filter_map(move |by| Some((by, of.nodes.report_on(node, by)?.clone())))
         };
         let standing = |node| NodeStatus {
             node,

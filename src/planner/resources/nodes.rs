@@ -202,7 +202,7 @@ impl Nodes {
 
     /// How a node stands: the worst that is said.
     pub(in crate::planner) fn state(&self, node: u32) -> NodeState {
-        let said = |by| self.said(node, by).map_or(NodeState::Up, |said| said.state);
+        let said = |by| self.report_on(node, by).map_or(NodeState::Up, |said| said.state);
         said(Reporter::Executor).max(said(Reporter::Operator))
     }
 
@@ -230,7 +230,7 @@ impl Nodes {
     }
 
     /// The report on a node; none where it says that the node is up.
-    pub(in crate::planner) fn said(&self, node: u32, by: Reporter) -> Option<&ReportedState> {
+    pub(in crate::planner) fn report_on(&self, node: u32, by: Reporter) -> Option<&ReportedState> {
         self.said.get(&(node, by))
     }
 
@@ -244,7 +244,7 @@ impl Nodes {
     ) -> NodeReport {
         let mut report = NodeReport::default();
         for node in 0..capacity {
-            let before = self.said(node, Reporter::Operator);
+            let before = self.report_on(node, Reporter::Operator);
             let (state, reason) = if nodes.contains(&node) {
                 (state, reason.map(str::to_owned))
             } else {
@@ -318,7 +318,7 @@ impl Nodes {
         let mut changed = Vec::new();
         for node in 0..capacity {
             let next = report.states.get(node as usize).copied().unwrap_or(NodeState::Up);
-            let said = self.said(node, by);
+            let said = self.report_on(node, by);
             let before = said.map_or(NodeState::Up, |said| said.state);
             let reason = report.reasons.get(&node);
             // A node that is up needs no reason.

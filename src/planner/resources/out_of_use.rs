@@ -34,7 +34,7 @@ impl ResourcePlan {
             now,
             nodes: capacity.saturating_add(many),
             leaves: leaving.iter().min().copied(),
-            before: from_now(&self.nodes.blocks, now),
+            before: blocks_from_now(&self.nodes.blocks, now),
             next: self.nodes.out_of_use(capacity, now, failures, (kept, &leaving)),
         }
     }
@@ -190,7 +190,7 @@ impl<'a> Way<'a> {
 }
 
 /// The part of the blocks that is not over.
-fn from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
+fn blocks_from_now(blocks: &[(Interval, u32)], now: Time) -> Vec<(Interval, u32)> {
     let rest = |(interval, nodes): &(Interval, u32)| {
         let rest = Interval::new(interval.start.max(now), interval.end);
         (!rest.is_empty()).then_some((rest, *nodes))

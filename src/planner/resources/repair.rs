@@ -15,11 +15,11 @@ use crate::planner::error::{Error, Result};
 use crate::planner::lifecycle::retry::Why;
 use crate::planner::placement::find::REPAIR;
 use crate::planner::request::Repaired;
-use crate::planner::requests::request_of;
+use crate::planner::requests::request_of_agreement;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{NodeReport, Reporter};
 use crate::planner::resources::resource_plan::ResourcePlan;
-use crate::planner::words::{piece_of, time_difference_in_words};
+use crate::planner::words::{piece_in_words, time_difference_in_words};
 use crate::store::{Change, NodeRow};
 
 /// Why something has to leave its place.
@@ -77,16 +77,20 @@ impl Decider<'_> {
         by: Reporter,
         report: &NodeReport,
     ) -> Result<Repaired> {
-        let at = self.plan.resources.place(resource).ok_or(Error::NotFound)?;
-        let now = self.second();
+        let at = self.plan.resources.place_of(resource).ok_or(Error::NotFound)?;
+        let now = self.present_second();
         let settle = self.settings.failures.settle;
         let hear = |of: &mut ResourcePlan| {
             let extent = of.extent();
             of.nodes.apply_report(by, report, extent, now, settle)
         };
-        let changed = self.plan.resources.bindings(at, hear).unwrap_or_default();
+        let changed = self.plan.resources.change_bindings(at, hear).unwrap_or_default();
         for (node, _) in changed {
-            let said = self.plan.resources.get(at).and_then(|of| of.nodes.said(node, by));
+            let said = self
+                .plan
+                .resources
+                .get(at)
+                .and_then(|of| of.nodes.report_on(node, by));
             let resource = resource.to_owned();
             self.batch.push(match said {
                 Some(said) => Change::SetNode(NodeRow {
@@ -113,16 +117,16 @@ impl Decider<'_> {
 
     /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
     pub(in crate::planner) fn look_after_nodes(&mut self) {
-        for at in self.plan.resources.to_look_at(self.second()) {
+        for at in self.plan.resources.places_to_look_at(self.present_second()) {
             self.repair(at, Cause::OutOfUse);
         }
     }
 
     /// Fits the plan of a resource to its nodes.
     pub(in crate::planner) fn repair(&mut self, at: usize, cause: Cause) -> Repaired {
-        let now = self.second();
+        let now = self.present_second();
         let mut repaired = Repaired::default();
-        let lost: Vec<Uuid> = self.plan.on_lost_nodes(at, now);
+        let lost: Vec<Uuid> = self.plan.begun_on_lost_nodes(at, now);
         let mut again = Vec::new();
         for id in lost {
             let agreement = self.plan.get(id).filter(|of| self.may_restart(of)).cloned();
@@ -158,7 +162,7 @@ impl Decider<'_> {
             .plan
             .resources
             .put_out_of_use(at, now, &self.settings.failures, &known);
-        again.sort_by_key(|agreement| (request_of(agreement, 0).slack(now), agreement.id));
+        again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
         for agreement in again {
             let (id, end) = (agreement.id, self.end_of_lost_work(&agreement));
             let why = format!("its nodes of {} are gone", agreement.resource);
@@ -176,7 +180,7 @@ impl Decider<'_> {
                 cause,
                 resource,
             };
-            self.place_again(leaving, &mut repaired);
+            self.place_homeless_again(leaving, &mut repaired);
         }
         repaired
     }
@@ -184,7 +188,7 @@ impl Decider<'_> {
     /// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
     /// for. Returns what became of it.
     pub(in crate::planner) fn send_waiting_away(&mut self, at: usize) -> Repaired {
-        let now = self.second();
+        let now = self.present_second();
         let mut repaired = Repaired::default();
         let Some(of) = self.plan.resources.get(at) else {
             return repaired;
@@ -192,7 +196,7 @@ impl Decider<'_> {
         let (resource, is_retired) = (of.resource.name.clone(), of.resource.is_retired());
         let mut known = self.plan.waiting_on(at, now);
         known.retain(|number, _| {
-            let waits = self.plan.slot_that_waits(*number);
+            let waits = self.plan.waiting_slot_by_number(*number);
             waits.is_some_and(|(agreement, _)| !of.may_have(agreement))
         });
         let cause = if is_retired { Cause::Retired } else { Cause::Unlike };
@@ -210,13 +214,13 @@ impl Decider<'_> {
             cause,
             resource,
         };
-        self.place_again(leaving, &mut repaired);
+        self.place_homeless_again(leaving, &mut repaired);
         repaired
     }
 
     /// Finds other places for slots that have left the plan.
-    fn place_again(&mut self, leaving: Homeless, repaired: &mut Repaired) {
-        let now = self.second();
+    fn place_homeless_again(&mut self, leaving: Homeless, repaired: &mut Repaired) {
+        let now = self.present_second();
         let Homeless {
             mut numbers,
             known,
@@ -229,15 +233,15 @@ impl Decider<'_> {
         let mut answers = BTreeSet::new();
         for number in numbers {
             answers.extend(held.get(&number));
-            let waits = self.plan.slot_that_waits(number);
+            let waits = self.plan.waiting_slot_by_number(number);
             let Some((agreement, index)) = waits.map(|(of, index)| (of.clone(), index)) else {
                 continue;
             };
             // They count on its place.
             answers.extend(self.plan.table.answers_about(agreement.id));
             // It may have gone along with one before it that was lost, also to another resource.
-            let lies = self.plan.resources.place(&agreement.resource);
-            if lies.is_some_and(|lies| self.plan.resources.has(lies, number)) {
+            let lies = self.plan.resources.place_of(&agreement.resource);
+            if lies.is_some_and(|lies| self.plan.resources.has_request(lies, number)) {
                 continue;
             }
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
@@ -256,15 +260,18 @@ impl Decider<'_> {
                 self.plan.fix(&placed);
             }
             // Others may also have moved out of the place that it had.
-            let before: Vec<_> = moves.iter().filter_map(|of| self.plan.slot_of(of.id)).collect();
+            let before: Vec<_> = moves
+                .iter()
+                .filter_map(|of| self.plan.slot_by_number(of.id))
+                .collect();
             let before: Vec<Agreement> = before.into_iter().map(|(of, _)| of.clone()).collect();
-            for (before, after) in before.iter().zip(self.moved(&moves, REPAIR.others)) {
+            for (before, after) in before.iter().zip(self.apply_moves(&moves, REPAIR.others)) {
                 repaired.note(before, Some(&after));
             }
         }
         // An agreement counts more than an offer: offers keep the rest.
         for answer in answers {
-            repaired.withdrawn += self.keep_again(answer, &cause.words_before(&resource));
+            repaired.withdrawn += self.hold_offers_again(answer, &cause.words_before(&resource));
         }
     }
 
@@ -289,7 +296,7 @@ impl Decider<'_> {
             return;
         }
         let mut lost = format!("{why}, and there is no other place in its window");
-        let piece = piece_of(&agreement, index);
+        let piece = piece_in_words(&agreement, index);
         if !piece.is_empty() {
             lost += &format!(" for {}", piece.trim_end());
         }
@@ -301,7 +308,7 @@ impl Decider<'_> {
 
     /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
     fn loss_in_words(&mut self, agreement: &Agreement, lost: &str) -> String {
-        let now = self.second();
+        let now = self.present_second();
         let window = Interval::new(agreement.ready.max(now), agreement.deadline);
         let need = Need {
             submitted: now,

@@ -39,13 +39,13 @@ pub const RATES: std::ops::RangeInclusive<f64> = 0.01..=100.0;
     clippy::cast_sign_loss,
     reason = "it is within a hundred times the reference"
 )]
-pub fn rate(multiple: f64) -> Option<Rate> {
+pub fn rate_of_multiple(multiple: f64) -> Option<Rate> {
     let is_sound = RATES.contains(&multiple);
     is_sound.then(|| Rate::from_millionths((multiple * 1e6).round() as u32))?
 }
 
 /// Whether a name can stand in a log line, a file name and an XML attribute without any care.
-pub fn is_name(name: &str) -> bool {
+pub fn is_resource_name(name: &str) -> bool {
     // A path with these leads elsewhere.
     (1..=64).contains(&name.len())
         && !matches!(name, "." | "..")
@@ -73,7 +73,7 @@ pub struct Resource {
     pub maintenance: Vec<(Interval, u32)>,
     /// What its executor needs beside its nodes, in the executor's own words.
     pub executor: Value,
-    /// Whether nothing new is promised on it until [`Planner::open`](crate::planner::Planner::open): it has to be checked first.
+    /// Whether nothing new is promised on it until [`Planner::open_resource`](crate::planner::Planner::open_resource): it has to be checked first.
     pub closed: bool,
     /// Since when nothing new is placed on it.
     pub retired: Option<Micros>,

@@ -6,7 +6,7 @@ use scheduler::domain::Planned;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::agreement::{Agreement, Run};
-use crate::planner::resources::need::{may_take, shape_of};
+use crate::planner::resources::need::{may_take_shape, shape_of_agreement};
 use crate::planner::resources::nodes::{KeptNodes, NodeState, Nodes};
 use crate::planner::resources::resource::Resource;
 
@@ -61,9 +61,9 @@ impl ResourcePlan {
         if agreement.slots.is_split() && agreement.slots_begun() > 0 {
             return true;
         }
-        let (shape, _) = shape_of(agreement);
+        let (shape, _) = shape_of_agreement(agreement);
         let leeway = &agreement.leeway;
-        !self.resource.is_retired() && may_take(&self.resource, shape, &leeway.filters, &leeway.barred)
+        !self.resource.is_retired() && may_take_shape(&self.resource, shape, &leeway.filters, &leeway.barred)
     }
 
     /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the

@@ -9,7 +9,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn is_closed(&self, resource: String) -> Result<bool> {
+    pub async fn is_resource_closed(&self, resource: String) -> Result<bool> {
         self.ask(move |of| Ok(of.plan.resources.closed().any(|closed| closed == resource)))
             .await
     }
@@ -18,7 +18,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn open(&self, resource: String) -> Result<()> {
+    pub async fn open_resource(&self, resource: String) -> Result<()> {
         self.ask(move |of| of.open(&resource).ok_or(Error::NotFound))
             .await
     }
@@ -27,7 +27,7 @@ impl Planner {
 impl Decider<'_> {
     /// Opens a resource for new promises; `None` where there is none of this name.
     pub(in crate::planner) fn open(&mut self, resource: &str) -> Option<()> {
-        let at = self.plan.resources.place(resource)?;
+        let at = self.plan.resources.place_of(resource)?;
         self.plan.resources.open(at);
         Some(())
     }

@@ -296,7 +296,7 @@ impl Simulation {
             let now = self.domain.now;
             let at = now * MICROS_PER_SECOND;
             self.domain
-                .decide(|decider| decider.started(agreement.id, at, None))
+                .decide(|decider| decider.record_start(agreement.id, at, None))
                 .unwrap();
             let (end, _) = self.fate(&agreement, now);
             self.ends.push(Reverse((end, agreement.id)));
@@ -331,7 +331,9 @@ impl Simulation {
         let (end, outcome) = self.fate(&agreement, started / MICROS_PER_SECOND);
         assert_eq!(end, self.domain.now);
         let job = JobEnd::new(outcome, Some(started), end * MICROS_PER_SECOND);
-        self.domain.decide(|decider| decider.ended(id, &job)).unwrap();
+        self.domain
+            .decide(|decider| decider.record_end(id, &job))
+            .unwrap();
         let offered = &self.offered[&id];
         if offered.at < self.watched_from {
             return;

@@ -11,7 +11,7 @@ use super::super::decider::{Decider, Step};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
 use crate::agreement::{Agreement, Execution, Filter, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::planner::resources::definition::machines;
+use crate::planner::resources::definition::machines_of_rows;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::prediction::Machines;
 use crate::store::{Binding, Change};
@@ -62,7 +62,7 @@ impl Domain {
     /// One slice of moves into free time.
     pub(in crate::planner) fn improve(&mut self) {
         self.decide(|decider| {
-            decider.improve();
+            decider.move_some_up();
         });
     }
 
@@ -80,9 +80,9 @@ impl Domain {
         };
         let result = verb(&mut decider);
         while self.moves_up && decider.plan.may_move_up(Time(self.now)) {
-            decider.improve();
+            decider.move_some_up();
         }
-        assert_eq!(self.plan.impossible(), None);
+        assert_eq!(self.plan.why_impossible(), None);
         for change in batch {
             if let Change::RecordExecution(execution) = change {
                 self.executions.push(*execution);
@@ -139,7 +139,7 @@ impl Domain {
             let most = agreement.duration + self.settings.overruns.most(agreement);
             let planned = agreement.duration..=most;
             assert!(planned.contains(&agreement.planned_seconds()), "{agreement:?}");
-            let at = self.plan.resources.place(&agreement.resource).unwrap();
+            let at = self.plan.resources.place_of(&agreement.resource).unwrap();
             let of = self.plan.resources.get(at).unwrap();
             for filter in &agreement.leeway.filters {
                 let requirement = filter.requirement(agreement.nodes());
@@ -206,7 +206,7 @@ impl Domain {
         let resources = self.plan.resources.list();
         let rebuilt = Plan::rebuild(&self.settings, &resources, known, self.bindings(), now).unwrap();
         for of in &resources {
-            if rebuilt.resources.place(&of.name).is_none() {
+            if rebuilt.resources.place_of(&of.name).is_none() {
                 assert!(of.is_retired(), "{} is not planned on", of.name);
                 continue;
             }
@@ -230,7 +230,7 @@ impl Domain {
         if self.plan.ending.is_empty() {
             assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
         }
-        assert_eq!(rebuilt.impossible(), None);
+        assert_eq!(rebuilt.why_impossible(), None);
         let windows = [&rebuilt, &self.plan].map(|plan| self.windows(plan));
         assert_eq!(windows[0], windows[1], "pieces move as they did");
     }
@@ -240,7 +240,7 @@ impl Domain {
         let mut windows = Vec::new();
         for of in plan.resources.plans() {
             windows.extend(of.schedule.waiting().filter_map(|request| {
-                let (agreement, index) = plan.slot_that_waits(request.id)?;
+                let (agreement, index) = plan.waiting_slot_by_number(request.id)?;
                 let in_pieces = agreement.slots.is_split();
                 let start = of.schedule.placement(request.id)?.slot.start;
                 // A slot that begins within the next second may have begun for the schedule.
@@ -264,7 +264,7 @@ impl Domain {
 
     pub(in crate::planner) fn end(&mut self, id: Uuid, outcome: RunOutcome) {
         let end = ended_at(outcome, self.now);
-        self.decide(|decider| decider.ended(id, &end)).unwrap();
+        self.decide(|decider| decider.record_end(id, &end)).unwrap();
         self.check();
     }
 
@@ -274,7 +274,7 @@ impl Domain {
             started: None,
             ..ended_at(RunOutcome::Lost, self.now)
         };
-        self.decide(|decider| decider.ended(id, &end)).unwrap();
+        self.decide(|decider| decider.record_end(id, &end)).unwrap();
         self.check();
     }
 
@@ -300,7 +300,7 @@ impl Domain {
                 .filter(|of| of.service == ServiceState::Processing && of.slot_started().is_none());
             for id in begun.map(|of| of.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| decider.started(id, at, None)).unwrap();
+                self.decide(|decider| decider.record_start(id, at, None)).unwrap();
             }
         }
     }
@@ -387,5 +387,5 @@ pub(in crate::planner) fn arm(name: &str) -> Resource {
 
 /// The resources of settings as predictions know them.
 pub(in crate::planner) fn machines_of(settings: &Settings) -> Machines {
-    machines(settings.resources.iter().map(Resource::row).collect()).expect("they were not stored")
+    machines_of_rows(settings.resources.iter().map(Resource::row).collect()).expect("they were not stored")
 }

@@ -368,8 +368,8 @@ fn quotes_are_for_the_places_that_requests_get() {
                 weights: Weights::default(),
             };
             let quoted = domain.decide(|decider| {
-                let search = decider.search(&ask, Time(HOUR), None);
-                decider.found(&search)
+                let search = decider.quote_context(&ask, Time(HOUR), None);
+                decider.find_offers(&search)
             });
             let quoted = quoted.unwrap().candidates[0].clone();
             let placed = place(&mut domain, proposal);

@@ -87,7 +87,7 @@ impl Domain {
             otherwise: OfferState::Rejected,
             idempotency: None,
         };
-        self.planner.bargain(bargain).await.unwrap()
+        self.planner.exchange_offers(bargain).await.unwrap()
     }
 
     /// Has something held that is asked for.
@@ -110,7 +110,7 @@ impl Domain {
             otherwise: OfferState::Rejected,
             idempotency: None,
         };
-        self.planner.bargain(bargain).await.map(drop)
+        self.planner.exchange_offers(bargain).await.map(drop)
     }
 
     pub(super) async fn accept(
@@ -302,7 +302,7 @@ async fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_reso
         otherwise: OfferState::Rejected,
         idempotency: None,
     };
-    let held = domain.decide(|decider| decider.bargain(bargain)).unwrap();
+    let held = domain.decide(|decider| decider.exchange_offers(bargain)).unwrap();
     assert!(held[0].is_held(), "{held:?}");
     let mut newcomer = domain::proposal(4, 100, (1_000, 1_100));
     newcomer.filters = vec![Filter::Word {
@@ -331,13 +331,13 @@ async fn a_pending_agreement_that_is_rejected_gives_back_nothing_that_it_did_not
     let domain = Domain::with_quota(1).await;
     domain.place(proposal(4, 900, 1_000..1_900)).await.unwrap();
     let pending = proposal(4, 900, 5_000..5_900);
-    let pending = domain.planner.pend(pending, None, None).await.unwrap();
+    let pending = domain.planner.submit_pending(pending, None, None).await.unwrap();
     let settlement = Settlement {
         id: pending.agreement.id,
         ways: Err("not wanted".into()),
         telling: None,
     };
-    domain.planner.settle(settlement).await.unwrap();
+    domain.planner.decide_pending(settlement).await.unwrap();
     let why = reason(domain.place(proposal(4, 900, 5_000..5_900)).await);
     assert_eq!(why.reason, scheduler::Reason::QuotaExceeded);
 }

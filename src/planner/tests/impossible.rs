@@ -3,7 +3,7 @@
 
 use scheduler::Request;
 
-use super::super::requests::request_of;
+use super::super::requests::request_of_agreement;
 use super::*;
 
 impl Domain {
@@ -75,7 +75,7 @@ async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
         let stranger = Request {
             id: 1_000,
             nodes: 1,
-            ..request_of(&old, number)
+            ..request_of_agreement(&old, number)
         };
         assert!(plan.resources.put(0, Time(NOW), &stranger, stranger.ready));
     };
@@ -136,7 +136,7 @@ async fn what_a_schedule_reports_gives_up_the_batch() {
     let domain = Domain::start().await;
     let agreement = domain.place(proposal(1, 100, 1_000..1_100)).await.unwrap();
     let again = move |plan: &mut Plan| {
-        let request = request_of(&agreement, plan.numbers.of(agreement.id)[0]);
+        let request = request_of_agreement(&agreement, plan.numbers.of(agreement.id)[0]);
         assert!(plan.resources.put(0, Time(NOW), &request, request.ready));
     };
     assert_eq!(domain.meddle(again).await, Err(Error::Unavailable));

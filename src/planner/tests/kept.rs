@@ -249,7 +249,7 @@ impl Domain {
         let settings = Settings::new(vec![Resource::new("local", CLUSTER, 4)], 86_400);
         let again = Self::start_with(self.folder, self.clock, settings).await;
         // It is looked at anew.
-        again.planner.open("local".to_owned()).await.unwrap();
+        again.planner.open_resource("local".to_owned()).await.unwrap();
         again
     }
 }

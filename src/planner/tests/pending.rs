@@ -31,7 +31,7 @@ async fn a_pending_agreement_takes_no_room_until_it_is_decided() {
     let asked = proposal(4, 100, 0..100);
     let pending = domain
         .planner
-        .pend(asked.clone(), None, None)
+        .submit_pending(asked.clone(), None, None)
         .await
         .unwrap()
         .agreement;
@@ -39,14 +39,14 @@ async fn a_pending_agreement_takes_no_room_until_it_is_decided() {
     let other = domain.place(proposal(4, 100, 0..100)).await.unwrap();
     let decided = domain
         .planner
-        .settle(settlement(pending.id, Ok(vec![asked])))
+        .decide_pending(settlement(pending.id, Ok(vec![asked])))
         .await
         .unwrap();
     assert_eq!(decided.state, AgreementState::Rejected);
     assert!(told(&domain).await[0].starts_with("no: NO_CAPACITY_IN_WINDOW"));
     let again = domain
         .planner
-        .settle(settlement(pending.id, Ok(Vec::new())))
+        .decide_pending(settlement(pending.id, Ok(Vec::new())))
         .await;
     assert_eq!(again, Err(Error::NotFound));
     assert_eq!(told(&domain).await.len(), 1);
@@ -64,23 +64,23 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
     let asked = proposal(4, 100, 0..100);
     let pending = domain
         .planner
-        .pend(asked.clone(), None, None)
+        .submit_pending(asked.clone(), None, None)
         .await
         .unwrap()
         .agreement;
     let free = domain
         .planner
-        .pend(proposal(4, 100, 0..100), None, None)
+        .submit_pending(proposal(4, 100, 0..100), None, None)
         .await
         .unwrap()
         .agreement;
     domain.place(proposal(2, 100, 0..100)).await.unwrap();
     let domain = domain.restart().await;
-    let undecided = domain.store.undecided(Uuid::nil(), 10).await.unwrap();
+    let undecided = domain.store.undecided_agreements(Uuid::nil(), 10).await.unwrap();
     assert_eq!(undecided.len(), 2);
     let decided = domain
         .planner
-        .settle(settlement(pending.id, Ok(vec![asked, proposal(2, 100, 0..100)])))
+        .decide_pending(settlement(pending.id, Ok(vec![asked, proposal(2, 100, 0..100)])))
         .await
         .unwrap();
     assert_eq!((decided.id, decided.nodes()), (pending.id, 2));
@@ -93,9 +93,16 @@ async fn it_is_decided_by_the_first_of_its_ways_that_has_a_place_also_after_a_re
     let over = domain.store.agreement(pending.id).await.unwrap().unwrap();
     assert_eq!(over.state, AgreementState::Complete);
     let why = Err("its window has passed".to_owned());
-    let rejected = domain.planner.settle(settlement(free.id, why)).await.unwrap();
+    let rejected = domain
+        .planner
+        .decide_pending(settlement(free.id, why))
+        .await
+        .unwrap();
     assert_eq!(rejected.state, AgreementState::Rejected);
-    assert_eq!(domain.store.undecided(Uuid::nil(), 10).await.unwrap(), Vec::new());
+    assert_eq!(
+        domain.store.undecided_agreements(Uuid::nil(), 10).await.unwrap(),
+        Vec::new()
+    );
     assert_eq!(domain.store.verify().await.unwrap(), Vec::new());
 }
 
@@ -104,7 +111,12 @@ async fn who_ends_one_is_told() {
     let domain = Domain::start().await;
     for (by_provider, by) in [(true, "the operator"), (false, "its party")] {
         let asked = proposal(1, 100, 0..100);
-        let pending = domain.planner.pend(asked, None, None).await.unwrap().agreement;
+        let pending = domain
+            .planner
+            .submit_pending(asked, None, None)
+            .await
+            .unwrap()
+            .agreement;
         let order = Termination {
             by_provider,
             ..Termination::of(pending.id, None)
@@ -122,7 +134,7 @@ async fn one_that_was_terminated_meanwhile_is_not_decided() {
     let asked = proposal(1, 100, 0..100);
     let pending = domain
         .planner
-        .pend(asked.clone(), None, None)
+        .submit_pending(asked.clone(), None, None)
         .await
         .unwrap()
         .agreement;
@@ -134,7 +146,7 @@ async fn one_that_was_terminated_meanwhile_is_not_decided() {
     assert_eq!(ended.state, AgreementState::Terminated);
     let late = domain
         .planner
-        .settle(settlement(pending.id, Ok(vec![asked])))
+        .decide_pending(settlement(pending.id, Ok(vec![asked])))
         .await;
     assert_eq!(late, Err(Error::NotFound));
     assert_eq!(told(&domain).await, Vec::<String>::new());
@@ -149,9 +161,14 @@ async fn a_party_with_many_calls_to_make_leaves_room_for_those_of_others() {
             party: party.into(),
             ..proposal(4, 100, 0..100)
         };
-        let pending = domain.planner.pend(asked, None, None).await.unwrap().agreement;
+        let pending = domain
+            .planner
+            .submit_pending(asked, None, None)
+            .await
+            .unwrap()
+            .agreement;
         let refusal = settlement(pending.id, Err(format!("not {party}")));
-        domain.planner.settle(refusal).await.unwrap();
+        domain.planner.decide_pending(refusal).await.unwrap();
     }
     let due = domain.store.call_backs_due(i64::MAX, 100, 2).await.unwrap();
     let bodies: Vec<&str> = due.iter().map(|due| due.call.body.as_str()).collect();
@@ -173,13 +190,17 @@ async fn each_agreement_is_counted_in_the_one_state_that_it_has() {
     let asked = proposal(1, 100, 0..100);
     let other = proposal(1, 100, 0..100);
     for proposal in [&asked, &other] {
-        domain.planner.pend(proposal.clone(), None, None).await.unwrap();
+        domain
+            .planner
+            .submit_pending(proposal.clone(), None, None)
+            .await
+            .unwrap();
     }
     counted(2, 0).await;
     let accepting = settlement(asked.id, Ok(vec![asked.clone()]));
-    domain.planner.settle(accepting).await.unwrap();
+    domain.planner.decide_pending(accepting).await.unwrap();
     counted(1, 1).await;
     let rejecting = settlement(other.id, Err("not now".to_owned()));
-    domain.planner.settle(rejecting).await.unwrap();
+    domain.planner.decide_pending(rejecting).await.unwrap();
     counted(0, 1).await;
 }

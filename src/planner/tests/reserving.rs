@@ -235,14 +235,18 @@ async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
     assert!(accepted.placement().start >= Time(NOW + 3), "{accepted:?}");
 
     let pending = proposal(2, 100, 0..1_000);
-    domain.planner.pend(pending.clone(), None, None).await.unwrap();
+    domain
+        .planner
+        .submit_pending(pending.clone(), None, None)
+        .await
+        .unwrap();
     let planner = domain.planner.clone();
     let settlement = Settlement {
         id: pending.id,
         ways: Ok(Ways::New(vec![pending.clone()])),
         telling: None,
     };
-    let task = tokio::spawn(async move { planner.settle(settlement).await });
+    let task = tokio::spawn(async move { planner.decide_pending(settlement).await });
     waiting(&domain, 1).await;
     hold(&domain, pending.id, 2).await;
     assert_eq!(task.await.unwrap().unwrap().state, AgreementState::Observed);

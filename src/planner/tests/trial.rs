@@ -66,7 +66,7 @@ impl Domain {
             reconfigured: &mut None,
         };
         let answer = what(&mut decider);
-        assert_eq!(self.plan.impossible(), None);
+        assert_eq!(self.plan.why_impossible(), None);
         let posted = batch.into_iter().filter_map(|change| match change {
             Change::Post(posting) => Some(*posting),
             _ => None,

@@ -46,7 +46,7 @@ impl Store {
                 Ok(()) => return Ok(()),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Contention(error)) => error.into(),
-                Err(Failure::Unknown(error)) => match self.inquire(epoch, id).await {
+                Err(Failure::Unknown(error)) => match self.was_batch_stored(epoch, id).await {
                     Some(true) => return Ok(()),
                     Some(false) => error.into(),
                     None => {
@@ -93,7 +93,7 @@ impl Store {
             .map_err(|_| silent_database())??;
         match tokio::time::timeout(ANSWER_WAIT, transaction.commit()).await {
             Ok(Ok(())) => {
-                self.went_on(trail);
+                self.note_trail_end(trail);
                 Ok(())
             }
             Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
@@ -104,7 +104,7 @@ impl Store {
 
     /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or
     /// another decider has written since.
-    async fn inquire(&self, epoch: i64, id: Uuid) -> Option<bool> {
+    async fn was_batch_stored(&self, epoch: i64, id: Uuid) -> Option<bool> {
         let mut wait = INQUIRY_WAIT;
         for inquiry in 1..=INQUIRIES {
             match tokio::time::timeout(ANSWER_WAIT, self.settled()).await {

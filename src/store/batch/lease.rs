@@ -21,7 +21,7 @@ use crate::store::database::Store;
 use crate::store::engine::connect::Place;
 use crate::store::engine::{Columns, Connection, Error, Result, silent_database, statements};
 
-/// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_file_soon`]).
+/// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
 const FILE_WAIT: Duration = Duration::from_secs(10);
 /// After how long the log says that the lock is waited for.
 const FILE_TOLD_AFTER: Duration = Duration::from_secs(1);
@@ -62,8 +62,8 @@ impl Store {
     /// [`Error::LeaseHeld`] where another process has it.
     pub async fn acquire_lease(&self) -> Result<Lease> {
         let lock = match &self.database.place {
-            Place::File { lock } => Lock::File(lock_file_soon(lock).await?),
-            Place::Server(options) => Lock::Session(Some(lock_session(options).await?)),
+            Place::File { lock } => Lock::File(lock_lease_file_soon(lock).await?),
+            Place::Server(options) => Lock::Session(Some(lock_lease_session(options).await?)),
         };
         let mut transaction = self.begin().await?;
         let epoch = transaction.read_lease(statements::NEXT_EPOCH, read_epoch).await?;
@@ -77,7 +77,7 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn epoch(&self) -> Result<i64> {
         let epoch = self.read_one(statements::EPOCH, &[], read_epoch).await?;
-        epoch.ok_or_else(no_row)
+        epoch.ok_or_else(no_lease_row)
     }
 
     /// Whether a lease still holds, by one read of the database: over the session that has the lock, where that is a
@@ -98,7 +98,7 @@ impl Store {
         let answered = async {
             let connection = session.as_deref_mut().ok_or_else(silent_database)?;
             let epoch = sqlx::query_scalar(statements::EPOCH).fetch_optional(connection);
-            epoch.await?.ok_or_else(no_row)
+            epoch.await?.ok_or_else(no_lease_row)
         };
         let answered = tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await;
         match answered.unwrap_or_else(|_| Err(silent_database().into())) {
@@ -124,7 +124,7 @@ impl Store {
         if let (Lock::Session(None), Place::Server(options)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
             lease.confirm(self.epoch().await?)?;
-            lease.lock = Lock::Session(Some(lock_session(options).await?));
+            lease.lock = Lock::Session(Some(lock_lease_session(options).await?));
         }
         let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled())
             .await
@@ -160,11 +160,11 @@ impl Lease {
 
 /// Locks a file beside the database; waits for a moment where it is locked. A process that another thread, or the last
 /// holder, was just starting has the file open until it becomes its program.
-async fn lock_file_soon(path: &Path) -> Result<File> {
+async fn lock_lease_file_soon(path: &Path) -> Result<File> {
     let began = Instant::now();
     let mut told = false;
     loop {
-        match lock_file(path) {
+        match lock_lease_file(path) {
             Err(Error::LeaseHeld(_)) if began.elapsed() < FILE_WAIT => {
                 if !told && began.elapsed() > FILE_TOLD_AFTER {
                     tracing::info!(file = %path.display(), "another process has this database; waiting for it to end");
@@ -178,7 +178,7 @@ async fn lock_file_soon(path: &Path) -> Result<File> {
 }
 
 /// Locks a file beside the database. The file stays: removing it would let two processes lock two files of one name.
-fn lock_file(path: &Path) -> Result<File> {
+fn lock_lease_file(path: &Path) -> Result<File> {
     let failed =
         |error: std::io::Error| Error::Address(format!("cannot lock the file {}: {error}", path.display()));
     let file = OpenOptions::new()
@@ -196,7 +196,7 @@ fn lock_file(path: &Path) -> Result<File> {
 }
 
 /// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
-async fn lock_session(options: &PgConnectOptions) -> Result<Box<PgConnection>> {
+async fn lock_lease_session(options: &PgConnectOptions) -> Result<Box<PgConnection>> {
     let locked = async {
         let mut session = options
             .clone()
@@ -229,11 +229,11 @@ impl Connection {
         sql: &'static str,
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<T> {
-        self.read(sql, &[], one).await?.pop().ok_or_else(no_row)
+        self.read(sql, &[], one).await?.pop().ok_or_else(no_lease_row)
     }
 }
 
-fn no_row() -> Error {
+fn no_lease_row() -> Error {
     Error::Corrupt("the lease has no row".into())
 }
 

@@ -151,7 +151,7 @@ impl<'a> Tables<'a> {
     }
 
     fn note(&mut self, note: &Note) {
-        let row = notes::row(&mut self.trail, note);
+        let row = notes::note_row(&mut self.trail, note);
         self.push(&bulk::INSERT_NOTES, row);
     }
 
@@ -223,7 +223,7 @@ impl<'a> Tables<'a> {
                 self.run(Binding::Release, &[*agreement]).values.extend(row);
             }
             Change::Post(posting) => {
-                for side in ledger::rows(posting) {
+                for side in ledger::ledger_rows(posting) {
                     self.push(&bulk::INSERT_ENTRIES, side);
                 }
             }
@@ -339,19 +339,21 @@ impl<'a> Tables<'a> {
     pub(in crate::store) async fn write(&self, connection: &mut Connection) -> Result<(), Failure> {
         for (statement, rows) in ALL_BULK.iter().zip(&self.rows) {
             if !rows.is_empty() {
-                send_statement(connection, statement, rows).await?;
+                send_bulk_statement(connection, statement, rows).await?;
             }
         }
         for run in &self.bindings {
             match run.kind {
                 Binding::Bind => {
                     run.check_owners()?;
-                    send_statement(connection, &bulk::BIND_NODES, &run.values).await?;
+                    send_bulk_statement(connection, &bulk::BIND_NODES, &run.values).await?;
                 }
-                Binding::HandOver => send_statement(connection, &bulk::HAND_OVER_NODES, &run.values).await?,
+                Binding::HandOver => {
+                    send_bulk_statement(connection, &bulk::HAND_OVER_NODES, &run.values).await?
+                }
                 Binding::Release => {
-                    send_statement(connection, &bulk::RELEASE_NODES, &run.values).await?;
-                    send_statement(connection, &bulk::SHORTEN_BINDINGS, &run.values).await?;
+                    send_bulk_statement(connection, &bulk::RELEASE_NODES, &run.values).await?;
+                    send_bulk_statement(connection, &bulk::SHORTEN_BINDINGS, &run.values).await?;
                 }
             }
         }
@@ -380,7 +382,7 @@ impl Run<'_> {
 }
 
 /// Runs a statement. Where it has a name for its rows, each of them must change one row of the database.
-async fn send_statement(
+async fn send_bulk_statement(
     connection: &mut Connection,
     statement: &'static Bulk,
     rows: &[Value<'_>],

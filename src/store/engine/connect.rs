@@ -69,12 +69,12 @@ pub(in crate::store) enum Missing {
     Refuse,
 }
 
-pub(in crate::store) async fn connect(url: &str, missing: Missing) -> Result<Database> {
+pub(in crate::store) async fn connect_to_database(url: &str, missing: Missing) -> Result<Database> {
     if let Some(path) = url.strip_prefix("sqlite:") {
-        return sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)), missing).await;
+        return connect_to_sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)), missing).await;
     }
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        return postgres(url).await;
+        return connect_to_postgres(url).await;
     }
     // The address is not repeated: it may hold a password.
     Err(Error::Address(
@@ -82,7 +82,7 @@ pub(in crate::store) async fn connect(url: &str, missing: Missing) -> Result<Dat
     ))
 }
 
-async fn sqlite(path: &Path, missing: Missing) -> Result<Database> {
+async fn connect_to_sqlite(path: &Path, missing: Missing) -> Result<Database> {
     let path = create_database_file(path, missing).map_err(|error| {
         Error::Address(format!(
             "cannot open the database file {}: {error}",
@@ -141,7 +141,7 @@ fn create_database_file(path: &Path, missing: Missing) -> std::io::Result<PathBu
     path.canonicalize()
 }
 
-async fn postgres(url: &str) -> Result<Database> {
+async fn connect_to_postgres(url: &str) -> Result<Database> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| Error::Address(format!("the database address is not one: {error}")))?
         .application_name("bespeak")

@@ -69,7 +69,7 @@ impl Connection {
         values: &[Value<'_>],
     ) -> sqlx::Result<u64> {
         Ok(either!(self, connection => {
-            let query = query(sql, values)?;
+            let query = query_with_values(sql, values)?;
             query.execute(&mut **connection).await?.rows_affected()
         }))
     }
@@ -85,14 +85,14 @@ impl Connection {
         let mut made = Vec::new();
         match self {
             Self::Sqlite(connection) => {
-                let mut rows = query(sql, values)?.fetch(&mut **connection);
-                while let Some(row) = in_time(rows.try_next()).await? {
+                let mut rows = query_with_values(sql, values)?.fetch(&mut **connection);
+                while let Some(row) = next_row_in_time(rows.try_next()).await? {
                     made.push(one(&Columns::Sqlite(&row))?);
                 }
             }
             Self::Postgres(connection) => {
-                let mut rows = query(sql, values)?.fetch(&mut **connection);
-                while let Some(row) = in_time(rows.try_next()).await? {
+                let mut rows = query_with_values(sql, values)?.fetch(&mut **connection);
+                while let Some(row) = next_row_in_time(rows.try_next()).await? {
                     made.push(one(&Columns::Postgres(&row))?);
                 }
             }
@@ -132,7 +132,7 @@ impl Connection {
 }
 
 /// The next row, if the database answers in time.
-async fn in_time<T>(next: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+async fn next_row_in_time<T>(next: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
     tokio::time::timeout(ROW_WAIT, next)
         .await
         .unwrap_or_else(|_| Err(silent_database()))
@@ -191,7 +191,7 @@ values! {
 }
 
 /// A statement with its arguments.
-fn query<D: sqlx::Database>(
+fn query_with_values<D: sqlx::Database>(
     sql: &'static str,
     values: &[Value<'_>],
 ) -> sqlx::Result<Query<'static, D, D::Arguments>>

@@ -51,7 +51,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
 
-pub(in crate::store) async fn run(writers: &Pool) -> Result<()> {
+pub(in crate::store) async fn run_migrations(writers: &Pool) -> Result<()> {
     let mut transaction = Transaction::begin(writers).await?;
     let engine = transaction.engine();
     if engine == Engine::Postgres {

@@ -62,7 +62,7 @@ fn null_in_column(column: &str) -> Error {
 }
 
 /// A value kept as JSON.
-pub(in crate::store) fn from_json<T: DeserializeOwned>(row: &Columns<'_>, column: &str) -> Result<T> {
+pub(in crate::store) fn read_json_column<T: DeserializeOwned>(row: &Columns<'_>, column: &str) -> Result<T> {
     serde_json::from_str(&row.text(column)?).map_err(|error| Error::Corrupt(format!("{column}: {error}")))
 }
 

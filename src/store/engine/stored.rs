@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::connection::Value;
 use super::error::{Error, Result};
-use super::rows::{Columns, from_json, to_json};
+use super::rows::{Columns, read_json_column, to_json};
 use crate::agreement::{
     Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, Job, Limit, Money,
     OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind, ProposalReason,
@@ -119,12 +119,12 @@ in_one_column! {
     ProposalReason: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     ServiceState: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     // Values that are kept as JSON.
-    Job: Text, |row, column| from_json(row, column), |value| to_json(value);
-    OfferTerms: Text, |row, column| from_json(row, column), |value| to_json(value);
-    PlacementConstraints: Text, |row, column| from_json(row, column), |value| to_json(value);
-    Vec<CompositorChoice>: Text, |row, column| from_json(row, column), |value| to_json(value);
-    Vec<Guarantee>: Text, |row, column| from_json(row, column), |value| to_json(value);
-    Vec<String>: Text, |row, column| from_json(row, column), |value| to_json(value);
+    Job: Text, |row, column| read_json_column(row, column), |value| to_json(value);
+    OfferTerms: Text, |row, column| read_json_column(row, column), |value| to_json(value);
+    PlacementConstraints: Text, |row, column| read_json_column(row, column), |value| to_json(value);
+    Vec<CompositorChoice>: Text, |row, column| read_json_column(row, column), |value| to_json(value);
+    Vec<Guarantee>: Text, |row, column| read_json_column(row, column), |value| to_json(value);
+    Vec<String>: Text, |row, column| read_json_column(row, column), |value| to_json(value);
 }
 
 /// The first second, and the first after it.
@@ -154,7 +154,7 @@ impl Stored for Money {
     }
 }
 
-/// A word, and the exit status of one that failed in `exit_status`.
+/// A word, and the exit status of one that failed in `read_exit_status`.
 impl Stored for RunOutcome {
     const NOTHING: &'static [Value<'static>] = &[Value::Text(None), Value::Integer(None)];
 

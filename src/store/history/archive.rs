@@ -36,7 +36,7 @@ impl Store {
         let mut archived = 0;
         for together in over.await?.chunks(TOGETHER) {
             match self.archive_together(together).await {
-                Err(why) if is_of_a_row(&why) => {}
+                Err(why) if is_error_of_one_agreement(&why) => {}
                 done => {
                     archived += done?;
                     continue;
@@ -44,7 +44,7 @@ impl Store {
             }
             for one in together {
                 match self.archive_together(&[*one]).await {
-                    Err(why) if is_of_a_row(&why) => {
+                    Err(why) if is_error_of_one_agreement(&why) => {
                         tracing::error!(agreement = %one, error = %why, "an agreement cannot be archived and stays");
                     }
                     done => archived += done?,
@@ -69,6 +69,6 @@ impl Store {
 }
 
 /// Whether the stored rows of one agreement are the reason; other agreements can be archived then.
-fn is_of_a_row(why: &Error) -> bool {
+fn is_error_of_one_agreement(why: &Error) -> bool {
     matches!(why, Error::Conflict(_) | Error::Corrupt(_) | Error::Database(_))
 }

@@ -133,7 +133,8 @@ impl Store {
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn resource_hours(&self, since: Time) -> Result<Vec<ResourceHour>> {
         let values = [since.into(), (since.seconds() * MICROS_PER_SECOND).into()];
-        self.read(statements::RESOURCE_HOURS, &values, hour).await
+        self.read(statements::RESOURCE_HOURS, &values, read_resource_hour)
+            .await
     }
 
     /// Makes hours of the samples that are older than they are kept, and forgets the hours that are, in one transaction. Only whole hours are made, so that a second call finds nothing left of the first one's.
@@ -172,7 +173,7 @@ record! {
     Condition: free_cpu "free_cpu_millionths", bandwidth_in, bandwidth_out, nodes_up, transfer_in, transfer_out
 }
 
-fn hour(row: &Columns<'_>) -> Result<ResourceHour> {
+fn read_resource_hour(row: &Columns<'_>) -> Result<ResourceHour> {
     Ok(ResourceHour {
         resource: row.text("resource")?,
         start: Time(row.integer("hour_s")?),

@@ -8,7 +8,7 @@ use crate::clock::Micros;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{
-    Columns, Error, Record, Result, Stored, Value, from_json, record, statements, to_json,
+    Columns, Error, Record, Result, Stored, Value, read_json_column, record, statements, to_json,
 };
 use crate::store::records::negotiations::Succession;
 
@@ -35,7 +35,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn live_agreements(&self) -> Result<Vec<Agreement>> {
-        self.read(statements::LIVE_AGREEMENTS, &[], read).await
+        self.read(statements::LIVE_AGREEMENTS, &[], read_agreement_row)
+            .await
     }
 
     /// At most `limit` agreements with work that was lost after an instant, the latest first.
@@ -44,7 +45,8 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn lost_agreements(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
         let values = [after.into(), limit.into()];
-        self.read(statements::LOST_AGREEMENTS, &values, read).await
+        self.read(statements::LOST_AGREEMENTS, &values, read_agreement_row)
+            .await
     }
 
     /// At most `limit` agreements that were lost after an instant and for which the provider has proposed nothing, oldest first.
@@ -53,7 +55,8 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn lost_and_unanswered(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
         let values = [after.into(), limit.into()];
-        self.read(statements::LOST_AND_UNANSWERED, &values, read).await
+        self.read(statements::LOST_AND_UNANSWERED, &values, read_agreement_row)
+            .await
     }
 
     /// The agreement with an id.
@@ -61,7 +64,8 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn agreement(&self, id: Uuid) -> Result<Option<Agreement>> {
-        self.read_one(statements::AGREEMENT, &[id.into()], read).await
+        self.read_one(statements::AGREEMENT, &[id.into()], read_agreement_row)
+            .await
     }
 
     /// The offer that an agreement was made from, as it came.
@@ -128,9 +132,9 @@ impl Store {
                 supersedes: row.maybe_id("supersedes")?,
                 superseded_by: row.maybe_id("superseded_by")?,
             };
-            Ok((read(row)?, succession))
+            Ok((read_agreement_row(row)?, succession))
         };
-        self.read_of(filter.party.as_deref(), &page, newest, with_succession)
+        self.read_all_or_named(filter.party.as_deref(), &page, newest, with_succession)
             .await
     }
 
@@ -140,7 +144,8 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn first_with_id(&self, party: &str, initiator_id: &str) -> Result<Option<Agreement>> {
         let values = [party.into(), initiator_id.into()];
-        self.read_one(statements::FIRST_WITH_ID, &values, read).await
+        self.read_one(statements::FIRST_WITH_ID, &values, read_agreement_row)
+            .await
     }
 
     /// At most `limit` agreements of every party and state, oldest first, newer than `after`.
@@ -149,7 +154,8 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn all_agreements(&self, after: Option<Uuid>, limit: u32) -> Result<Vec<Agreement>> {
         let values = [after.unwrap_or(Uuid::nil()).into(), limit.into()];
-        self.read(statements::AGREEMENTS_OLDEST, &values, read).await
+        self.read(statements::AGREEMENTS_OLDEST, &values, read_agreement_row)
+            .await
     }
 
     /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
@@ -160,7 +166,11 @@ impl Store {
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn agreements_to_start(&self, party: &str) -> Result<Vec<Agreement>> {
         let mut found = self
-            .read(statements::AGREEMENTS_TO_START, &[party.into()], read)
+            .read(
+                statements::AGREEMENTS_TO_START,
+                &[party.into()],
+                read_agreement_row,
+            )
             .await?;
         found.retain(|agreement| agreement.started.is_none() || agreement.is_being_brought());
         Ok(found)
@@ -170,7 +180,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn is_over(&self, work: Uuid) -> Result<bool> {
+    pub async fn is_work_over(&self, work: Uuid) -> Result<bool> {
         let own = self.agreement(work).await?;
         let values = [work.into()];
         let goes_on = self.read_one(statements::GOES_ON, &values, |row| row.id("id"));
@@ -196,7 +206,7 @@ record! {
 }
 
 /// Reads a row of [`statements::AGREEMENT`] and its like.
-pub(in crate::store) fn read(row: &Columns<'_>) -> Result<Agreement> {
+pub(in crate::store) fn read_agreement_row(row: &Columns<'_>) -> Result<Agreement> {
     let id = row.id("id")?;
     Agreement::of(row).map_err(|error| match error {
         Error::Corrupt(what) => Error::Corrupt(format!("agreement {id}: {what}")),
@@ -217,7 +227,7 @@ impl Stored for Slots {
     fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         let nodes = row.count(columns[0])?;
         let placement = Interval::read(row, &columns[1..3])?;
-        if let Some(slots) = Slots::of(from_json(row, columns[3])?) {
+        if let Some(slots) = Slots::of(read_json_column(row, columns[3])?) {
             if (slots.placement(), slots.nodes()) != (placement, nodes) {
                 let what = format!(
                     "its pieces are not those of {} from end to end of {placement}",

@@ -29,12 +29,12 @@ impl Store {
         let found = self
             .read(statements::LIVE_BINDINGS, &[now.into()], Binding::of)
             .await?;
-        Ok(in_order(found))
+        Ok(sort_bindings(found))
     }
 }
 
 /// By resource, node and start.
-pub(in crate::store) fn in_order(mut bindings: Vec<Binding>) -> Vec<Binding> {
+pub(in crate::store) fn sort_bindings(mut bindings: Vec<Binding>) -> Vec<Binding> {
     let order = |one: &Binding, other: &Binding| {
         let key = |of: &Binding| (of.node, of.interval.start);
         one.resource.cmp(&other.resource).then(key(one).cmp(&key(other)))

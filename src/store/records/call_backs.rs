@@ -66,7 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn undecided(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>> {
+    pub async fn undecided_agreements(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>> {
         let values = [after.into(), limit.into()];
         self.read(statements::UNDECIDED, &values, Undecided::of).await
     }
@@ -101,7 +101,7 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn call_back_done(&self, id: Uuid) -> Result<()> {
+    pub async fn forget_call_back(&self, id: Uuid) -> Result<()> {
         self.write(statements::CALL_BACK_DONE, &[id.into()])
             .await
             .map(drop)

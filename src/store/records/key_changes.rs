@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Waits until every listening process has heard of the stored changes.
-    pub(in crate::store) async fn keys_were_heard_of(&self) -> Result<()> {
+    pub(in crate::store) async fn await_key_listeners(&self) -> Result<()> {
         if self.kind() == Engine::Sqlite {
             return Ok(());
         }
@@ -73,7 +73,7 @@ impl KeyChanges {
     /// [`Error::Unavailable`] where changes are not heard of, so that nothing may be kept. It may be asked again.
     pub async fn heard(&mut self) -> Result<()> {
         let Some(mut listener) = self.listener.take() else {
-            let listening = tokio::time::timeout(LISTEN_WAIT, listen(&self.options));
+            let listening = tokio::time::timeout(LISTEN_WAIT, listen_for_key_changes(&self.options));
             self.listener = Some(listening.await.map_err(|_| silent_database())??);
             return Ok(());
         };
@@ -90,7 +90,7 @@ impl KeyChanges {
     }
 }
 
-async fn listen(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
+async fn listen_for_key_changes(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
     // Of its own: a listener keeps its connection.
     let pool = PoolOptions::<Postgres>::new().max_connections(1);
     let mut listener = PgListener::connect_with(&pool.connect_with(options.clone()).await?).await?;

@@ -94,7 +94,7 @@ impl Store {
         };
         let revoked = self.write_noted(statements::REVOKE_KEY, &values, &note).await?;
         if revoked {
-            self.keys_were_heard_of().await?;
+            self.await_key_listeners().await?;
         }
         Ok(revoked)
     }

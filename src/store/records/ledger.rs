@@ -36,7 +36,7 @@ record! { Balance: account, amount "sum_micros" "currency" }
 record! { Entry: posting, at "at_us", account, amount "amount_micros" "currency", agreement, kind, detail }
 
 /// The columns of [`crate::store::engine::bulk::INSERT_ENTRIES`] for both sides of a posting.
-pub(in crate::store) fn rows(posting: &Posting) -> [[Value<'_>; 8]; 2] {
+pub(in crate::store) fn ledger_rows(posting: &Posting) -> [[Value<'_>; 8]; 2] {
     let micros = posting.amount.micros;
     [(&posting.from, -micros), (&posting.to, micros)].map(|(account, micros)| {
         [

@@ -61,7 +61,8 @@ impl Store {
     ) -> Result<Vec<NegotiationInstance>> {
         let page = [now.into(), limit.into()];
         let going = [statements::NEGOTIATIONS_GOING, statements::NEGOTIATIONS_GOING_OF];
-        self.read_of(party, &page, going, NegotiationInstance::of).await
+        self.read_all_or_named(party, &page, going, NegotiationInstance::of)
+            .await
     }
 
     /// The negotiation with an id.
@@ -90,7 +91,7 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offer(&self, id: Uuid) -> Result<Option<(NegotiationOffer, String)>> {
-        self.read_one(statements::OFFER, &[id.into()], read_with_document)
+        self.read_one(statements::OFFER, &[id.into()], read_offer_with_document)
             .await
     }
 
@@ -104,7 +105,7 @@ impl Store {
         name: &str,
     ) -> Result<Option<(NegotiationOffer, String)>> {
         let values = [negotiation.into(), name.into()];
-        self.read_one(statements::OFFER_NAMED, &values, read_with_document)
+        self.read_one(statements::OFFER_NAMED, &values, read_offer_with_document)
             .await
     }
 
@@ -113,8 +114,12 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offers(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>> {
-        self.read(statements::OFFERS_OF, &[negotiation.into()], read_with_document)
-            .await
+        self.read(
+            statements::OFFERS_OF,
+            &[negotiation.into()],
+            read_offer_with_document,
+        )
+        .await
     }
 
     /// At most `limit` of the negotiations that match a filter at `now`, newest first, older than `after`.
@@ -141,7 +146,8 @@ impl Store {
             statements::NEGOTIATIONS_NEWEST_OF,
         ];
         let party = filter.party.as_deref();
-        self.read_of(party, &page, newest, NegotiationInstance::of).await
+        self.read_all_or_named(party, &page, newest, NegotiationInstance::of)
+            .await
     }
 
     /// The offers of a negotiation that are held, oldest first, and their words.
@@ -149,8 +155,12 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offers_held(&self, negotiation: Uuid) -> Result<Vec<(NegotiationOffer, String)>> {
-        self.read(statements::OFFERS_HELD, &[negotiation.into()], read_with_document)
-            .await
+        self.read(
+            statements::OFFERS_HELD,
+            &[negotiation.into()],
+            read_offer_with_document,
+        )
+        .await
     }
 
     /// Whether an agreement was made from an offer of the provider's own to move another.
@@ -213,7 +223,7 @@ record! {
     refusal, held "held_us", released "released_us", agreement
 }
 
-fn read_with_document(row: &Columns<'_>) -> Result<(NegotiationOffer, String)> {
+fn read_offer_with_document(row: &Columns<'_>) -> Result<(NegotiationOffer, String)> {
     Ok((NegotiationOffer::of(row)?, row.text("document")?))
 }
 

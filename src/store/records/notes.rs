@@ -38,15 +38,15 @@ impl Store {
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn trail(&self, after: i64, limit: u32) -> Result<Vec<TrailLine>> {
         let values = [after.into(), limit.into()];
-        self.read(statements::TRAIL_LINES, &values, read).await
+        self.read(statements::TRAIL_LINES, &values, read_note_row).await
     }
 
     /// The line of a request that was refused, if it was noted.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn refused(&self, request: Uuid) -> Result<Option<TrailLine>> {
-        self.read_one(statements::REFUSED_REQUEST, &[request.into()], read)
+    pub async fn refusal_line(&self, request: Uuid) -> Result<Option<TrailLine>> {
+        self.read_one(statements::REFUSED_REQUEST, &[request.into()], read_note_row)
             .await
     }
 
@@ -56,7 +56,8 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn timeline(&self, agreement: Uuid) -> Result<Vec<TrailLine>> {
-        self.read(statements::TIMELINE, &[agreement.into()], read).await
+        self.read(statements::TIMELINE, &[agreement.into()], read_note_row)
+            .await
     }
 
     /// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Answers
@@ -74,7 +75,7 @@ impl Store {
             transaction.rollback().await?;
             return Ok(false);
         }
-        let line = row(&mut trail, note);
+        let line = note_row(&mut trail, note);
         transaction.execute_bulk(&bulk::INSERT_NOTES, &line).await?;
         let end = [trail.number.into(), (&trail.hash).into()];
         transaction.execute(statements::END_TRAIL, &end).await?;
@@ -86,7 +87,7 @@ impl Store {
     }
 }
 
-pub(in crate::store) fn read(row: &Columns<'_>) -> Result<TrailLine> {
+pub(in crate::store) fn read_note_row(row: &Columns<'_>) -> Result<TrailLine> {
     Ok(TrailLine {
         number: row.maybe_integer("number")?.unwrap_or(0),
         hash: row.maybe_text("hash")?.unwrap_or_default(),
@@ -100,7 +101,7 @@ pub(in crate::store) fn read(row: &Columns<'_>) -> Result<TrailLine> {
 }
 
 /// The columns of [`crate::store::engine::bulk::INSERT_NOTES`]: a line that the trail goes on by.
-pub(in crate::store) fn row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
+pub(in crate::store) fn note_row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
     let words = [note.kind.word(), &note.detail];
     let about = (note.subject, note.negotiation);
     trail.append_note(about, note.at, note.party.as_deref(), words);

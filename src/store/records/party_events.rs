@@ -70,7 +70,7 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn register(&self, mut of: Registration, most: usize) -> Result<bool> {
+    pub async fn register_call_back(&self, mut of: Registration, most: usize) -> Result<bool> {
         let mut transaction = self.begin().await?;
         // One after the other, and between two batches.
         of.told = transaction
@@ -104,7 +104,7 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn unregister(&self, party: &str, name: &str) -> Result<bool> {
+    pub async fn unregister_call_back(&self, party: &str, name: &str) -> Result<bool> {
         let values = [party.into(), name.into()];
         Ok(self.write(statements::UNREGISTER, &values).await? > 0)
     }
@@ -139,7 +139,7 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn told(&self, id: Uuid, number: i64, now: Micros) -> Result<()> {
+    pub async fn note_events_told(&self, id: Uuid, number: i64, now: Micros) -> Result<()> {
         let values = [id.into(), number.into(), now.into()];
         self.write(statements::TOLD, &values).await.map(drop)
     }
@@ -157,7 +157,7 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn registration_gone(&self, id: Uuid) -> Result<()> {
+    pub async fn remove_registration(&self, id: Uuid) -> Result<()> {
         self.write(statements::REGISTRATION_GONE, &[id.into()])
             .await
             .map(drop)

@@ -121,11 +121,11 @@ impl Life {
 }
 
 /// An agreement and its whole timeline.
-pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
-    check_row(agreement, life.is_some_and(|life| life.accepted > 0), found);
+pub(super) fn check_life(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
+    check_agreement_row(agreement, life.is_some_and(|life| life.accepted > 0), found);
     match life {
         Some(life) => {
-            check_order(agreement, life, found);
+            check_timeline_order(agreement, life, found);
             life.check_move(found);
         }
         None => found.push(I6, "it has no timeline".to_owned()),
@@ -133,7 +133,7 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
 }
 
 /// The other columns of the row agree with its states.
-fn check_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
+fn check_agreement_row(agreement: &Agreement, accepted: bool, found: &mut Findings) {
     let Agreement { state, service, .. } = agreement;
     let (window, placed) = (agreement.window(), agreement.placement());
     // An agreement that was never accepted has no place.
@@ -172,7 +172,7 @@ fn service_state_belongs(state: AgreementState, service: ServiceState) -> bool {
 }
 
 /// The timeline is whole, begins with the acceptance or with an offer that may have been accepted later, ends with the closing, and ends in the stored states.
-fn check_order(agreement: &Agreement, life: &Life, found: &mut Findings) {
+fn check_timeline_order(agreement: &Agreement, life: &Life, found: &mut Findings) {
     let (first, last) = (life.first, life.now.last);
     found.must(life.numbered, I6, || "its timeline has gaps".to_owned());
     let begins = match first.kind {

@@ -40,7 +40,7 @@ use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
 use life::Life;
-pub(super) use sweep::{Capacity, overbooked_peaks};
+pub(super) use sweep::{Capacity, find_overbooked_peaks};
 
 /// Agreements read at a time: a service that starts keeps the memory of one page for its allocator.
 const PAGE: u32 = 1_000;
@@ -123,23 +123,23 @@ impl Store {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
         let mut check = Check {
-            capacities: capacities(connection).await?,
+            capacities: read_capacities(connection).await?,
             ..Check::default()
         };
-        let trail = trail::check_new(connection, &mut check.findings).await?;
+        let trail = trail::check_new_trail_lines(connection, &mut check.findings).await?;
         let mut after = Uuid::nil();
         while let Some(page) = Page::read(connection, after, OPEN).await? {
             let values = [after.into(), page.last.into()];
-            let mut lives = trail::lives_between(connection, values, &mut check.findings).await?;
+            let mut lives = trail::read_lives_between(connection, values, &mut check.findings).await?;
             after = page.last;
             check.page(page, &mut lives);
         }
-        offers::check(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
+        offers::check_offers(connection, &mut check, statements::OFFERS_HELD_NOW).await?;
         let values = [now.into()];
         let bindings = connection
             .read(statements::LIVE_BINDINGS, &values, Binding::of)
             .await?;
-        for pair in bindings::in_order(bindings).windows(2) {
+        for pair in bindings::sort_bindings(bindings).windows(2) {
             let [one, other] = pair else { continue };
             let same = (&one.resource, one.node) == (&other.resource, other.node);
             if same && other.interval.start < one.interval.end {
@@ -147,7 +147,7 @@ impl Store {
                 let two = (one.agreement, other.agreement);
                 check
                     .findings
-                    .push(two_owners(&one.resource, one.node.into(), from, two));
+                    .push(finding_of_two_owners(&one.resource, one.node.into(), from, two));
             }
         }
         snapshot.rollback().await?;
@@ -164,7 +164,7 @@ impl Store {
     pub async fn verify_new_lines(&self) -> Result<Vec<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let mut findings = Vec::new();
-        let trail = trail::check_new(&mut snapshot, &mut findings).await?;
+        let trail = trail::check_new_trail_lines(&mut snapshot, &mut findings).await?;
         snapshot.rollback().await?;
         self.remember(&findings, &trail).await?;
         Ok(findings)
@@ -174,10 +174,10 @@ impl Store {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
         let mut check = Check {
-            capacities: capacities(connection).await?,
+            capacities: read_capacities(connection).await?,
             ..Check::default()
         };
-        let (mut lives, trail) = trail::check(connection, &mut check).await?;
+        let (mut lives, trail) = trail::check_trail(connection, &mut check).await?;
         let mut after = Uuid::nil();
         while let Some(page) = Page::read(connection, after, ALL).await? {
             after = page.last;
@@ -186,14 +186,14 @@ impl Store {
                 break;
             }
         }
-        offers::check(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
+        offers::check_offers(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
         let limit = [FINDINGS_MAX_ROWS.into()];
         let shared = connection
-            .read(statements::DOUBLE_BINDINGS, &limit, double_binding)
+            .read(statements::DOUBLE_BINDINGS, &limit, finding_of_double_binding)
             .await?;
         check.findings.extend(shared);
         let unbalanced = connection
-            .read(statements::UNBALANCED, &limit, unbalanced_ledger)
+            .read(statements::UNBALANCED, &limit, finding_of_unbalanced_ledger)
             .await?;
         check.findings.extend(unbalanced);
         snapshot.rollback().await?;
@@ -231,10 +231,10 @@ impl Check {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings::of(agreement.id, &mut self.findings);
-            life::check(&agreement, life.as_ref(), &mut found);
+            life::check_life(&agreement, life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
-            pieces::check(&agreement, life.as_ref(), &mut found);
-            money::check(&agreement, &entries, &mut found);
+            pieces::check_pieces(&agreement, life.as_ref(), &mut found);
+            money::check_money(&agreement, &entries, &mut found);
             check_bindings(
                 &agreement,
                 &bindings,
@@ -251,7 +251,7 @@ impl Check {
     fn finish(mut self) -> Vec<Finding> {
         for (resource, loads) in &self.loads {
             let capacities = self.capacities.get(resource).map_or(&[][..], Vec::as_slice);
-            let peaks = overbooked_peaks(loads, capacities).into_iter();
+            let peaks = find_overbooked_peaks(loads, capacities).into_iter();
             let resource = format!("resource {resource}");
             self.findings
                 .extend(peaks.map(|peak| Finding::new(Invariant::I1, resource.clone(), peak.to_string())));
@@ -323,7 +323,7 @@ fn check_bindings(
         });
     }
     if agreement.slots.is_split() {
-        pieces::check_bindings(agreement, bindings, found);
+        pieces::check_piece_bindings(agreement, bindings, found);
         return;
     }
     let mut nodes: Vec<_> = bindings.iter().map(|binding| binding.node).collect();
@@ -382,7 +382,9 @@ impl Page {
         [oldest, entries_between, bindings_between]: [&'static str; 3],
     ) -> Result<Option<Self>> {
         let values = [after.into(), PAGE.into()];
-        let rows = connection.read(oldest, &values, |row| Ok((row.id("id")?, agreements::read(row))));
+        let rows = connection.read(oldest, &values, |row| {
+            Ok((row.id("id")?, agreements::read_agreement_row(row)))
+        });
         let rows = rows.await?;
         let Some(&(last, _)) = rows.last() else {
             return Ok(None);
@@ -428,26 +430,26 @@ impl Page {
     }
 }
 
-fn double_binding(row: &Columns<'_>) -> Result<Finding> {
+fn finding_of_double_binding(row: &Columns<'_>) -> Result<Finding> {
     let (resource, node) = (row.text("resource")?, row.integer("node")?);
     let (one, other) = (row.id("agreement")?, row.id("other")?);
     let from = Time(row.integer("next_s")?);
-    Ok(two_owners(&resource, node, from, (one, other)))
+    Ok(finding_of_two_owners(&resource, node, from, (one, other)))
 }
 
-fn two_owners(resource: &str, node: i64, from: Time, (one, other): (Uuid, Uuid)) -> Finding {
-    let from = clock::words_of(from);
+fn finding_of_two_owners(resource: &str, node: i64, from: Time, (one, other): (Uuid, Uuid)) -> Finding {
+    let from = clock::time_in_words(from);
     let what = format!("node {node} has two owners from {from} on, the agreements {one} and {other}");
     Finding::new(Invariant::I1, format!("resource {resource}"), what)
 }
 
-fn unbalanced_ledger(row: &Columns<'_>) -> Result<Finding> {
+fn finding_of_unbalanced_ledger(row: &Columns<'_>) -> Result<Finding> {
     let what = format!("posting {} does not balance", row.id("posting")?);
     Ok(Finding::new(Invariant::I9, "ledger".to_owned(), what))
 }
 
 /// The capacities of each resource with their starts, in order of time.
-pub(super) async fn capacities(connection: &mut Connection) -> Result<BTreeMap<String, Vec<Capacity>>> {
+pub(super) async fn read_capacities(connection: &mut Connection) -> Result<BTreeMap<String, Vec<Capacity>>> {
     let rows = connection.read(statements::CAPACITIES, &[], |row| {
         Ok((
             row.text("resource")?,

@@ -10,7 +10,7 @@ use crate::agreement::{
 };
 
 /// Checks the ledger's entries of one agreement.
-pub(super) fn check(agreement: &Agreement, entries: &[Entry], found: &mut Findings) {
+pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut Findings) {
     let party = Account::Party(agreement.party.clone());
     let mut sums: BTreeMap<&str, i128> = BTreeMap::new();
     for entry in entries {

@@ -10,7 +10,7 @@ use super::Invariant::{self, I4, I5};
 use super::{Check, Finding, PAGE};
 use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, held_stretches};
 use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::store::engine::{Columns, Connection, Error, Record, Result, from_json};
+use crate::store::engine::{Columns, Connection, Error, Record, Result, read_json_column};
 
 /// An offer that has been held or accepted, and the agreement that it would replace.
 struct Row {
@@ -31,12 +31,16 @@ struct Answer {
 }
 
 /// Checks the offers of a statement that have been held or accepted, and adds the held nodes to the loads of its resource.
-pub(super) async fn check(connection: &mut Connection, check: &mut Check, which: &'static str) -> Result<()> {
+pub(super) async fn check_offers(
+    connection: &mut Connection,
+    check: &mut Check,
+    which: &'static str,
+) -> Result<()> {
     let mut answers: BTreeMap<(Uuid, String), Answer> = BTreeMap::new();
     let mut after = Uuid::nil();
     loop {
         let values = [after.into(), PAGE.into()];
-        let rows = connection.read(which, &values, |row| Ok((row.id("id")?, read(row))));
+        let rows = connection.read(which, &values, |row| Ok((row.id("id")?, read_offer_row(row))));
         let rows = rows.await?;
         let Some(&(last, _)) = rows.last() else { break };
         after = last;
@@ -46,7 +50,11 @@ pub(super) async fn check(connection: &mut Connection, check: &mut Check, which:
                     check_offer(&row, &mut check.findings);
                     collect_answer(row, &mut answers);
                 }
-                Err(Error::Corrupt(what)) => check.findings.push(finding(id, Invariant::Readable, what)),
+                Err(Error::Corrupt(what)) => {
+                    check
+                        .findings
+                        .push(finding_about_offer(id, Invariant::Readable, what))
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -109,14 +117,15 @@ fn check_offer(row: &Row, findings: &mut Vec<Finding>) {
         ),
     ];
     let found = faults.into_iter().filter(|(is_fault, ..)| *is_fault);
-    findings.extend(found.map(|(_, invariant, what)| finding(offer.id, invariant, what.to_owned())));
+    findings
+        .extend(found.map(|(_, invariant, what)| finding_about_offer(offer.id, invariant, what.to_owned())));
 }
 
-fn finding(offer: Uuid, invariant: Invariant, what: String) -> Finding {
+fn finding_about_offer(offer: Uuid, invariant: Invariant, what: String) -> Finding {
     Finding::new(invariant, format!("offer {offer}"), what)
 }
 
-fn read(row: &Columns<'_>) -> Result<Row> {
+fn read_offer_row(row: &Columns<'_>) -> Result<Row> {
     let accepted = row.maybe_text("accepting_party")?;
     let replaced = row.maybe_text("replaced_resource")?;
     Ok(Row {
@@ -131,7 +140,7 @@ fn read(row: &Columns<'_>) -> Result<Row> {
             Some(resource) => {
                 let start = Time(row.integer("replaced_start_s")?);
                 let whole = Interval::new(start, Time(row.integer("replaced_end_s")?));
-                let slots = Slots::of(from_json(row, "replaced_pieces")?);
+                let slots = Slots::of(read_json_column(row, "replaced_pieces")?);
                 let one = Slots::one((whole, row.count("replaced_nodes")?));
                 Some((resource, slots.unwrap_or(one).stretches()))
             }

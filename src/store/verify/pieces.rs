@@ -9,7 +9,7 @@ use super::life::Life;
 use crate::agreement::{Agreement, ServiceState};
 use crate::store::records::bindings::Binding;
 
-pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
+pub(super) fn check_pieces(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
     let pieces = agreement.slots.pieces();
     if pieces.is_empty() {
         return;
@@ -43,7 +43,7 @@ pub(super) fn check(agreement: &Agreement, life: Option<&Life>, found: &mut Find
 }
 
 /// Each binding lies in the time of a piece that has begun, which has as many as there are nodes.
-pub(super) fn check_bindings(agreement: &Agreement, bindings: &[Binding], found: &mut Findings) {
+pub(super) fn check_piece_bindings(agreement: &Agreement, bindings: &[Binding], found: &mut Findings) {
     let begun = match agreement.service {
         ServiceState::Processing => agreement.slots_over() + 1,
         _ => agreement.slots_over(),

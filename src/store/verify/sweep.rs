@@ -5,7 +5,7 @@ use std::fmt;
 use scheduler::{Interval, Time, counted};
 
 use crate::agreement::Stretch;
-use crate::clock::{Micros, second_after, second_of, words_of};
+use crate::clock::{Micros, second_after, second_of, time_in_words};
 
 /// The capacity of a resource from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl fmt::Display for Peak {
             used,
             capacity,
         } = self;
-        let (start, end) = (words_of(*start), words_of(*end));
+        let (start, end) = (time_in_words(*start), time_in_words(*end));
         write!(
             f,
             "{} in use where there are {capacity}, from {start} until {end}",
@@ -40,7 +40,7 @@ impl fmt::Display for Peak {
 
 /// Every time in which the loads exceed the capacities, which come in order of time; the first of these holds for all
 /// time before, too. O(n log n).
-pub(in crate::store) fn overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) -> Vec<Peak> {
+pub(in crate::store) fn find_overbooked_peaks(loads: &[Stretch], capacities: &[Capacity]) -> Vec<Peak> {
     // (when, change of the nodes in use, change of the capacity)
     let mut changes: Vec<(Time, i64, i64)> = Vec::with_capacity(2 * loads.len() + capacities.len());
     for (interval, nodes) in loads.iter().filter(|(interval, _)| !interval.is_empty()) {
@@ -107,8 +107,11 @@ mod tests {
     #[test]
     fn touching_loads_do_not_add_up_and_overlapping_ones_do() {
         let four = [capacity(0, 4)];
-        assert_eq!(overbooked_peaks(&[load(0, 10, 4), load(10, 20, 4)], &four), []);
-        let peaks = overbooked_peaks(&[load(0, 11, 4), load(10, 20, 2), load(10, 30, 1)], &four);
+        assert_eq!(
+            find_overbooked_peaks(&[load(0, 10, 4), load(10, 20, 4)], &four),
+            []
+        );
+        let peaks = find_overbooked_peaks(&[load(0, 11, 4), load(10, 20, 2), load(10, 30, 1)], &four);
         let peak = Peak {
             interval: Interval::new(Time(10), Time(11)),
             used: 7,
@@ -121,17 +124,17 @@ mod tests {
     fn the_past_is_judged_by_what_there_was() {
         let shrunk = [capacity(0, 4), capacity(10_500_000, 2)];
         assert_eq!(
-            overbooked_peaks(&[load(0, 11, 4)], &shrunk),
+            find_overbooked_peaks(&[load(0, 11, 4)], &shrunk),
             [],
             "the second of the change counts with four"
         );
-        assert_eq!(overbooked_peaks(&[load(0, 12, 4)], &shrunk).len(), 1);
-        assert_eq!(overbooked_peaks(&[load(11, 12, 2)], &shrunk), []);
+        assert_eq!(find_overbooked_peaks(&[load(0, 12, 4)], &shrunk).len(), 1);
+        assert_eq!(find_overbooked_peaks(&[load(11, 12, 2)], &shrunk), []);
         let grown = [capacity(0, 2), capacity(10_500_000, 4)];
-        assert_eq!(overbooked_peaks(&[load(10, 12, 4)], &grown), []);
-        assert_eq!(overbooked_peaks(&[load(9, 12, 4)], &grown).len(), 1);
+        assert_eq!(find_overbooked_peaks(&[load(10, 12, 4)], &grown), []);
+        assert_eq!(find_overbooked_peaks(&[load(9, 12, 4)], &grown).len(), 1);
         assert_eq!(
-            overbooked_peaks(&[load(0, 1, 1)], &[]).len(),
+            find_overbooked_peaks(&[load(0, 1, 1)], &[]).len(),
             1,
             "a node that was never there is not bound"
         );
@@ -148,7 +151,7 @@ mod tests {
             let mut capacities: Vec<_> = capacities.into_iter().map(|(at, n)| capacity(at, n)).collect();
             capacities.sort_by_key(|of| of.since);
             capacities.dedup_by_key(|of| second_of(of.since));
-            let peaks = overbooked_peaks(&loads, &capacities);
+            let peaks = find_overbooked_peaks(&loads, &capacities);
             for second in 0..60 {
                 let used: u32 = loads
                     .iter()

@@ -30,12 +30,12 @@ struct Change {
 
 /// Follows the chain, and answers with the timelines of the agreements and the chain's end. Finds the first place where the chain
 /// breaks; nothing after it can be checked.
-pub(super) async fn check(
+pub(super) async fn check_trail(
     connection: &mut Connection,
     check: &mut Check,
 ) -> Result<(BTreeMap<Uuid, Life>, Trail)> {
     let mut lives = BTreeMap::new();
-    let end = end_of(connection, statements::TRAIL).await?;
+    let end = read_trail_end(connection, statements::TRAIL).await?;
     let outside = connection
         .read(statements::OUTSIDE_TRAIL, &[], |row| row.id("agreement"))
         .await?;
@@ -63,9 +63,9 @@ pub(super) async fn check(
         }
     }
     if broken.is_none() && trail != end {
-        broken = Some(ends_early(&trail, &end));
+        broken = Some(early_end_in_words(&trail, &end));
     }
-    check.findings.extend(broken.map(finding));
+    check.findings.extend(broken.map(trail_finding));
     let limit = [FINDINGS_MAX_ROWS.into()];
     for (what, sql) in [
         ("offer", statements::UNTOLD_OFFERS),
@@ -75,16 +75,19 @@ pub(super) async fn check(
         let untold = connection.read(sql, &limit, |row| row.id("id")).await?;
         let untold = untold
             .into_iter()
-            .map(|id| finding(format!("what has become of {what} {id} is not in it")));
+            .map(|id| trail_finding(format!("what has become of {what} {id} is not in it")));
         check.findings.extend(untold);
     }
     Ok((lives, trail))
 }
 
 /// Follows the chain from the last line that is remembered, and answers with its end.
-pub(super) async fn check_new(connection: &mut Connection, findings: &mut Vec<Finding>) -> Result<Trail> {
-    let end = end_of(connection, statements::TRAIL).await?;
-    let mut trail = end_of(connection, statements::CHECKED_TRAIL).await?;
+pub(super) async fn check_new_trail_lines(
+    connection: &mut Connection,
+    findings: &mut Vec<Finding>,
+) -> Result<Trail> {
+    let end = read_trail_end(connection, statements::TRAIL).await?;
+    let mut trail = read_trail_end(connection, statements::CHECKED_TRAIL).await?;
     let mut broken = None;
     while broken.is_none() {
         let values = [trail.number.into(), PAGE.into()];
@@ -97,21 +100,21 @@ pub(super) async fn check_new(connection: &mut Connection, findings: &mut Vec<Fi
         broken = page.iter().find_map(|line| follow_trail_line(&mut trail, line));
     }
     if broken.is_none() && trail != end {
-        broken = Some(ends_early(&trail, &end));
+        broken = Some(early_end_in_words(&trail, &end));
     }
-    findings.extend(broken.map(finding));
+    findings.extend(broken.map(trail_finding));
     Ok(trail)
 }
 
 /// The timelines of the open agreements after one, up to another.
-pub(super) async fn lives_between(
+pub(super) async fn read_lives_between(
     connection: &mut Connection,
     between: [Value<'_>; 2],
     findings: &mut Vec<Finding>,
 ) -> Result<BTreeMap<Uuid, Life>> {
     let mut lives = BTreeMap::new();
     let steps = connection.read(statements::LIVE_STEPS, &between, |row| {
-        Ok((row.id("subject")?, step(row, row.integer("version")?)))
+        Ok((row.id("subject")?, read_step(row, row.integer("version")?)))
     });
     for (agreement, step) in steps.await? {
         add_to_timeline(&mut lives, agreement, step, findings)?;
@@ -120,12 +123,12 @@ pub(super) async fn lives_between(
 }
 
 /// An end of the chain that the lease's row knows.
-async fn end_of(connection: &mut Connection, which: &'static str) -> Result<Trail> {
+async fn read_trail_end(connection: &mut Connection, which: &'static str) -> Result<Trail> {
     let ends = connection.read(which, &[], Trail::of).await?;
     Ok(ends.into_iter().next().unwrap_or_default())
 }
 
-fn ends_early(trail: &Trail, end: &Trail) -> String {
+fn early_end_in_words(trail: &Trail, end: &Trail) -> String {
     let (last, known) = (trail.number, end.number);
     format!("it ends with line {last}, and line {known} was the last")
 }
@@ -175,7 +178,7 @@ fn add_to_timeline(
     Ok(())
 }
 
-fn finding(what: String) -> Finding {
+fn trail_finding(what: String) -> Finding {
     Finding::new(Invariant::I10, "audit trail".to_owned(), what)
 }
 
@@ -185,15 +188,15 @@ fn stored_trail_line(row: &Columns<'_>) -> Result<Stored> {
             version,
             state: row.text("state")?,
             service: row.text("service")?,
-            step: step(row, version),
+            step: read_step(row, version),
         }),
         None => None,
     };
-    let line = notes::read(row)?;
+    let line = notes::read_note_row(row)?;
     Ok(Stored { line, change })
 }
 
-fn step(row: &Columns<'_>, version: i64) -> Result<Step> {
+fn read_step(row: &Columns<'_>, version: i64) -> Result<Step> {
     Ok(Step {
         seq: row.integer("seq")?,
         kind: row.word("kind", EventKind::from_word)?,

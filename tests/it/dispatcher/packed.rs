@@ -49,7 +49,7 @@ fn folders_are_packed_when_their_agreements_are_over_and_say_what_they_said() {
         assert_eq!(records(&folder, &quiet), ["claim.json", "end.json"]);
         service.stop().await;
         service = Service::start(&folder).await;
-        folders.look().unwrap();
+        folders.enforce_quotas().unwrap();
         assert_eq!(
             service.agreement(quiet.id).await.outcome,
             Some(RunOutcome::Completed)

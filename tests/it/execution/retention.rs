@@ -24,10 +24,10 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
     wait_for("file", || {
         place.record(&quiet, "work/ready").exists().then_some(())
     });
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     fs::write(place.record(&writing, "work/go"), "").unwrap();
     wait_for("file", || place.record(&writing, "work/d").exists().then_some(()));
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     assert_eq!(end(&executor, &writing).outcome, EXCEEDED);
 
     let anothers = JobSpec {
@@ -56,7 +56,7 @@ fn what_is_run_again_is_looked_at_as_if_nothing_had_been_there_and_what_was_lost
     let lost = script("head -c 3000000 /dev/zero > file", 600);
     executor.start(&lost).unwrap();
     end(&executor, &lost);
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     let fill =
         "touch one; while [ ! -e go ]; do sleep 0.05; done; head -c 3000000 /dev/zero > file; sleep 1000";
     let again = JobSpec {
@@ -84,13 +84,13 @@ fn what_is_run_again_is_looked_at_as_if_nothing_had_been_there_and_what_was_lost
     assert_eq!(executor.poll(again.run()).unwrap(), JobStatus::NotStarted);
     executor.start(&again).unwrap();
     wait_for("file", || place.record(&again, "work/one").exists().then_some(()));
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     fs::write(place.record(&again, "work/go"), "").unwrap();
     wait_for("file", || {
         let meta = fs::metadata(place.record(&again, "work/file")).ok()?;
         (meta.len() == 3_000_000).then_some(())
     });
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     assert_eq!(end(&executor, &again).outcome, EXCEEDED);
 }
 
@@ -133,10 +133,10 @@ fn what_is_wrong_with_one_partys_folders_keeps_nobody_from_looking_at_anothers()
         });
     };
     written("one");
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     fs::write(place.record(&full, "work/go"), "").unwrap();
     written("two");
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     assert_eq!(end(&executor, &full).outcome, EXCEEDED);
     for job in &troubled {
         if let Some(supervisor) = place.supervisor(job) {

@@ -161,7 +161,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
     let at = |running: &Agreement, second: i64| known.confidence(running, second * MICROS_PER_SECOND);
     let waiting = at(&running, 0).expect("it is known");
     assert!((0.1..0.9).contains(&waiting), "{waiting}");
-    running.has_started(Some(0));
+    running.note_started(Some(0));
     let begun = at(&running, 1).expect("it is known");
     let late = at(&running, 35).expect("it is known");
     assert!(

@@ -7,7 +7,7 @@ use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer, Offer
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::planner::{
     About, Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, NodeReport, NodeState,
-    OfferWords, Proposal, Proposed, Reporter, Suggestion, Termination, Weights, best_of,
+    OfferWords, Proposal, Proposed, Reporter, Suggestion, Termination, Weights, best_candidates,
 };
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
@@ -171,7 +171,7 @@ async fn propose(domain: &Domain, clock: &Clock, told: &mut Told, suggestions: &
             weights: Weights::default(),
         };
         let candidates = match domain.planner.quote(ask).await {
-            Ok(quote) => best_of(&quote.candidates, Weights::default()),
+            Ok(quote) => best_candidates(&quote.candidates, Weights::default()),
             Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_)) => Vec::new(),
             Err(why) => panic!("{why}"),
         };
@@ -313,7 +313,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         .map(|of| of.id);
     let offer = |parent, creator, state| offer(clock, negotiation.id, parent, creator, state);
     let incoming = offer(parent, OfferCreator::Initiator, OfferState::Solicited);
-    let answers = best_of(&quote.candidates, Weights::default());
+    let answers = best_candidates(&quote.candidates, Weights::default());
     let answers = answers.into_iter().map(|candidate| OfferWords {
         offer: NegotiationOffer {
             expires: Some(candidate.expires),
@@ -333,7 +333,7 @@ async fn bargain(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut R
         otherwise: OfferState::Rejected,
         idempotency: None,
     };
-    match domain.planner.bargain(bargain).await {
+    match domain.planner.exchange_offers(bargain).await {
         Ok(answered) => {
             for one in answered {
                 assert_eq!(one.is_held(), one.state == OfferState::Acceptable, "{one:?}");
@@ -443,7 +443,7 @@ async fn reject(domain: &Domain, clock: &Clock, told: &mut Told, random: &mut Ra
         otherwise: OfferState::Rejected,
         idempotency: None,
     };
-    match domain.planner.bargain(bargain).await {
+    match domain.planner.exchange_offers(bargain).await {
         Ok(answered) => {
             assert!(answered.is_empty());
             // And the offers that came after it.

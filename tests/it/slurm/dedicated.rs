@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bespeak::execution::Executor;
-use bespeak::execution::slurm::{SlurmExecutor, name_of};
+use bespeak::execution::slurm::{SlurmExecutor, slurm_name_of_run};
 
 use super::service::{SOON, serve_keys};
 use super::trials::ended;
@@ -33,7 +33,7 @@ fn slots_are_reserved_over_dedicated_nodes_and_batch_jobs_never_get_those() {
     assert!(report.busy.is_empty(), "they are ours: {report:?}");
     let soon = slot(1, 30, 60);
     executor.prepare(std::slice::from_ref(&soon)).unwrap();
-    let name = name_of("cluster", soon.run);
+    let name = slurm_name_of_run("cluster", soon.run);
     assert_eq!(nodes_of(&name).as_deref(), Some("n1"));
     // Lost and configured otherwise.
     site.cluster

@@ -1,7 +1,7 @@
 //! Nodes are held before they are promised.
 
 use bespeak::agreement::Run;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use serde_json::Value;
 
 use super::service::{SOON, fill, serve};
@@ -26,7 +26,7 @@ fn a_slot_that_batch_jobs_have_taken_since_the_last_look_is_not_promised_but_the
         let began = now();
         let offer = Offer::reserve(2, 10).within(began, began + 600);
         let id = client.post("/agreements", offer.guaranteed_xml()).await.created();
-        let held = cluster.reservation(&name_of("cluster", Run::first(id)));
+        let held = cluster.reservation(&slurm_name_of_run("cluster", Run::first(id)));
         assert!(held.is_some(), "it is promised, and Slurm holds nothing");
         let shown = client.get_json(&format!("/agreements/{id}")).await;
         let start = instant(&shown["plannedStart"]);

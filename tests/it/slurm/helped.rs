@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 
 use bespeak::agreement::Run;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use reqwest::Method;
 use serde_json::json;
 use uuid::Uuid;
@@ -118,7 +118,7 @@ async fn output(client: &Client, id: Uuid, name: &str) -> String {
 
 /// The names of the jobs that Slurm has had for an agreement, without their common part.
 fn jobs_of(cluster: &Cluster, id: Uuid) -> Vec<String> {
-    let own = name_of("cluster", Run::first(id));
+    let own = slurm_name_of_run("cluster", Run::first(id));
     let names = cluster.jobs().into_iter().map(|[_, name, _]| name);
     let mut names: Vec<String> = names
         .filter_map(|name| Some(name.strip_prefix(&own)?.to_owned()))
@@ -149,7 +149,7 @@ async fn is_handed_and_taken_back(client: &Client, cluster: &Cluster) {
         .post("/agreements", Offer::reserve(1, 40).xml())
         .await
         .created();
-    let name = name_of("cluster", Run::first(id));
+    let name = slurm_name_of_run("cluster", Run::first(id));
     reserved(cluster, id, 1).await;
     let (user, reservation) = (
         format!("--uid={}", Cluster::user()),

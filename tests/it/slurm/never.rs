@@ -4,7 +4,7 @@ use std::fs;
 
 use bespeak::agreement::{Run, RunOutcome};
 use bespeak::clock::Clock;
-use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, name_of};
+use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, slurm_name_of_run};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 
 use super::service::{serve_keys, until};
@@ -23,7 +23,7 @@ fn a_job_that_waited_all_slot_long_for_its_nodes_is_lost() {
     let job = site.job("sleep 600", 600);
     let held = site
         .cluster
-        .reservation(&name_of("cluster", Run::first(job.agreement)));
+        .reservation(&slurm_name_of_run("cluster", Run::first(job.agreement)));
     let node = format!("nodename={}", held.unwrap()["Nodes"]);
     site.cluster
         .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
@@ -45,7 +45,7 @@ fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an
         let job = site.job("sleep 600", 600);
         let held = site
             .cluster
-            .reservation(&name_of("cluster", Run::first(job.agreement)));
+            .reservation(&slurm_name_of_run("cluster", Run::first(job.agreement)));
         let node = format!("nodename={}", held.unwrap()["Nodes"]);
         site.cluster
             .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
@@ -53,7 +53,7 @@ fn a_job_that_its_user_holds_all_slot_long_is_ended_by_its_party_and_one_that_an
         let listed = site.cluster.jobs();
         let id = listed
             .iter()
-            .find(|[_, name, _]| *name == name_of("cluster", Run::first(job.agreement)));
+            .find(|[_, name, _]| *name == slurm_name_of_run("cluster", Run::first(job.agreement)));
         site.cluster.run("scontrol", &[hold, &id.unwrap()[0]]);
         // It waits for its own user, and for nothing else.
         site.cluster.run("scontrol", &["update", &node, "state=resume"]);
@@ -70,14 +70,14 @@ fn a_job_that_is_cancelled_while_it_waits_is_ended_by_its_party_and_not_lost() {
     let job = site.job("sleep 600", 600);
     let held = site
         .cluster
-        .reservation(&name_of("cluster", Run::first(job.agreement)));
+        .reservation(&slurm_name_of_run("cluster", Run::first(job.agreement)));
     let node = format!("nodename={}", held.unwrap()["Nodes"]);
     site.cluster
         .run("scontrol", &["update", &node, "state=drain", "reason=test"]);
     site.executor.start(&job).unwrap();
     site.cluster.run(
         "scancel",
-        &["--name", &name_of("cluster", Run::first(job.agreement))],
+        &["--name", &slurm_name_of_run("cluster", Run::first(job.agreement))],
     );
     let end = site.end_of(job.agreement);
     assert_eq!(
@@ -143,7 +143,7 @@ fn a_reservation_that_slurm_has_lost_and_does_not_make_again_is_lost_and_costs_n
         let start = now() + 10;
         let offer = Offer::reserve(2, 8).within(start, start + 8);
         let id = client.post("/agreements", offer.guaranteed_xml()).await.created();
-        let name = name_of("cluster", Run::first(id));
+        let name = slurm_name_of_run("cluster", Run::first(id));
         assert!(cluster.reservation(&name).is_some(), "held before it is promised");
         fs::write(&refuses, "").expect("a file can be written");
         cluster.run("scontrol", &["delete", &format!("ReservationName={name}")]);

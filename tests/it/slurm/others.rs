@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bespeak::agreement::{Run, RunOutcome};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::files::retention::JobFolders;
-use bespeak::execution::slurm::{Settings, SlurmExecutor, name_of};
+use bespeak::execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 use bespeak::planner::Unused;
 use rustix::process::geteuid;
@@ -41,7 +41,10 @@ fn submit(cluster: &Cluster, arguments: &[&str], script: &str) -> String {
 fn a_job_that_waits_behind_another_of_its_user_in_its_own_reservation_is_not_lost() {
     let site = Site::start();
     let job = site.job("sleep 600", 600);
-    let reservation = format!("--reservation={}", name_of("cluster", Run::first(job.agreement)));
+    let reservation = format!(
+        "--reservation={}",
+        slurm_name_of_run("cluster", Run::first(job.agreement))
+    );
     let nodes = format!("-N{}", job.nodes);
     let own = ["-Jown", "--exclusive", "-t1", &nodes, &reservation];
     submit(&site.cluster, &own, "sleep 600");
@@ -129,8 +132,10 @@ fn a_program_that_slurm_ends_is_cancelled_though_its_end_was_recorded_as_its_own
     site.until_started(id);
     let recorded = site.shared_folder(id).join("ended");
     assert!(poll_until(PATIENCE, || recorded.exists()));
-    site.cluster
-        .run("scancel", &["--name", &name_of("cluster", Run::first(id))]);
+    site.cluster.run(
+        "scancel",
+        &["--name", &slurm_name_of_run("cluster", Run::first(id))],
+    );
     // Slurm calls it completing until it has killed it, and each executor asks Slurm anew.
     let end = loop {
         site.restart();
@@ -192,14 +197,14 @@ fn names_of_jobs_with_line_breaks_and_separators_are_not_taken_for_other_jobs() 
     let job = site.job("sleep 6000", 600);
     site.executor.start(&job).unwrap();
     site.until_started(job.agreement);
-    let own = name_of("cluster", Run::first(job.agreement));
+    let own = slurm_name_of_run("cluster", Run::first(job.agreement));
     // Each would read as a line of its own: our job, ended; a node that is others' for ever.
     let names = [
         format!("a\n1|COMPLETED|(null)|n1|1|2|0|{own}"),
         "b|c\n9|RUNNING|(null)|n[1-4]|1|N/A|0|x".to_owned(),
         "\n\n|".to_owned(),
         // The name of a job of ours that is none.
-        name_of("cluster", Run::first(Uuid::now_v7())),
+        slurm_name_of_run("cluster", Run::first(Uuid::now_v7())),
     ];
     for name in &names {
         submit(
@@ -259,7 +264,9 @@ fn an_agreement_that_moves_between_two_resources_of_one_cluster_keeps_its_reserv
     let slot = slot(2, 600, 600);
     let plan = std::slice::from_ref(&slot);
     let held = |partition: &str| {
-        let row = site.cluster.reservation(&name_of(partition, slot.run))?;
+        let row = site
+            .cluster
+            .reservation(&slurm_name_of_run(partition, slot.run))?;
         Some(row["Nodes"].clone())
     };
     left.prepare(plan).unwrap();

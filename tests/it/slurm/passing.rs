@@ -4,7 +4,7 @@ use std::fs;
 
 use bespeak::agreement::Run;
 use bespeak::clock::Clock;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, PlannedSlot};
 use scheduler::Interval;
 use uuid::Uuid;
@@ -109,7 +109,7 @@ fn a_reservation_that_is_made_anew_because_others_are_in_its_way_keeps_its_nodes
     std::mem::swap(&mut one.interval, &mut other.interval);
     site.executor.prepare(&[other.clone(), one.clone()]).unwrap();
     let log = fs::read_to_string(site.cluster.folder().join("slurmctld.log")).unwrap();
-    let ours = [&one, &other].map(|slot| name_of("cluster", slot.run));
+    let ours = [&one, &other].map(|slot| slurm_name_of_run("cluster", slot.run));
     let mut keeping = 0;
     let mut deleted = 0;
     for line in log.lines() {

@@ -8,7 +8,7 @@ use bespeak::agreement::{Run, RunOutcome};
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::execution::files::retention::JobFolders;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, JobSpec, PieceSpec, PlannedSlot, SaveWork};
 use scheduler::Interval;
 use serde_json::Value;
@@ -102,7 +102,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     // It gets the signal while neither service nor controller is there. The controller has written the job down.
     let running = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
     assert!(poll_until(PATIENCE, running));
-    let own = name_of("cluster", Run::first(first.agreement));
+    let own = slurm_name_of_run("cluster", Run::first(first.agreement));
     let written = || {
         let state = fs::read(site.cluster.folder().join("state/job_state")).unwrap_or_default();
         state.windows(own.len()).any(|bytes| bytes == own.as_bytes())
@@ -220,7 +220,7 @@ fn a_service_that_is_killed_in_a_piece_and_between_two_has_every_step_done_once(
         between(&server.client(), id).await;
         server.kill9();
         server.assert_verified();
-        let name = name_of("cluster", Run::first(id));
+        let name = slurm_name_of_run("cluster", Run::first(id));
         assert!(cluster.reservation(&format!("{name}.2")).is_some());
         server.restart();
         let over = until(&server.client(), &cluster, id, "Complete").await;
@@ -246,7 +246,7 @@ fn nodes_are_given_back_between_two_pieces_and_a_node_that_fails_before_the_seco
         let client = server.client();
         let id = cut_in_two(&client, 40).await;
         between(&client, id).await;
-        let name = name_of("cluster", Run::first(id));
+        let name = slurm_name_of_run("cluster", Run::first(id));
         eventually("the first piece's nodes to be free", SOON, async || {
             cluster.reservation(&name).is_none().then_some(())
         })
@@ -293,7 +293,7 @@ fn work_that_is_not_over_is_told_late_to_save_itself_and_its_rest_goes_on_in_ano
         let over = until(&client, &cluster, id, "Complete").await;
         assert_eq!(over.text("Outcome"), "completed", "{over:?}");
         assert_every_step_once(&cluster);
-        let name = name_of("cluster", Run::first(id));
+        let name = slurm_name_of_run("cluster", Run::first(id));
         let mut names: Vec<String> = cluster.jobs().into_iter().map(|[_, name, _]| name).collect();
         names.sort();
         assert_eq!(names, [name.clone(), format!("{name}.2")], "one job each");

@@ -1,7 +1,7 @@
 //! The demands of a site's policy on jobs, and the offers of parties with jobs that the cluster would refuse.
 
 use bespeak::agreement::Run;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -167,7 +167,7 @@ async fn is_judged_again_when_it_is_accepted(server: &mut Server, cluster: &Clus
 /// The job of an agreement as squeue shows it in this format, once it is there.
 async fn job(cluster: &Cluster, id: Uuid, format: &str) -> String {
     let (name, format) = (
-        format!("--name={}", name_of("cluster", Run::first(id))),
+        format!("--name={}", slurm_name_of_run("cluster", Run::first(id))),
         format!("-o{format}"),
     );
     eventually("its job", SOON, async || {
@@ -190,7 +190,10 @@ async fn is_lost_where_an_administrator_cancels_it(client: &Client, cluster: &Cl
         (job(cluster, id, "%T").await == "RUNNING").then_some(())
     })
     .await;
-    cluster.run("scancel", &["--name", &name_of("cluster", Run::first(id))]);
+    cluster.run(
+        "scancel",
+        &["--name", &slurm_name_of_run("cluster", Run::first(id))],
+    );
     let over = until(client, cluster, id, "Complete").await;
     assert_eq!(over.text("Outcome"), "lost", "{over:?}");
 }
@@ -206,7 +209,7 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         let id = accepted.created();
         reserved(&cluster, id, 1).await;
         let held = cluster
-            .reservation(&name_of("cluster", Run::first(id)))
+            .reservation(&slurm_name_of_run("cluster", Run::first(id)))
             .expect("it is held");
         assert_eq!((&*held["Features"], &*held["Licenses"]), ("fast", "solver:1"));
         assert_eq!(job(&cluster, id, "%q|%f|%W|%a").await, "gold|fast|solver:1|phys");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bespeak::agreement::Run;
 use bespeak::clock::Clock;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, PlannedSlot};
 use reqwest::StatusCode;
 use scheduler::Interval;
@@ -42,7 +42,7 @@ fn in_place(new: &PlannedSlot) -> PlannedSlot {
 fn names(run: Run) -> [String; 3] {
     [0, 1_000_001, 2_000_002].map(|more| {
         let slot = run.slot + more;
-        name_of("cluster", Run { slot, ..run })
+        slurm_name_of_run("cluster", Run { slot, ..run })
     })
 }
 
@@ -254,7 +254,7 @@ async fn offered(client: &Client, change: &Value) -> Value {
 /// Slurm's data about an agreement, without the parts that depend on the moment.
 fn row(cluster: &Cluster, agreement: Uuid) -> BTreeMap<String, String> {
     let mut row = cluster
-        .reservation(&name_of("cluster", Run::first(agreement)))
+        .reservation(&slurm_name_of_run("cluster", Run::first(agreement)))
         .unwrap();
     row.remove("State");
     row

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bespeak::agreement::{Run, RunOutcome};
 use bespeak::catalogue::CheckpointSignal;
 use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, JobSpec, JobStatus};
 
 use super::pieces::{end_of, piece, prepare};
@@ -74,7 +74,7 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
     );
     let before = site.data.path().join(format!("jobs/{}.0/stdout", job.agreement));
     assert_eq!(fs::read_to_string(before).unwrap(), "begun\n");
-    let own = name_of("cluster", Run::first(job.agreement));
+    let own = slurm_name_of_run("cluster", Run::first(job.agreement));
     let names: Vec<String> = site.cluster.jobs().into_iter().map(|[_, name, _]| name).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     assert!(
@@ -98,7 +98,7 @@ fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     let written = || fs::read_to_string(&stdout).is_ok_and(|text| text == "one\ntwo\n");
     assert!(poll_until(PATIENCE, written), "it has written the earlier lines");
     assert_eq!(lines(), 2);
-    let held = format!("{}.2", name_of("cluster", Run::first(first.agreement)));
+    let held = format!("{}.2", slurm_name_of_run("cluster", Run::first(first.agreement)));
     let nodename = format!("nodename={}", site.cluster.reservation(&held).unwrap()["Nodes"]);
     // Slurm says so also of a node that it does not reach, where all goes on.
     site.cluster

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use bespeak::agreement::Run;
-use bespeak::execution::slurm::name_of;
+use bespeak::execution::slurm::slurm_name_of_run;
 use uuid::Uuid;
 
 use crate::support::client::{Answer, Client};
@@ -119,7 +119,7 @@ pub(super) async fn until(client: &Client, cluster: &Cluster, id: Uuid, state: &
 /// The nodes that Slurm holds for an agreement, once it does.
 pub(super) async fn reserved(cluster: &Cluster, id: Uuid, nodes: usize) -> BTreeSet<String> {
     eventually(&format!("a reservation for {id}"), SOON, async || {
-        let held = cluster.reservation(&name_of("cluster", Run::first(id)))?;
+        let held = cluster.reservation(&slurm_name_of_run("cluster", Run::first(id)))?;
         let nodes_of = cluster.run("scontrol", &["show", "hostnames", &held["Nodes"]]);
         let names: BTreeSet<_> = nodes_of.lines().map(str::to_owned).collect();
         (names.len() == nodes).then_some(names)
@@ -208,7 +208,7 @@ fn an_agreement_becomes_a_reservation_that_keeps_others_off_a_full_cluster_and_i
         let jobs = ran(&cluster);
         let own = jobs
             .iter()
-            .find(|job| job.name == name_of("cluster", Run::first(id)))
+            .find(|job| job.name == slurm_name_of_run("cluster", Run::first(id)))
             .expect("its job ran");
         assert!(
             own.start >= start && own.nodes == names,
@@ -246,7 +246,7 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
         reserved(&cluster, id, 1).await;
         let own = script(&cluster, "sleep 600");
         let user = format!("--uid={}", Cluster::user());
-        let reservation = format!("--reservation={}", name_of("cluster", Run::first(id)));
+        let reservation = format!("--reservation={}", slurm_name_of_run("cluster", Run::first(id)));
         let mut arguments = vec!["-Jown", "-o/dev/null", "--chdir=/", &reservation, &own];
         // Only root may submit for others; any other test process is the user itself.
         if rustix::process::geteuid().is_root() {
@@ -269,7 +269,7 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
             let shown = client.get(&format!("/agreements/{id}")).await;
             shown
                 .body
-                .contains(&name_of("cluster", Run::first(id)))
+                .contains(&slurm_name_of_run("cluster", Run::first(id)))
                 .then_some(())
         })
         .await;
@@ -280,7 +280,7 @@ fn a_reservation_without_a_job_is_handed_to_the_user_of_its_party() {
         assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
         eventually("its end", LATER, async || {
             cluster
-                .reservation(&name_of("cluster", Run::first(id)))
+                .reservation(&slurm_name_of_run("cluster", Run::first(id)))
                 .is_none()
                 .then_some(())
         })
@@ -386,7 +386,7 @@ fn a_job_runs_once_though_the_service_and_the_controller_are_killed() {
         let mut cluster = Cluster::start();
         let mut server = serve(&cluster);
         let id = accepted(&server.client(), &Offer::sleep(20, 60)).await;
-        let name = name_of("cluster", Run::first(id));
+        let name = slurm_name_of_run("cluster", Run::first(id));
         // A controller that forgets a job, or that it has begun, kills it when it finds it on its node, and then it is lost. What it
         // has written down with a later job it does not forget.
         eventually("its job runs", SOON, async || {

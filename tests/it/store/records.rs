@@ -82,7 +82,7 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
         one.version += 1;
         one.slots[0].placement = Interval::new(Time(100 + at), Time(160 + at));
         one.service = ServiceState::Completed;
-        one.has_started(Some(at));
+        one.note_started(Some(at));
         (one.ended, one.slots[0].ended) = (Some(at + 1), Some(at + 1));
         one.outcome = Some(outcome);
         one.guarantees[0].evidence = Some("run time".into());

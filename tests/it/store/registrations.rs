@@ -72,7 +72,12 @@ pub(crate) async fn registered(url: &str, all: &[(&str, &str)], address: &str) -
             address: Some(address.into()),
             ..registration(party, name, due)
         };
-        assert!(store.register(one.clone(), 8).await.expect("it is stored"));
+        assert!(
+            store
+                .register_call_back(one.clone(), 8)
+                .await
+                .expect("it is stored")
+        );
         registrations.push(one);
     }
     (store, registrations)
@@ -98,11 +103,17 @@ async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_place
     assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
     assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
     // One that was told something has its next turn after the others, also where it is behind.
-    store.told(of[0].id, 100, 9).await.expect("it is noted");
+    store
+        .note_events_told(of[0].id, 100, 9)
+        .await
+        .expect("it is noted");
     assert_eq!(due(&store, 10, 2).await, ["b", "c", "d"]);
     assert_eq!(due(&store, 10, 3).await, ["b", "c", "d", "a"]);
     // One that was told all has none.
-    store.told(of[1].id, NEWEST, 9).await.expect("it is noted");
+    store
+        .note_events_told(of[1].id, NEWEST, 9)
+        .await
+        .expect("it is noted");
     assert_eq!(due(&store, 10, 3).await, ["c", "d", "a"]);
 }
 
@@ -118,7 +129,7 @@ async fn an_event_is_failing_since_its_first_failure(url: String) {
         store.telling_failed(id, now + 5, now).await.expect("it is noted");
         assert_eq!(stands().await, (attempts, Some(10), now + 5));
     }
-    store.told(id, 100, 30).await.expect("it is noted");
+    store.note_events_told(id, 100, 30).await.expect("it is noted");
     assert_eq!(stands().await, (0, None, 30));
     store.telling_failed(id, 45, 40).await.expect("it is noted");
     assert_eq!(stands().await, (1, Some(40), 45), "the next one");
@@ -127,11 +138,24 @@ async fn an_event_is_failing_since_its_first_failure(url: String) {
 async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
     let (store, of) = registered(&url, &[("physics", "a"), ("physics", "b")], ADDRESS).await;
     let other = registration("physics", "a", 1);
-    assert!(store.register(other.clone(), 8).await.expect("it is stored"));
-    assert!(store.unregister("physics", "b").await.expect("it is removed"));
+    assert!(
+        store
+            .register_call_back(other.clone(), 8)
+            .await
+            .expect("it is stored")
+    );
+    assert!(
+        store
+            .unregister_call_back("physics", "b")
+            .await
+            .expect("it is removed")
+    );
     for gone in of {
         assert!(!store.is_to_be_told(gone.id, 9).await.expect("an answer"));
-        store.told(gone.id, NEWEST, 9).await.expect("an answer");
+        store
+            .note_events_told(gone.id, NEWEST, 9)
+            .await
+            .expect("an answer");
     }
     let left = store.registrations("physics").await.expect("they can be read");
     let told = left[0].told;

@@ -49,7 +49,7 @@ pub(super) fn begun(agreement: &Agreement) -> Agreement {
         version: 2,
         ..agreement.clone()
     };
-    begun.has_started(Some(second(100)));
+    begun.note_started(Some(second(100)));
     begun
 }
 
@@ -121,7 +121,7 @@ pub(super) async fn live_through(store: &Store, epoch: i64) -> (Agreement, Agree
     ];
     store.commit(epoch, &ended).await.expect("it is right");
     let mut later = begun(&later);
-    later.has_started(Some(second(140)));
+    later.note_started(Some(second(140)));
     let begun_later = [change(&later, &[EventKind::Begun]), bind(&later, &[2, 3])];
     store.commit(epoch, &begun_later).await.expect("it is right");
     let stopped = over(&asked, AgreementState::Terminated, second(150));

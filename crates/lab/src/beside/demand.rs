@@ -3,7 +3,7 @@
 use scheduler::Seconds;
 
 use super::{BatchJob, Promise};
-use crate::whole;
+use crate::whole_seconds;
 use advisor::random::Random;
 
 /// The shortest run of a job that can give a promise its size and length.
@@ -61,7 +61,7 @@ impl Demand {
             .filter(|job| job.run >= RUN_SECONDS_MIN && job.nodes <= largest);
         let models: Vec<&BatchJob> = models.collect();
         let longest = models.iter().map(|job| job.run).max().unwrap_or(0);
-        let seconds = usize::try_from(to - from + longest.max(whole(MINUTES.1)) + 1).unwrap_or(0);
+        let seconds = usize::try_from(to - from + longest.max(whole_seconds(MINUTES.1)) + 1).unwrap_or(0);
         let mut promised: Vec<u32> = vec![0; seconds];
         let wanted = (to - from) * i64::from(nodes) * i64::from(self.share) / 100;
         let (mut drawn, mut misses) = (0, 0);
@@ -69,10 +69,10 @@ impl Demand {
         let mut random = Random::new(seed, &[u64::from(self.share), self.scale as u64]);
         while drawn < wanted && !models.is_empty() && misses < DRAWS_MAX {
             let model = models[random.below(models.len())];
-            let start = from + whole(random.uniform(0.0, (to - from) as f64));
+            let start = from + whole_seconds(random.uniform(0.0, (to - from) as f64));
             let duration = match self.scale {
                 Scale::Jobs => model.run,
-                Scale::Minutes => whole(random.uniform(MINUTES.0, MINUTES.1)),
+                Scale::Minutes => whole_seconds(random.uniform(MINUTES.0, MINUTES.1)),
             };
             let at = usize::try_from(start - from).unwrap_or(0);
             let taken = &mut promised[at..at + usize::try_from(duration).unwrap_or(0)];

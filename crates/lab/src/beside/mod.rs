@@ -19,7 +19,7 @@ use scheduler::Seconds;
 use advisor::workload::Job;
 
 pub use demand::{Demand, Scale};
-pub use queue::run;
+pub use queue::run_jobs_beside_promises;
 
 /// A job of the batch queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

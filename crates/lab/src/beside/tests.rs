@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use scheduler::Seconds;
 
-use super::{BatchJob, Choice, Cluster, Demand, Outcome, Promise, Scale, run};
+use super::{BatchJob, Choice, Cluster, Demand, Outcome, Promise, Scale, run_jobs_beside_promises};
 use advisor::random::Random;
 
 const NODES: u32 = 12;
@@ -136,7 +136,7 @@ fn begins(outcome: &Outcome) -> Vec<Seconds> {
 fn without_promises_it_is_plain_easy_backfilling() {
     for case in 0..CASES {
         let jobs = jobs(&mut Random::new(case, &[1]), case % 3 == 0);
-        let outcome = run(&cluster(50, Choice::Lowest), &jobs, &[]);
+        let outcome = run_jobs_beside_promises(&cluster(50, Choice::Lowest), &jobs, &[]);
         assert_eq!(begins(&outcome), plain_easy(&jobs), "case {case}");
         let work: Seconds = jobs.iter().map(|job| job.run * i64::from(job.nodes)).sum();
         assert_eq!((outcome.batch, outcome.held, outcome.idle_reserved), (work, 0, 0));
@@ -151,7 +151,7 @@ fn no_node_is_used_twice_and_no_limit_reaches_into_a_slot() {
         assert!(!promises.is_empty());
         for choice in CHOICES {
             for lead in [0, 20, 100, 400] {
-                let outcome = run(&cluster(lead, choice), &jobs, &promises);
+                let outcome = run_jobs_beside_promises(&cluster(lead, choice), &jobs, &promises);
                 for pair in uses(&jobs, &promises, &outcome, false).windows(2) {
                     let [(node, _, end, _), (next, start, ..)] = pair else {
                         unreachable!()
@@ -227,7 +227,7 @@ fn the_first_of_the_queue_begins_no_later_than_when_it_became_the_first_it_could
         let random = &mut Random::new(case, &[3]);
         let (jobs, promises) = (jobs(random, true), promises(random, case));
         // All reservations are known from the beginning.
-        let outcome = run(&cluster(10_000, Choice::BestFit), &jobs, &promises);
+        let outcome = run_jobs_beside_promises(&cluster(10_000, Choice::BestFit), &jobs, &promises);
         let begins = begins(&outcome);
         let mut first_from = 0;
         for (index, job) in jobs.iter().enumerate() {
@@ -282,12 +282,12 @@ fn idle_time_before_a_slot_is_counted() {
         duration: 100,
         nodes: NODES,
     };
-    let outcome = run(&cluster(50, Choice::BestFit), &[job], &[promise]);
+    let outcome = run_jobs_beside_promises(&cluster(50, Choice::BestFit), &[job], &[promise]);
     assert_eq!(begins(&outcome), [150]);
     let idle = 40 * i64::from(NODES);
     assert_eq!((outcome.idle_waiting, outcome.idle_reserved), (idle, idle));
     // With a lead of 20 s the job runs on two nodes, which the promise then lacks.
-    let outcome = run(&cluster(20, Choice::BestFit), &[job], &[promise]);
+    let outcome = run_jobs_beside_promises(&cluster(20, Choice::BestFit), &[job], &[promise]);
     assert_eq!(begins(&outcome), [10]);
     assert!(outcome.promises[0].late && outcome.promises[0].nodes.is_empty());
     assert_eq!((outcome.idle_waiting, outcome.held), (0, 0));
@@ -308,7 +308,7 @@ fn best_fit_takes_the_nodes_that_are_free_last() {
         nodes: 6,
     };
     let nodes = |choice| {
-        let outcome = run(&cluster(90, choice), &jobs, &[promise]);
+        let outcome = run_jobs_beside_promises(&cluster(90, choice), &jobs, &[promise]);
         outcome.promises[0].nodes.clone()
     };
     assert_eq!(nodes(Choice::Lowest), [0, 1, 2, 3, 4, 5]);

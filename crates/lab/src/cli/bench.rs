@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use advisor::fault::Fault;
-use advisor::table::csv_of;
+use advisor::table::rows_as_csv;
 use clap::{Args, Subcommand};
 use lab::request_list::{self, is_heading};
 use rustix::time::{ClockId, clock_gettime};
-use scheduler::measure::{Clocks, Extent, Replay, Row, replay};
+use scheduler::measure::{Clocks, Extent, Replay, Row, measure_replay};
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Seconds, SlotTree};
 use serde_json::json;
@@ -50,32 +50,32 @@ pub(super) struct PlannerOptions {
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let Options::Planner(options) = options;
-    let requests = rows(&options.requests, false)?;
-    let queries = rows(&options.queries, true)?;
+    let requests = read_bench_rows(&options.requests, false)?;
+    let queries = read_bench_rows(&options.queries, true)?;
     let extent = Extent {
         horizon: options.horizon,
         ready_window: options.ready_window,
     };
     let clocks = Clocks {
-        cpu: &|| nanoseconds(ClockId::ThreadCPUTime),
-        wall: &|| nanoseconds(ClockId::Monotonic),
+        cpu: &|| clock_nanoseconds(ClockId::ThreadCPUTime),
+        wall: &|| clock_nanoseconds(ClockId::Monotonic),
         budget: options.budget.map(|seconds| u64::from(seconds) * 1_000_000_000),
     };
     let mut tree = SlotTree::new(options.capacity);
-    let outcome = replay(&mut tree, &requests, &queries, extent, &clocks);
+    let outcome = measure_replay(&mut tree, &requests, &queries, extent, &clocks);
     if let Some(path) = &options.starts {
         write_starts(path, &requests, &outcome)?;
     }
-    say!("{}", summary(options, requests.len(), &outcome));
+    say!("{}", bench_summary(options, requests.len(), &outcome));
     Ok(())
 }
 
 /// Reads a request or a query file. A first line that does not start with a number is a heading.
-fn rows(path: &Path, with_victim: bool) -> Result<Vec<Row>, Fault> {
+fn read_bench_rows(path: &Path, with_victim: bool) -> Result<Vec<Row>, Fault> {
     let fault = |line: usize, what: &str| Fault(format!("{}:{line}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| Fault::of(path, why))?;
     let mut rows = Vec::new();
-    for row in request_list::rows(&text) {
+    for row in request_list::numbered_rows(&text) {
         let (line, row) = row.map_err(|error| fault(error.line, &error.reason))?;
         if is_heading(line, &row) {
             continue;
@@ -83,7 +83,7 @@ fn rows(path: &Path, with_victim: bool) -> Result<Vec<Row>, Fault> {
         if row.len() != if with_victim { 5 } else { 4 } {
             return Err(fault(line, "another number of columns than expected"));
         }
-        let row = read(&row).ok_or_else(|| fault(line, "not a number, or out of range"))?;
+        let row = read_bench_row(&row).ok_or_else(|| fault(line, "not a number, or out of range"))?;
         if !(1..=HORIZON_MAX_SECONDS).contains(&row.duration) {
             return Err(fault(line, "the duration is out of range"));
         }
@@ -92,7 +92,7 @@ fn rows(path: &Path, with_victim: bool) -> Result<Vec<Row>, Fault> {
     Ok(rows)
 }
 
-fn read(row: &csv::StringRecord) -> Option<Row> {
+fn read_bench_row(row: &csv::StringRecord) -> Option<Row> {
     Some(Row {
         id: row[0].parse().ok()?,
         ready: row[1].parse().ok()?,
@@ -107,13 +107,13 @@ fn write_starts(path: &Path, requests: &[Row], outcome: &Replay) -> Result<(), F
         let start = start.map_or(-1, |start| start.0);
         [request.id.to_string(), start.to_string()]
     });
-    let text = csv_of(std::iter::once(["id", "start"].map(str::to_owned)).chain(rows));
+    let text = rows_as_csv(std::iter::once(["id", "start"].map(str::to_owned)).chain(rows));
     std::fs::write(path, text).map_err(|why| Fault::of(path, why))
 }
 
 /// One JSON object: the measured plan, and the time of each phase.
 #[expect(clippy::cast_precision_loss, reason = "times are given to the microsecond")]
-fn summary(options: &PlannerOptions, requests: usize, outcome: &Replay) -> serde_json::Value {
+fn bench_summary(options: &PlannerOptions, requests: usize, outcome: &Replay) -> serde_json::Value {
     let seconds = |nanoseconds: u64| (nanoseconds / 1_000) as f64 / 1e6;
     let phases = outcome.phases.iter().map(|phase| {
         let measured = json!({
@@ -135,20 +135,20 @@ fn summary(options: &PlannerOptions, requests: usize, outcome: &Replay) -> serde
     })
 }
 
-fn nanoseconds(clock: ClockId) -> u64 {
+fn clock_nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     (time.tv_sec * 1_000_000_000 + time.tv_nsec).cast_unsigned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, rows};
+    use super::{Fault, read_bench_rows};
 
     fn read(text: &str, with_victim: bool) -> Result<usize, Fault> {
         let folder = tempfile::tempdir().expect("a folder for a file");
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, text).expect("the file can be written");
-        rows(&path, with_victim).map(|rows| rows.len())
+        read_bench_rows(&path, with_victim).map(|rows| rows.len())
     }
 
     #[test]

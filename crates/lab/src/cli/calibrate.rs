@@ -7,7 +7,7 @@ use advisor::fault::Fault;
 use advisor::swf::Trace;
 use advisor::workload::Workload;
 use clap::Args;
-use lab::experiment::prediction::reliability;
+use lab::experiment::prediction::reliability_of_workload;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +37,6 @@ pub(super) fn run(options: &Options) -> Result<(), Fault> {
     for line in &workload.notice {
         eprintln!("{line}");
     }
-    say!("{}", options.form.of(&reliability(&workload)));
+    say!("{}", options.form.of(&reliability_of_workload(&workload)));
     Ok(())
 }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use advisor::fault::Fault;
 use advisor::progress::ProgressLine;
-use advisor::replay::{Alternatives, Ask, Outcome, Policy, replay_watched};
-use advisor::table::csv_of;
+use advisor::replay::{Alternatives, Ask, Outcome, Policy, replay_asks_watched};
+use advisor::table::rows_as_csv;
 use clap::{Args, ValueEnum};
-use lab::request_list::{REQUESTS_MAX, parse};
+use lab::request_list::{REQUESTS_MAX, parse_request_list};
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Fraction, Interval, Order, Request, Time};
 use serde_json::json;
@@ -69,10 +69,10 @@ pub(super) struct Options {
     #[arg(long)]
     portfolio: bool,
     /// Fix a flexible request to its slot after this part of its wait: 0 at acceptance, up to 1, or never.
-    #[arg(long, value_name = "never|0..1", default_value = "never", value_parser = fixing)]
+    #[arg(long, value_name = "never|0..1", default_value = "never", value_parser = parse_fixing)]
     fix: Fixing,
     /// A refused requester takes the nearest slot at most PHI durations outside the window. [default: takes none]
-    #[arg(long, value_name = "PHI", value_parser = phi)]
+    #[arg(long, value_name = "PHI", value_parser = parse_phi)]
     alternatives: Option<Fraction>,
     /// Write the decisions as CSV; `-` for standard output, with the summary on standard error. [default: not written]
     #[arg(long, value_name = "FILE")]
@@ -104,11 +104,11 @@ enum OrderName {
 type Fixing = Option<Fraction>;
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
-    let (requests, ids) = requests(&options.requests)?;
+    let (requests, ids) = read_requests(&options.requests)?;
     let is_to_stdout = options.out.as_deref() == Some(Path::new("-"));
     // Before the long work: whether its result can be kept.
     let out = match &options.out {
-        Some(path) if !is_to_stdout => Some((path, create(path, &options.requests)?)),
+        Some(path) if !is_to_stdout => Some((path, create_decisions_file(path, &options.requests)?)),
         _ => None,
     };
     let ask = |request: &Request| Ask {
@@ -125,16 +125,16 @@ pub(super) fn run(options: &Options) -> Result<(), Fault> {
             line.show(done, asks.len());
         }
     };
-    let outcome = replay_watched(options.capacity, options.policy(), &asks, &mut progress);
+    let outcome = replay_asks_watched(options.capacity, options.policy(), &asks, &mut progress);
     ProgressLine::clear();
     let summary = options.summary(&requests, &outcome);
     if is_to_stdout {
-        say!("{}", decisions(&ids, &outcome).trim_end());
+        say!("{}", decisions_as_csv(&ids, &outcome).trim_end());
         eprintln!("{summary}");
         return Ok(());
     }
     if let Some((path, mut file)) = out {
-        file.write_all(decisions(&ids, &outcome).as_bytes())
+        file.write_all(decisions_as_csv(&ids, &outcome).as_bytes())
             .map_err(|why| Fault::of(path, why))?;
     }
     say!("{summary}");
@@ -211,7 +211,7 @@ impl Options {
 
 /// The requests in order of submission, numbered in that order, and the ids that they have in the file: the core takes the
 /// number of a request for its place among the submissions.
-fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
+fn read_requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
     let failure = |why: &dyn std::fmt::Display| Fault::of(path, why);
     let input: Box<dyn io::Read> = if path == Path::new("-") {
         Box::new(io::stdin())
@@ -226,7 +226,7 @@ fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
     if bytes as u64 > LIST_BYTES_MAX {
         return Err(failure(&format!("longer than {LIST_BYTES_MAX} bytes")));
     }
-    let mut requests = parse(&text)
+    let mut requests = parse_request_list(&text)
         .map_err(|error| Fault(format!("{}:{}: {}", path.display(), error.line, error.reason)))?;
     if requests.is_empty() {
         return Err(failure(&"no request"));
@@ -240,7 +240,7 @@ fn requests(path: &Path) -> Result<(Vec<Request>, Vec<u64>), Fault> {
 }
 
 /// The file of the decisions, which is not that of the requests.
-fn create(path: &Path, requests: &Path) -> Result<File, Fault> {
+fn create_decisions_file(path: &Path, requests: &Path) -> Result<File, Fault> {
     let canonical = path.canonicalize().ok();
     if canonical.is_some() && canonical == requests.canonicalize().ok() {
         let why = "the decisions would take the place of the requests";
@@ -250,7 +250,7 @@ fn create(path: &Path, requests: &Path) -> Result<File, Fault> {
 }
 
 /// The outcome of each request, in order of submission, as CSV.
-fn decisions(ids: &[u64], outcome: &Outcome) -> String {
+fn decisions_as_csv(ids: &[u64], outcome: &Outcome) -> String {
     let rows = (0..).zip(ids).map(|(number, id)| {
         let taken = outcome.taken.get(&number);
         let [decision, start, end, phi, reason] = if let Some((slot, _)) = outcome.ran.get(&number) {
@@ -268,11 +268,11 @@ fn decisions(ids: &[u64], outcome: &Outcome) -> String {
         [id.to_string(), decision, start, end, phi, reason]
     });
     let heading = ["id", "decision", "start", "end", "phi", "reason"].map(str::to_owned);
-    csv_of(std::iter::once(heading).chain(rows))
+    rows_as_csv(std::iter::once(heading).chain(rows))
 }
 
-fn fixing(text: &str) -> Result<Fixing, String> {
-    let fixed = fraction(text, 1);
+fn parse_fixing(text: &str) -> Result<Fixing, String> {
+    let fixed = parse_fraction(text, 1);
     if fixed.is_none() && text != "never" {
         return Err(format!(
             "expected never or a number from 0 to 1, with at most {DECIMALS_MAX} decimals"
@@ -281,13 +281,13 @@ fn fixing(text: &str) -> Result<Fixing, String> {
     Ok(fixed)
 }
 
-fn phi(text: &str) -> Result<Fraction, String> {
-    fraction(text, PHI_MAX)
+fn parse_phi(text: &str) -> Result<Fraction, String> {
+    parse_fraction(text, PHI_MAX)
         .ok_or_else(|| format!("expected a number from 0 to {PHI_MAX}, with at most {DECIMALS_MAX} decimals"))
 }
 
 /// A decimal number from 0 to `most`, exactly.
-fn fraction(text: &str, most: u32) -> Option<Fraction> {
+fn parse_fraction(text: &str, most: u32) -> Option<Fraction> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{whole}{decimals}");
     if decimals.len() > DECIMALS_MAX || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -303,7 +303,7 @@ fn fraction(text: &str, most: u32) -> Option<Fraction> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fraction, fixing, fraction, phi};
+    use super::{Fraction, parse_fixing, parse_fraction, parse_phi};
 
     #[test]
     fn fractions_are_read_exactly() {
@@ -314,7 +314,7 @@ mod tests {
             (".25", 25, 100),
             ("1.000000", 1_000_000, 1_000_000),
         ] {
-            let read = fraction(text, 1);
+            let read = parse_fraction(text, 1);
             assert_eq!(
                 read,
                 Some(Fraction {
@@ -324,8 +324,8 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(fixing("never").is_ok_and(|fixing| fixing.is_none()));
-        assert!(phi("1000.000000").is_ok());
+        assert!(parse_fixing("never").is_ok_and(|fixing| fixing.is_none()));
+        assert!(parse_phi("1000.000000").is_ok());
     }
 
     #[test]
@@ -343,8 +343,8 @@ mod tests {
             "0,5",
             "0.+5",
         ] {
-            assert!(fixing(text).is_err(), "{text}");
+            assert!(parse_fixing(text).is_err(), "{text}");
         }
-        assert!(phi("1000.000001").is_err());
+        assert!(parse_phi("1000.000001").is_err());
     }
 }

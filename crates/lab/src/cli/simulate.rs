@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use advisor::command::{Source, all_cores};
+use advisor::command::{Source, workers_on_all_cores};
 use advisor::fault::Fault;
 use advisor::progress::ProgressLine;
 use clap::Args;
-use lab::experiment::{ServerRuns, Setup, named, names};
-use lab::run::run as run_all;
+use lab::experiment::{ServerRuns, Setup, experiment_names, experiments_named};
+use lab::run::run_experiments as run_all;
 
 /// The most jobs of a run of paper 003's experiments, and runs: ten times the paper's.
 const JOBS_MAX: i64 = 10_000_000;
@@ -42,18 +42,18 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
-    let experiments = named(&options.name);
+    let experiments = experiments_named(&options.name);
     if experiments.is_empty() {
         return Err(Fault(format!(
             "no experiment is called {:?}; there are all, {}",
             options.name,
-            names().join(", ")
+            experiment_names().join(", ")
         )));
     }
     let (workload, windows) = options.source.open()?;
     let line = ProgressLine::default();
     let progress = |done, total| line.show(done, total);
-    let workers = all_cores(&progress);
+    let workers = workers_on_all_cores(&progress);
     let servers = ServerRuns {
         jobs: options.jobs as usize,
         runs: options.runs as usize,

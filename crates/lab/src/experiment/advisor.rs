@@ -1,7 +1,8 @@
 //! Beyond the papers: which policy earns, uses or serves most, and which differences are no more than chance.
 
 use advisor::policies::{
-    Advice, Goal, Named, ORDERS, SIGNIFICANCE, Score, THRESHOLDS, Users, compared, order_name, score, table,
+    Advice, Goal, Named, ORDERS, SIGNIFICANCE, Score, THRESHOLDS, Users, compared_policies, order_name,
+    policies_table, score_policies,
 };
 use advisor::prices::Prices;
 use advisor::statistics::Summary;
@@ -16,15 +17,15 @@ const USERS: Users = Users {
     takers_percent: 50,
 };
 
-pub(super) fn advise(setup: &Setup) -> Report {
-    let scores = score(
+pub(super) fn report_policy_advice(setup: &Setup) -> Report {
+    let scores = score_policies(
         setup.workload.capacity,
         setup.windows,
         setup.seed,
         &setup.workers,
         USERS,
         &Prices::published(),
-        &compared(),
+        &compared_policies(),
     );
     let advice: Vec<Advice> = Goal::ALL
         .into_iter()
@@ -47,11 +48,11 @@ pub(super) fn advise(setup: &Setup) -> Report {
              less probable than {SIGNIFICANCE} by chance is told apart. `bespeak advise` does the same with a price list and a \
              trace of one's own."
         ))
-        .with(findings, table(&scores, &advice), [figure(&scores)])
+        .with(findings, policies_table(&scores, &advice), [figure_of_earnings(&scores)])
 }
 
 /// The earnings of each policy that fixes nothing over those of first come, first served, without alternatives.
-fn figure(scores: &[Score]) -> Figure {
+fn figure_of_earnings(scores: &[Score]) -> Figure {
     let earned = |order: Order, threshold: Option<Fraction>| {
         let found = scores.iter().find(|score| {
             let policy = score.policy;

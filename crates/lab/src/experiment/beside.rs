@@ -3,9 +3,13 @@
 use scheduler::Seconds;
 
 use super::setup::Setup;
-use crate::beside::{BatchJob, Choice, Cluster, Demand, Kept, Outcome, Promise, Scale, run};
+use crate::beside::{
+    BatchJob, Choice, Cluster, Demand, Kept, Outcome, Promise, Scale, run_jobs_beside_promises,
+};
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, cells as numbers, holding, over, table};
+use crate::report::{
+    Finding, Report, count_holding, number_cells as numbers, report_table, summary_of_values,
+};
 use advisor::statistics::Summary;
 use advisor::workload::Workload;
 
@@ -97,7 +101,7 @@ impl Month {
             choice,
             measured: (self.times[1], self.times[2]),
         };
-        let outcome = run(&cluster, &self.jobs, promises);
+        let outcome = run_jobs_beside_promises(&cluster, &self.jobs, promises);
         Cost::of(self, promises, &outcome)
     }
 }
@@ -142,8 +146,8 @@ impl Cost {
         let is_of_month = |(promise, _): &(&Promise, &Kept)| promise.start >= month.times[1];
         let of_month = promises.iter().zip(&outcome.promises).filter(is_of_month);
         let part = |(count, of): (usize, usize)| 100.0 * count as f64 / of.max(1) as f64;
-        let late = holding(of_month.clone().map(|(_, kept)| kept.late));
-        let broken = holding(of_month.map(|(_, kept)| kept.nodes.is_empty()));
+        let late = count_holding(of_month.clone().map(|(_, kept)| kept.late));
+        let broken = count_holding(of_month.map(|(_, kept)| kept.nodes.is_empty()));
         Self {
             idle_hours: hours(outcome.idle_waiting + outcome.idle_dedicated),
             reserved_idle_hours: hours(outcome.idle_reserved + outcome.idle_dedicated),
@@ -232,7 +236,7 @@ struct Cell {
 impl Cell {
     /// Over the seeds.
     fn mean(&self, of: impl Fn(&Cost) -> f64) -> Summary {
-        over(self.costs.iter().map(of))
+        summary_of_values(self.costs.iter().map(of))
     }
 
     fn idled(&self) -> Summary {
@@ -271,7 +275,7 @@ impl Cell {
     }
 }
 
-pub(super) fn compare(setup: &Setup) -> Report {
+pub(super) fn report_slots_beside_queue(setup: &Setup) -> Report {
     let months = Month::median_and_busiest(setup.workload);
     let alone = |(_, month): &(&str, Month)| month.run(0, Choice::Lowest, &[]);
     let without: Vec<Cost> = setup.workers.map(&months, alone);
@@ -307,13 +311,13 @@ pub(super) fn compare(setup: &Setup) -> Report {
     let headings = "month | slots | share (%) | lead | nodes | idled for each held | idled ± | reserved idle for each held | \
         batch lost for each held | late (%) | broken (%) | broken ± | held (node-hours) | mean wait (h) | wait without (h) | \
         bounded slowdown | slowdown without | too large (%)";
-    let table = table(headings, cells.iter().map(|cell| cell.row(&months)));
+    let table = report_table(headings, cells.iter().map(|cell| cell.row(&months)));
     Report::new("What promised slots cost beside a batch queue")
-        .about(about_months(&months, &without))
-        .with(findings(&cells), table, [figure(&cells)])
+        .about(describe_months(&months, &without))
+        .with(beside_findings(&cells), table, [beside_figure(&cells)])
 }
 
-fn about_months(months: &[(&str, Month)], without: &[Cost]) -> String {
+fn describe_months(months: &[(&str, Month)], without: &[Cost]) -> String {
     let month = |((name, month), cost): (&(&str, Month), &Cost)| {
         let Month {
             index,
@@ -344,19 +348,19 @@ fn about_months(months: &[(&str, Month)], without: &[Cost]) -> String {
     )
 }
 
-fn findings(cells: &[Cell]) -> Vec<Finding> {
+fn beside_findings(cells: &[Cell]) -> Vec<Finding> {
     const LONGEST: usize = LEADS.len() - 1;
     // In the order of the ways: by lead, on the lowest numbers and then by best fit.
     let pairs: Vec<_> = (cells.chunks(Way::all().len()))
         .map(|of_demand| of_demand[..2 * LEADS.len()].split_at(LEADS.len()))
         .collect();
     let rows = || pairs.iter().flat_map(|(lowest, fit)| [lowest, fit]);
-    let cases = |holds: fn(&[Cell]) -> bool| holding(rows().map(|row| holds(row)));
+    let cases = |holds: fn(&[Cell]) -> bool| count_holding(rows().map(|row| holds(row)));
     let is_kept = |row: &[Cell]| row[LONGEST].mean(|cost| cost.broken_percent).mean < 0.1;
     let fits = pairs.iter().flat_map(|(lowest, fit)| lowest.iter().zip(*fit));
     let fits = fits.map(|(lowest, fit)| fit.idled().mean - lowest.idled().mean);
-    let (less, all) = holding(fits.clone().map(|difference| difference <= 0.0));
-    let by = over(fits).mean;
+    let (less, all) = count_holding(fits.clone().map(|difference| difference <= 0.0));
+    let by = summary_of_values(fits).mean;
     let fits = format!("in {less} of {all} cases; {by:+.2} node-hours in the mean for each held");
     vec![
         Finding::new("more idles with the longest lead than with the shortest")
@@ -370,7 +374,7 @@ fn findings(cells: &[Cell]) -> Vec<Finding> {
 }
 
 /// Of the median month, with slots as long as jobs.
-fn figure(cells: &[Cell]) -> Figure {
+fn beside_figure(cells: &[Cell]) -> Figure {
     let series = SHARES.map(|share| {
         let scale = Scale::Jobs;
         let is_shown = |cell: &&Cell| cell.month == 0 && cell.demand == Demand { share, scale };

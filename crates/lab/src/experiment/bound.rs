@@ -9,8 +9,12 @@ use scheduler::{Interval, Order, Request, Time};
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
 use crate::optimum;
-use crate::report::{Finding, Report, grid, holding, joined, load_name, spread, table};
-use advisor::flexible::{LOADS, Run, asks, draws, play, utilisation_percent};
+use crate::report::{
+    Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells,
+};
+use advisor::flexible::{
+    LOADS, Run, draw_flexible_jobs, flexible_asks, play_flexible_run, utilisation_percent,
+};
 use advisor::statistics::Summary;
 use advisor::workload::WINDOW_SECONDS;
 
@@ -19,19 +23,19 @@ const PHI: usize = 2;
 
 const NAMES: [&str; 4] = ["FIFO", "EDF", "MDF", "bound"];
 
-pub(super) fn bound(setup: &Setup) -> Report {
+pub(super) fn report_bound(setup: &Setup) -> Report {
     let capacity = setup.workload.capacity;
     let played = setup.play(|window| {
-        let draws = draws(setup.seed, window);
+        let draws = draw_flexible_jobs(setup.seed, window);
         let of_load = |load| {
             let of = |order| {
-                let outcome = play(capacity, window, &draws, &Run::flexible(load, PHI, order));
+                let outcome = play_flexible_run(capacity, window, &draws, &Run::flexible(load, PHI, order));
                 utilisation_percent(capacity, &outcome, load)
             };
             let span = Interval::new(Time(0), Time(WINDOW_SECONDS * 100 / i64::from(load)));
-            let asks = asks(window, &draws, &Run::flexible(load, PHI, Order::Edf));
+            let asks = flexible_asks(window, &draws, &Run::flexible(load, PHI, Order::Edf));
             let requests: Vec<Request> = asks.iter().map(|ask| ask.request).collect();
-            let used = optimum::bound(capacity, &requests, span) as f64;
+            let used = optimum::bound_node_seconds(capacity, &requests, span) as f64;
             let most = 100.0 * used / (f64::from(capacity) * span.duration() as f64);
             [of(Order::Fifo), of(Order::Edf), of(Order::Mdf), most]
         };
@@ -54,8 +58,8 @@ pub(super) fn bound(setup: &Setup) -> Report {
             format!("{edf:.0} / {mdf:.0} % and {edf_closed:.0} / {mdf_closed:.0} % ({load})")
         })
         .collect();
-    let by = joined(gains.iter().map(ToString::to_string));
-    let (surely, loads) = holding(gains.iter().map(Summary::is_positive));
+    let by = join_results(gains.iter().map(ToString::to_string));
+    let (surely, loads) = count_holding(gains.iter().map(Summary::is_positive));
     let more = format!("surely (95 %) at {surely} of {loads} loads, by {by} points");
     let findings = [
         Finding::new("what EDF / MDF have of the bound, and of the way from FIFO to it")
@@ -66,7 +70,7 @@ pub(super) fn bound(setup: &Setup) -> Report {
             .counted(surely, loads)
             .because("paper 000 compares EDF with other orders than MDF"),
     ];
-    let rows = grid(&LOADS.map(load_name), &NAMES, &seen, spread);
+    let rows = grid_rows(&LOADS.map(load_name), &NAMES, &seen, spread_cells);
     let figure = Figure::new("Utilisation against a bound on the best possible")
         .x("load")
         .y("utilisation (%)")
@@ -78,7 +82,7 @@ pub(super) fn bound(setup: &Setup) -> Report {
         )
         .with(
             findings,
-            table("load | policy | utilisation (%) | ± 95 % | standard deviation", rows),
+            report_table("load | policy | utilisation (%) | ± 95 % | standard deviation", rows),
             [figure],
         )
 }

@@ -10,10 +10,12 @@ use scheduler::{Interval, Order, Request, Seconds, Time};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::optimum::{Slot, bound, optimum, plan, request_area, slot};
-use crate::report::{Finding, Report, holding, joined, over, spread, table};
-use crate::whole;
-use advisor::flexible::{Run, asks, draws, play};
+use crate::optimum::{Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at};
+use crate::report::{
+    Finding, Report, count_holding, join_results, report_table, spread_cells, summary_of_values,
+};
+use crate::whole_seconds;
+use advisor::flexible::{Run, draw_flexible_jobs, flexible_asks, play_flexible_run};
 use advisor::random::Random;
 use advisor::statistics::Summary;
 use advisor::workload::{Job, Window};
@@ -74,7 +76,7 @@ fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offe
     let mut now = 0.0;
     for job in &mut jobs {
         now += random.exponential(gap);
-        job.submit = whole(now);
+        job.submit = whole_seconds(now);
     }
     Window {
         // The draws of a request depend on the window's index.
@@ -83,10 +85,10 @@ fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offe
     }
 }
 
-fn solve(seed: u64, window: &Window) -> Solved {
-    let draws = draws(seed, window);
+fn solve_window(seed: u64, window: &Window) -> Solved {
+    let draws = draw_flexible_jobs(seed, window);
     let requests = |run: &Run| -> Vec<Request> {
-        let asks = asks(window, &draws, run);
+        let asks = flexible_asks(window, &draws, run);
         asks.iter().map(|ask| ask.request).collect()
     };
     let rigid = requests(&Run::rigid(100));
@@ -94,33 +96,33 @@ fn solve(seed: u64, window: &Window) -> Solved {
     let last = flexible.iter().map(|request| request.deadline).max()?;
     let span = Interval::new(Time(0), last);
     let part = |area: Seconds| 100.0 * area as f64 / (f64::from(NODES) * span.duration() as f64);
-    let ran = |run: Run| 100.0 * play(NODES, window, &draws, &run).utilisation(NODES, span);
+    let ran = |run: Run| 100.0 * play_flexible_run(NODES, window, &draws, &run).utilisation(NODES, span);
     let in_order = |order| ran(Run::flexible(100, PHI, order));
     Some([
         ran(Run::rigid(100)),
-        part(optimum(NODES, &rigid)?.area),
+        part(find_optimum(NODES, &rigid)?.area),
         in_order(Order::Fifo),
         in_order(Order::Bjf),
         in_order(Order::Shuffle { seed }),
         in_order(Order::Lff),
         in_order(Order::Edf),
         in_order(Order::Mdf),
-        part(every_plan(NODES, &flexible)?),
-        part(optimum(NODES, &flexible)?.area),
-        part(bound(NODES, &flexible, span)),
+        part(node_seconds_over_every_plan(NODES, &flexible)?),
+        part(find_optimum(NODES, &flexible)?.area),
+        part(bound_node_seconds(NODES, &flexible, span)),
     ])
 }
 
 /// The node-seconds accepted by a planner that refuses a request, in order of submission, only if no plan has room for it beside
 /// the requests accepted before; `None` where that could not be found out.
-fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
+fn node_seconds_over_every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
     let mut used = 0;
     let mut taken: Vec<Slot> = Vec::new();
     let mut waiting: Vec<(Request, Time)> = Vec::new();
     for request in requests {
         let now = request.submitted;
         let started = waiting.extract_if(.., |(_, start)| *start <= now);
-        taken.extend(started.map(|(request, start)| slot(&request, start)));
+        taken.extend(started.map(|(request, start)| slot_at(&request, start)));
         let known = waiting.iter().map(|(request, _)| request).chain([request]);
         let of_now: Vec<Request> = known
             .map(|request| Request {
@@ -128,7 +130,7 @@ fn every_plan(capacity: u32, requests: &[Request]) -> Option<Seconds> {
                 ..*request
             })
             .collect();
-        if let Some(starts) = plan(capacity, &taken, &of_now)? {
+        if let Some(starts) = find_starts(capacity, &taken, &of_now)? {
             used += request_area(request);
             waiting = of_now.into_iter().zip(starts).collect();
         }
@@ -166,17 +168,23 @@ impl Cell {
             is_on_it.then(|| format!("{:.0}", self.closed(from, run)))
         };
         let [from_fifo, from_edf] = [FIFO, EDF].map(|from| way(from).unwrap_or_default());
-        let names = vec![rho(offered), NAMES[run].to_owned()];
-        [names, spread(&self.runs[run]), vec![share, from_fifo, from_edf]].concat()
+        let names = vec![rho_name(offered), NAMES[run].to_owned()];
+        [
+            names,
+            spread_cells(&self.runs[run]),
+            vec![share, from_fifo, from_edf],
+        ]
+        .concat()
     }
 }
 
-pub(super) fn distances(setup: &Setup) -> Report {
+pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
     let (seed, capacity) = (setup.seed, setup.workload.capacity);
     // By load and window: the instances.
     let solved: Vec<Vec<Vec<Solved>>> = setup.play(|window| {
         let of_load = |offered| {
-            let solve = |number| solve(seed, &optimum_instance(seed, window, capacity, number, offered));
+            let solve =
+                |number| solve_window(seed, &optimum_instance(seed, window, capacity, number, offered));
             (0..INSTANCES).map(solve).collect()
         };
         OFFERED.map(of_load).to_vec()
@@ -191,9 +199,11 @@ pub(super) fn distances(setup: &Setup) -> Report {
     };
     let above = instances.iter().filter_map(|of| of.as_ref()).filter(is_above);
     let checked = (instances.len(), unsolved, above.count());
-    let of_window =
-        |window: &Vec<Solved>, run: usize| over(window.iter().flatten().map(|runs| runs[run])).mean;
-    let summary = |windows: &[Vec<Solved>], run| over(windows.iter().map(|window| of_window(window, run)));
+    let of_window = |window: &Vec<Solved>, run: usize| {
+        summary_of_values(window.iter().flatten().map(|runs| runs[run])).mean
+    };
+    let summary =
+        |windows: &[Vec<Solved>], run| summary_of_values(windows.iter().map(|window| of_window(window, run)));
     let cell = |windows: &Vec<Vec<Solved>>| Cell {
         runs: (0..NAMES.len()).map(|run| summary(windows, run)).collect(),
     };
@@ -205,7 +215,7 @@ pub(super) fn distances(setup: &Setup) -> Report {
     .x("offered load ρ")
     .y("utilisation (%)")
     .bars(
-        OFFERED.map(rho),
+        OFFERED.map(rho_name),
         shown.map(|run| {
             let name = NAMES[run].trim_start_matches("flexible, ");
             Series::bars(name, cells.iter().map(|cell| cell.runs[run]))
@@ -223,19 +233,19 @@ pub(super) fn distances(setup: &Setup) -> Report {
              knows all requests in advance. \"Every plan found\" knows no more than the orders but refuses a request only if \
              an exact search finds no plan for it beside what was accepted."
         ))
-        .with(findings(&cells, checked), table(headings, rows), [figure])
+        .with(optimum_findings(&cells, checked), report_table(headings, rows), [figure])
 }
 
 /// `instances` of which some are `unsolved` and others have a policy `above` what is possible.
-fn findings(cells: &[Cell], (instances, unsolved, above): (usize, usize, usize)) -> Vec<Finding> {
+fn optimum_findings(cells: &[Cell], (instances, unsolved, above): (usize, usize, usize)) -> Vec<Finding> {
     let by_load = |of: &dyn Fn(&Cell) -> f64| {
         let texts = cells.iter().map(|cell| format!("{:.0}", of(cell)));
-        format!("{} %", joined(texts))
+        format!("{} %", join_results(texts))
     };
     let share = |run| by_load(&|cell| cell.share(run, OPTIMUM));
     let closed = |from, to| by_load(&|cell| cell.closed(from, to));
     let half = |cell: &Cell| [MDF, EVERY_PLAN].map(|run| cell.closed(EDF, run) >= 50.0);
-    let (halves, cases) = holding(cells.iter().flat_map(half));
+    let (halves, cases) = count_holding(cells.iter().flat_map(half));
     let (by_mdf, by_every_plan) = (closed(EDF, MDF), closed(EDF, EVERY_PLAN));
     let above_optimum = by_load(&|cell| cell.share(BOUND, OPTIMUM) - 100.0);
     let checked = format!("{unsolved} of {instances} unsolved, {above} out of order");
@@ -260,6 +270,6 @@ fn findings(cells: &[Cell], (instances, unsolved, above): (usize, usize, usize))
     ]
 }
 
-fn rho(percent: u32) -> String {
+fn rho_name(percent: u32) -> String {
     (f64::from(percent) / 100.0).to_string()
 }

@@ -5,10 +5,10 @@ use scheduler::Order;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::report::{Finding, Report, holding, joined, mean, spread, table};
-use advisor::flexible::{LOADS, Run, asks, draws};
+use crate::report::{Finding, Report, count_holding, join_results, mean_cells, report_table, spread_cells};
+use advisor::flexible::{LOADS, Run, draw_flexible_jobs, flexible_asks};
 use advisor::policies::order_name;
-use advisor::replay::{Ask, Outcome, Policy, replay};
+use advisor::replay::{Ask, Outcome, Policy, replay_asks};
 use advisor::statistics::Summary;
 
 /// The orders that are compared.
@@ -30,7 +30,7 @@ const BELOW_BEST: f64 = 0.2;
 const ABOVE_EDF: f64 = 0.5;
 
 /// Each order, first alone and then with the portfolio.
-fn policies() -> Vec<Policy> {
+fn portfolio_policies() -> Vec<Policy> {
     let alone = ORDERS.map(Policy::of);
     let portfolio = true;
     let with = alone.map(|alone| Policy { portfolio, ..alone });
@@ -46,14 +46,14 @@ fn accepted_percent(asks: &[Ask], outcome: &Outcome) -> f64 {
     100.0 * area(&|ask| outcome.accepted.contains_key(&ask.request.id)) / area(&|_| true).max(1.0)
 }
 
-pub(super) fn compare(setup: &Setup) -> Report {
-    let policies = policies();
+pub(super) fn report_portfolio(setup: &Setup) -> Report {
+    let policies = portfolio_policies();
     let played = setup.play(|window| {
-        let draws = draws(setup.seed, window);
+        let draws = draw_flexible_jobs(setup.seed, window);
         let of_load = |load| {
-            let asks = asks(window, &draws, &Run::flexible(load, PHI, Order::Edf));
+            let asks = flexible_asks(window, &draws, &Run::flexible(load, PHI, Order::Edf));
             let accepted = |policy: &Policy| {
-                let outcome = replay(setup.workload.capacity, *policy, &asks);
+                let outcome = replay_asks(setup.workload.capacity, *policy, &asks);
                 accepted_percent(&asks, &outcome)
             };
             policies.iter().map(accepted).collect::<Vec<f64>>()
@@ -66,8 +66,8 @@ pub(super) fn compare(setup: &Setup) -> Report {
         let Policy { order, portfolio, .. } = policies[at];
         let portfolio = if portfolio { "yes" } else { "no" };
         let names = vec![load.to_string(), order_name(order).into(), portfolio.into()];
-        let (seen, more) = (Summary::of(&of_load[at]), over_edf(of_load, at));
-        [names, spread(&seen), mean(&more)].concat()
+        let (seen, more) = (Summary::of(&of_load[at]), gain_over_edf(of_load, at));
+        [names, spread_cells(&seen), mean_cells(&more)].concat()
     };
     let rows = (LOADS.iter().zip(&values))
         .flat_map(|(load, of_load)| (0..policies.len()).map(move |at| row(*load, of_load, at)));
@@ -79,29 +79,30 @@ pub(super) fn compare(setup: &Setup) -> Report {
              most, within the budget of a decision.",
             scheduler::admission::TRIES
         ))
-        .with(findings(&values), table(headings, rows), [figure(&values)])
+        .with(portfolio_findings(&values), report_table(headings, rows), [portfolio_figure(&values)])
 }
 
 /// By how much a policy accepts more than EDF alone.
-fn over_edf(of_load: &[Vec<f64>], policy: usize) -> Summary {
+fn gain_over_edf(of_load: &[Vec<f64>], policy: usize) -> Summary {
     Summary::of_differences(&of_load[policy], &of_load[EDF])
 }
 
-fn findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
-    let by_load =
-        |of: &dyn Fn(&[Vec<f64>]) -> f64| joined(values.iter().map(|of_load| format!("{:+.2}", of(of_load))));
+fn portfolio_findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
+    let by_load = |of: &dyn Fn(&[Vec<f64>]) -> f64| {
+        join_results(values.iter().map(|of_load| format!("{:+.2}", of(of_load))))
+    };
     let mean = |values: &Vec<f64>| Summary::of(values).mean;
     let best = |of_load: &[Vec<f64>]| of_load[..ORDERS.len()].iter().map(mean).fold(f64::MIN, f64::max);
     let mut findings = vec![
         Finding::new("MDF accepts so many points more than EDF, at ×1 / ×1.25 / ×1.5")
-            .seen(by_load(&|of_load| over_edf(of_load, MDF).mean)),
+            .seen(by_load(&|of_load| gain_over_edf(of_load, MDF).mean)),
     ];
     for order in [EDF, MDF] {
         let policy = ORDERS.len() + order;
         let name = format!("{} with the portfolio", order_name(ORDERS[order]).to_uppercase());
         let behind = |of_load: &[Vec<f64>]| mean(&of_load[policy]) - best(of_load);
-        let (near, loads) = holding(values.iter().map(|of_load| behind(of_load) >= -BELOW_BEST));
-        let gain = |of_load: &[Vec<f64>]| over_edf(of_load, policy).mean;
+        let (near, loads) = count_holding(values.iter().map(|of_load| behind(of_load) >= -BELOW_BEST));
+        let gain = |of_load: &[Vec<f64>]| gain_over_edf(of_load, policy).mean;
         let mean_gain = values.iter().map(|of_load| gain(of_load)).sum::<f64>() / values.len() as f64;
         let is_near = format!("{name} is never more than {BELOW_BEST} points below the best order alone");
         let is_above = format!("{name} accepts {ABOVE_EDF} points more than EDF alone in the mean");
@@ -115,11 +116,11 @@ fn findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
     findings
 }
 
-fn figure(values: &[&[Vec<f64>]]) -> Figure {
+fn portfolio_figure(values: &[&[Vec<f64>]]) -> Figure {
     // At the highest load, where most is refused.
     let of_load = values[LOADS.len() - 1];
     let series = |label, portfolio| {
-        let more = |order| over_edf(of_load, portfolio * ORDERS.len() + order);
+        let more = |order| gain_over_edf(of_load, portfolio * ORDERS.len() + order);
         Series::bars(label, (0..ORDERS.len()).map(more))
     };
     Figure::new("Accepted node-hours by order, alone and with a portfolio, load ×1.5")

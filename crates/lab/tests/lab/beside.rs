@@ -77,7 +77,7 @@ fn which_nodes_are_reserved_matters_little_beside_the_lead() {
 
 #[test]
 fn the_same_seed_gives_the_same_costs_and_dedicated_nodes_count_in_full() {
-    let workload = lublin::generate(1, 80 * 86_400);
+    let workload = lublin::generate_lublin_jobs(1, 80 * 86_400);
     let month = &Month::median_and_busiest(&workload)[1].1;
     let run = |choice| costs(month, 10, Scale::Jobs, LEADS[1], choice);
     assert_eq!(run(Choice::BestFit), run(Choice::BestFit));

@@ -7,9 +7,9 @@ use advisor::lublin;
 use advisor::parallel::Workers;
 use advisor::swf::Trace;
 use advisor::workload::{Filter, WINDOW_SECONDS, WINDOWS, Workload};
-use lab::experiment::{ServerRuns, Setup, named};
+use lab::experiment::{ServerRuns, Setup, experiments_named};
 use lab::report::{Report, Verdict};
-use lab::run::run as run_all;
+use lab::run::run_experiments as run_all;
 
 const SEED: u64 = 1;
 
@@ -36,7 +36,7 @@ fn thorough(what: &str) -> bool {
 
 fn generated() -> &'static Workload {
     static WORKLOAD: OnceLock<Workload> = OnceLock::new();
-    WORKLOAD.get_or_init(|| lublin::generate(SEED, WINDOW_SECONDS * i64::from(WINDOWS)))
+    WORKLOAD.get_or_init(|| lublin::generate_lublin_jobs(SEED, WINDOW_SECONDS * i64::from(WINDOWS)))
 }
 
 /// The trace of the papers.
@@ -65,7 +65,7 @@ fn run_filtered(name: &str, workload: &Workload, filter: Filter, windows: usize,
         progress: &|_, _| {},
     };
     let setup = Setup::new(workload, &windows, SEED, workers, servers());
-    let [experiment] = named(name)[..] else {
+    let [experiment] = experiments_named(name)[..] else {
         panic!("{name} is one experiment");
     };
     experiment.run(&setup)
@@ -178,7 +178,7 @@ fn adaptive_requests_earn_more_the_fuller_the_resource_until_the_incentive_eats_
         ("002-fig9", &[Measured]),
     ] {
         // All in one setup: they show the same runs.
-        let report = named(name)[0].run(&setup);
+        let report = experiments_named(name)[0].run(&setup);
         let seen: Vec<Verdict> = report.findings.iter().map(|finding| finding.verdict).collect();
         assert_eq!(seen, verdicts, "{name}: {:#?}", report.findings);
     }
@@ -261,7 +261,12 @@ fn the_files_of_two_runs_differ_in_nothing_but_their_times() {
         };
         let setup = Setup::new(generated(), &windows, SEED, workers, servers());
         let folder = tempfile::tempdir().expect("a folder");
-        let experiments = [named("000-fig4"), named("002-fig7"), named("003-fig5")].concat();
+        let experiments = [
+            experiments_named("000-fig4"),
+            experiments_named("002-fig7"),
+            experiments_named("003-fig5"),
+        ]
+        .concat();
         run_all(&experiments, &setup, Filter::F1h, folder.path(), &|_| {}).expect("files can be written");
         let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder.path())
             .expect("the folder is there")

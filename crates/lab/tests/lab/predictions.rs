@@ -7,7 +7,7 @@ use advisor::lublin;
 use advisor::parallel::Workers;
 use advisor::swf::Trace;
 use advisor::workload::{Filter, WINDOW_SECONDS, WINDOWS, Workload};
-use lab::experiment::{ServerRuns, Setup, named};
+use lab::experiment::{ServerRuns, Setup, experiments_named};
 use lab::report::{Report, Verdict};
 
 /// The trace of the papers, if `BESPEAK_REFERENCE_DATA` names the folder where it lies.
@@ -28,7 +28,7 @@ fn reports(workload: &Workload, threads: usize) -> Vec<Report> {
         progress: &|_, _| {},
     };
     let setup = Setup::new(workload, &windows, 1, workers, ServerRuns { jobs: 1, runs: 1 });
-    let experiments = named("004");
+    let experiments = experiments_named("004");
     assert_eq!(experiments.len(), 3);
     experiments
         .iter()
@@ -64,7 +64,7 @@ fn stated_intervals_hold_on_a_generated_workload_byte_for_byte_the_same_each_tim
         println!("SKIPPED: BESPEAK_TEST_EVALUATION is not set: the intervals of a generated workload");
         return;
     }
-    let workload = lublin::generate(1, WINDOW_SECONDS * 24);
+    let workload = lublin::generate_lublin_jobs(1, WINDOW_SECONDS * 24);
     let first = reports(&workload, 1);
     check(
         &first,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use advisor::flexible::utilisation_percent;
-use advisor::replay::{Alternatives, Ask, Policy, replay};
+use advisor::replay::{Alternatives, Ask, Policy, replay_asks};
 use advisor::swf::Trace;
 use advisor::workload::{Filter, Window, Workload};
 use scheduler::{Fraction, Interval, Order, Request, Time};
@@ -144,7 +144,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
                 "jobs_flexible"
             };
             let asks: Vec<Ask> = part[jobs].as_array().unwrap().iter().map(ask).collect();
-            let outcome = replay(CAPACITY, policy, &asks);
+            let outcome = replay_asks(CAPACITY, policy, &asks);
             let expected = &part["expected"][mode];
             let starts: BTreeMap<u64, i64> = expected["starts"]
                 .as_object()

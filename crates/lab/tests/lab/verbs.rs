@@ -17,7 +17,7 @@ fn without_a_trace_there_is_a_full_report_too() {
         report.contains("Lublin–Feitelson") && report.contains("Filter f60"),
         "{report}"
     );
-    let names = lab::experiment::names();
+    let names = lab::experiment::experiment_names();
     assert!(names.len() > 20);
     for name in names {
         assert!(

@@ -86,6 +86,6 @@ pub(crate) fn settled(mix: &mut Mix, kind: Kind, order: Order, waiting: i64, cou
             schedule.restore(&request, start).expect("it fits");
         }
     }
-    schedule.settle();
+    schedule.find_improvable();
     schedule
 }

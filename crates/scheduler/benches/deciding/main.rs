@@ -18,7 +18,7 @@ use lists::{KINDS, Kind, ORDERS, request, settled};
 use plain::Plain;
 use scheduler::admission::BUDGET;
 use scheduler::alternatives::Limits;
-use scheduler::measure::{self, verdict};
+use scheduler::measure::{self, verdict_row};
 use scheduler::refusal::Bounds;
 use scheduler::{Decision, Fraction, Interval, Order, Request, Time};
 use shared::{Mix, cpu_ns};
@@ -295,6 +295,6 @@ fn main() {
     } in bars
     {
         let what = format!("deciding: {what}, worst in {of} ({unit})");
-        println!("{}", verdict(&what, measure::Bar::AtMost(most), seen));
+        println!("{}", verdict_row(&what, measure::Bar::AtMost(most), seen));
     }
 }

@@ -11,7 +11,7 @@ mod shared;
 use peers::{OrderedMap, SortedVec};
 use rustix::time::ClockId;
 use scheduler::SlotTree;
-use scheduler::measure::{Bar, Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, replay, verdict};
+use scheduler::measure::{Bar, Clocks, Extent, Plan, QUERY_ROWS, Replay, Row, measure_replay, verdict_row};
 use shared::{Mix, cpu_ns, nanoseconds};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ fn run(mut plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -
         wall: &|| nanoseconds(ClockId::Monotonic),
         budget: Some(3_000_000_000),
     };
-    replay(&mut plan, requests, queries, extent, &clocks)
+    measure_replay(&mut plan, requests, queries, extent, &clocks)
 }
 
 /// How often each regime is measured.
@@ -143,7 +143,7 @@ fn main() {
             ratios.sort_by(f64::total_cmp);
             if let Some(median) = ratios.get(ratios.len() / 2) {
                 let what = format!("tree: {name} {phase}, × {peer}, median of {}", ratios.len());
-                println!("{}", verdict(&what, Bar::AtLeast(bar), *median));
+                println!("{}", verdict_row(&what, Bar::AtLeast(bar), *median));
             }
         }
         if name == "L" && !alone {

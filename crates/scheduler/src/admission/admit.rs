@@ -194,8 +194,8 @@ impl Schedule {
     pub(super) fn commit(&mut self, admitted: &Admitted, request: &Request) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
         let moved = self.apply(&admitted.trial, admitted.behind);
-        self.check(request, start, start);
-        let h = self.keep(request, start);
+        self.check_place(request, start, start);
+        let h = self.take_in_waiting(request, start);
         if !admitted.at_first_fit {
             self.waiting.loosen(h);
         }
@@ -226,7 +226,7 @@ impl Schedule {
                 if behind.is_none() {
                     self.waiting.loosen_around(request.slot(of.from));
                 }
-                self.check(&request, of.from, of.to);
+                self.check_place(&request, of.from, of.to);
             }
         }
         moved.sort_unstable();
@@ -249,27 +249,27 @@ impl Schedule {
     pub(super) fn shift(&mut self, h: u32, to: Time) -> Option<Move> {
         let before = self.waiting.get(h)?.slot();
         let moved = self.waiting.shift(h, to)?;
-        self.memory.changed(before);
-        self.memory.changed(Interval::of(to, before.duration()));
+        self.memory.note_change(before);
+        self.memory.note_change(Interval::of(to, before.duration()));
         Some(moved)
     }
 
     /// Takes in a waiting request after the slot tree has got its slot.
-    pub(super) fn keep(&mut self, request: &Request, start: Time) -> u32 {
+    pub(super) fn take_in_waiting(&mut self, request: &Request, start: Time) -> u32 {
         let h = self.waiting.insert(request, start, self.now);
         self.memory.set_grain(self.waiting.usual_length());
         self.memory.forget(h);
-        self.memory.changed(request.slot(start));
+        self.memory.note_change(request.slot(start));
         self.known_as(request.id, Place::Waiting(h));
         h
     }
 
     /// Takes out a waiting request; the slot tree and its number are left as they are.
-    pub(super) fn take(&mut self, h: u32) -> Option<Waiting> {
+    pub(super) fn take_out_waiting(&mut self, h: u32) -> Option<Waiting> {
         let waiting = self.waiting.remove(h);
-        let waiting = self.must_be(waiting)?;
+        let waiting = self.expect_kept(waiting)?;
         self.memory.forget(h);
-        self.memory.changed(waiting.slot());
+        self.memory.note_change(waiting.slot());
         Some(waiting)
     }
 }

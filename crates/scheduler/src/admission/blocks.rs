@@ -14,7 +14,7 @@ impl Schedule {
     /// Some of them are taken; nothing is changed then.
     pub fn block(&mut self, interval: Interval, nodes: u32) -> Result<(), SlotError> {
         self.tree.reserve(interval, nodes)?;
-        self.memory.changed(interval);
+        self.memory.note_change(interval);
         Ok(())
     }
 
@@ -29,7 +29,7 @@ impl Schedule {
             return Ok(());
         }
         self.tree.release(rest, nodes)?;
-        self.memory.changed(rest);
+        self.memory.note_change(rest);
         self.waiting.loosen_around(rest);
         Ok(())
     }

@@ -9,7 +9,7 @@ impl Schedule {
     /// Where `request` would start if it were submitted at `now`, others moving inside their windows where that lets it
     /// in; `None` where it would be refused. Changes nothing but the present. The cost is that of [`Schedule::submit`].
     pub fn would_start(&mut self, now: Time, request: &Request) -> Option<Time> {
-        self.begin(now);
+        self.begin_decision(now);
         if request.impossible(self.tree.capacity(), self.now).is_some() {
             return None;
         }

@@ -88,7 +88,7 @@ impl Schedule {
     }
 
     /// Looks whether a request may lie where an attempt has put it: inside its window, where nodes were free.
-    pub(super) fn check(&mut self, request: &Request, from: Time, to: Time) {
+    pub(super) fn check_place(&mut self, request: &Request, from: Time, to: Time) {
         // A request that lies beyond its deadline already may move up beyond it.
         let late = to > from && request.slot(to).end > request.deadline;
         if late || to < request.window_at(self.now).start {
@@ -110,7 +110,7 @@ impl Schedule {
 
     /// Gives back nodes that were taken.
     pub(super) fn free(&mut self, slot: Interval, nodes: u32) {
-        self.memory.changed(slot);
+        self.memory.note_change(slot);
         if let Err(error) = self.tree.release(slot, nodes) {
             self.report(Fault::NotGivenBack { slot, nodes, error });
         }
@@ -124,7 +124,7 @@ impl Schedule {
     }
 
     /// The record of a request that waits or runs. A missing one is a fault.
-    pub(super) fn must_be<T>(&mut self, kept: Option<T>) -> Option<T> {
+    pub(super) fn expect_kept<T>(&mut self, kept: Option<T>) -> Option<T> {
         if kept.is_none() {
             self.report(Fault::NoPlacement);
         }

@@ -70,7 +70,7 @@ impl Schedule {
 
     /// Finds the requests that lie at their first fit given those before them, after all have been restored: all others may be
     /// placed again by the next decision. O(n log n).
-    pub fn settle(&mut self) {
+    pub fn find_improvable(&mut self) {
         self.waiting.freshen(self.now);
         let queue: Vec<(u32, Waiting)> = self
             .waiting

@@ -6,7 +6,7 @@
 //! attempt has made there so far. Of these moves each attempt keeps sums by stretch of time ([`Moves`]); of the standing plan the
 //! memory keeps a version for each stretch. While both are those of an earlier attempt, the outcome is the same.
 
-use crate::queue::mix;
+use crate::queue::mix_bits;
 use crate::time::{Interval, Time};
 use std::ops::RangeInclusive;
 
@@ -67,7 +67,7 @@ impl Memory {
 
     /// The standing plan has changed in an interval: nodes were taken or given back, or some request there is seen by others
     /// than before.
-    pub(super) fn changed(&mut self, interval: Interval) {
+    pub(super) fn note_change(&mut self, interval: Interval) {
         if self.outcomes.is_empty() || interval.is_empty() {
             return;
         }
@@ -152,7 +152,7 @@ impl Moves {
         if self.sums.is_empty() {
             return;
         }
-        let slot_of = mix(mix(slot.start.0.cast_unsigned()) ^ slot.end.0.cast_unsigned());
+        let slot_of = mix_bits(mix_bits(slot.start.0.cast_unsigned()) ^ slot.end.0.cast_unsigned());
         let what = slot_of.wrapping_mul(nodes.cast_unsigned());
         let stretches = memory_stretches(slot, self.grain);
         // One that is longer than the ring meets all of it.

@@ -258,7 +258,7 @@ impl Schedule {
     /// Each attempt costs as much as placing again the requests that move and the requests in their way, plus a look at the
     /// memory of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {
-        self.begin(now);
+        self.begin_decision(now);
         if let Some(reason) = request.impossible(self.tree.capacity(), self.now) {
             let cut_short = false;
             return Decision::Refused { reason, cut_short };
@@ -302,11 +302,11 @@ impl Schedule {
             return Ok(());
         }
         if start > self.now {
-            let h = self.keep(request, start);
+            let h = self.take_in_waiting(request, start);
             // Which requests it was placed after is not known any more.
             self.waiting.loosen(h);
         } else {
-            self.memory.changed(slot);
+            self.memory.note_change(slot);
             self.known_as(request.id, Place::Running(slot.end));
             self.running.insert((slot.end, request.id), request.placed(start));
         }
@@ -325,10 +325,10 @@ impl Schedule {
     /// Takes out a request that waits or runs, and frees the rest of its slot, which is the answer.
     fn take_out(&mut self, id: u64) -> Option<Interval> {
         let placement = match self.by_id.remove(&id)? {
-            Place::Waiting(h) => self.take(h)?.placement(),
+            Place::Waiting(h) => self.take_out_waiting(h)?.placement(),
             Place::Running(end) => {
                 let placement = self.running.remove(&(end, id));
-                self.must_be(placement)?
+                self.expect_kept(placement)?
             }
         };
         let Interval { start, end } = placement.slot;
@@ -352,7 +352,7 @@ impl Schedule {
     fn fix_to_slot(&mut self, h: u32) {
         if let Some(slot) = self.waiting.fix(h, self.now) {
             self.memory.forget(h);
-            self.memory.changed(slot);
+            self.memory.note_change(slot);
         }
     }
 
@@ -415,7 +415,9 @@ impl Schedule {
             if start > self.now {
                 break;
             }
-            let Some(waiting) = self.take(h) else { break };
+            let Some(waiting) = self.take_out_waiting(h) else {
+                break;
+            };
             let placement = waiting.placement();
             let (id, end) = (placement.id, placement.slot.end);
             self.by_id.insert(id, Place::Running(end));
@@ -435,12 +437,12 @@ impl Schedule {
         match self.waiting.advance(self.now) {
             None => {}
             Some(Time::MAX) => self.memory.clear(),
-            Some(end) => self.memory.changed(Interval::new(self.now, end)),
+            Some(end) => self.memory.note_change(Interval::new(self.now, end)),
         }
     }
 
     /// The steps before a decision: time passes, and requests that have waited long enough are fixed.
-    pub(crate) fn begin(&mut self, now: Time) {
+    pub(crate) fn begin_decision(&mut self, now: Time) {
         self.advance(now);
         while let Some(h) = self.waiting.to_be_fixed(self.now) {
             self.fix_to_slot(h);

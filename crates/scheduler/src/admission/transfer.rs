@@ -10,7 +10,7 @@ impl Schedule {
     /// behind which it is put in turn. Empty where it displaces no other, or finds no place whichever requests leave. Changes
     /// nothing.
     pub fn displaced(&mut self, now: Time, request: &Request) -> Vec<u64> {
-        self.begin(now);
+        self.begin_decision(now);
         let mut displaced = Vec::new();
         if request.impossible(self.tree.capacity(), self.now).is_some() {
             return displaced;

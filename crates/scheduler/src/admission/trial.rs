@@ -205,10 +205,10 @@ impl Attempt<'_> {
             trial.start = start;
             self.lay(trial, slot, -i64::from(request.nodes));
             moves.add(slot, -i64::from(request.nodes));
-            self.in_the_way(behind, slot, &mut agenda);
+            self.note_in_the_way(behind, slot, &mut agenda);
         }
         if let Some(freed) = freed {
-            self.moving_up(behind, freed, &mut agenda);
+            self.note_moving_up(behind, freed, &mut agenda);
         }
         loop {
             let noted = agenda.first_key_value().map(|(key, _)| *key);
@@ -260,8 +260,8 @@ impl Attempt<'_> {
             if start != waiting.start {
                 let (old, new) = (waiting.slot(), request.slot(start));
                 let nodes = i64::from(request.nodes);
-                self.in_the_way(key, new, &mut agenda);
-                self.moving_up(key, old, &mut agenda);
+                self.note_in_the_way(key, new, &mut agenda);
+                self.note_moving_up(key, old, &mut agenda);
                 trial.moved.push((turn.handle, start));
                 self.lay(trial, old, nodes);
                 self.lay(trial, new, -nodes);
@@ -361,7 +361,7 @@ impl Attempt<'_> {
     }
 
     /// Notes the requests behind `key` with slots that meet the added one: they must be checked whether they can stay.
-    fn in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, Turn>) {
+    fn note_in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, Turn>) {
         let list = self.list;
         let mut noted = 0;
         for (handle, waiting) in list.meeting(key, added, self.work) {
@@ -378,7 +378,7 @@ impl Attempt<'_> {
     }
 
     /// Notes the requests behind `key` that could start earlier because of the freed interval.
-    fn moving_up(&mut self, key: Key, freed: Interval, agenda: &mut BTreeMap<Key, Turn>) {
+    fn note_moving_up(&mut self, key: Key, freed: Interval, agenda: &mut BTreeMap<Key, Turn>) {
         let list = self.list;
         let mut noted = 0;
         for (handle, waiting) in list.could_use(freed, self.work) {

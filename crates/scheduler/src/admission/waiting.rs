@@ -117,7 +117,7 @@ impl WaitingList {
     /// Fixes requests from now on after this fraction of their wait.
     pub(super) fn set_fixing(&mut self, fixing: Option<Fraction>) {
         self.fixing = fixing;
-        self.fixings = fixings(fixing, &self.entries);
+        self.fixings = fixing_times(fixing, &self.entries);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -217,7 +217,7 @@ impl WaitingList {
         self.slots.replace(all().map(|(handle, of)| (of.slot(), handle)));
         self.spans
             .replace(all().filter_map(|(handle, of)| Some((of.span()?, handle))));
-        self.fixings = fixings(self.fixing, &self.entries);
+        self.fixings = fixing_times(self.fixing, &self.entries);
         moved
     }
 
@@ -432,7 +432,7 @@ fn numbered_waiting(entries: &[Option<Waiting>]) -> impl Iterator<Item = (u32, &
 }
 
 /// When each of them is fixed.
-fn fixings(fixing: Option<Fraction>, entries: &[Option<Waiting>]) -> BTreeSet<(Time, u32)> {
+fn fixing_times(fixing: Option<Fraction>, entries: &[Option<Waiting>]) -> BTreeSet<(Time, u32)> {
     let at = |(handle, of)| Some((fixed_from(fixing, of)?, handle));
     numbered_waiting(entries).filter_map(at).collect()
 }

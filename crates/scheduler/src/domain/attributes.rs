@@ -51,8 +51,8 @@ impl Catalogue {
                 let values = having.entry(name.clone()).or_default();
                 let set = values
                     .entry(value.clone())
-                    .or_insert_with(|| vec![0; bits::words(resources.len())]);
-                bits::put(set, number, true);
+                    .or_insert_with(|| vec![0; bits::bit_words(resources.len())]);
+                bits::put_bit(set, number, true);
             }
         }
         Self {
@@ -63,7 +63,7 @@ impl Catalogue {
 
     /// The resources that meet all of `requires`.
     pub(super) fn matching(&self, requires: &[Requirement]) -> Vec<u64> {
-        let mut matching = vec![u64::MAX; bits::words(self.resources)];
+        let mut matching = vec![u64::MAX; bits::bit_words(self.resources)];
         if let (Some(last), tail @ 1..) = (matching.last_mut(), self.resources % 64) {
             *last = (1 << tail) - 1;
         }

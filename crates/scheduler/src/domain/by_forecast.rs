@@ -7,7 +7,7 @@
 
 use super::forecast::{Forecast, Forecasts, Foreseen, OfResource, Step};
 use super::index::{DURATIONS, duration_class};
-use super::search::{Decision, cost, rank};
+use super::search::{Decision, rank_of_start, slot_cost};
 use super::{Domain, Objective, Planned, Rank, bits};
 use crate::time::{Interval, Time};
 use std::cmp::Reverse;
@@ -81,11 +81,11 @@ impl<P: Planned> Domain<P> {
         let mut left = 0;
         let matching = std::mem::take(&mut decision.open);
         let mut rest = matching.clone();
-        for number in bits::all(0..self.resources.len(), |word| matching[word]) {
+        for number in bits::all_bits(0..self.resources.len(), |word| matching[word]) {
             if let Some(of) = decision.forecasts[number] {
                 let class = duration_class(of.least.hold);
-                bits::put(&mut open[class], number, true);
-                bits::put(&mut rest, number, false);
+                bits::put_bit(&mut open[class], number, true);
+                bits::put_bit(&mut rest, number, false);
                 left += 1;
             }
         }
@@ -100,7 +100,7 @@ impl<P: Planned> Domain<P> {
                         continue;
                     }
                     *open &= !met;
-                    for bit in bits::all(0..64, |_| met) {
+                    for bit in bits::all_bits(0..64, |_| met) {
                         left -= 1;
                         let number = word * 64 + bit;
                         hopes.extend(self.hope(decision, number, stretch));
@@ -156,8 +156,8 @@ impl<P: Planned> Domain<P> {
 
     fn rank(&self, decision: &Decision<'_>, number: usize, start: Time, foreseen: Foreseen) -> Rank {
         let resource = &self.resources[number];
-        let cost = cost(resource.price, decision.task.nodes, foreseen.hold);
-        rank(decision.objective, start, foreseen, cost, resource.id)
+        let cost = slot_cost(resource.price, decision.task.nodes, foreseen.hold);
+        rank_of_start(decision.objective, start, foreseen, cost, resource.id)
     }
 
     /// Searches the steps of a forecast in order for something better than the best so far.

@@ -28,7 +28,7 @@ pub(super) fn duration_class(duration: Seconds) -> usize {
 }
 
 /// Nodes of a size class: 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on.
-fn size(class: usize) -> u32 {
+fn size_of_class(class: usize) -> u32 {
     match class {
         0 => 1,
         _ if class % 2 == 1 => 2 << (class / 2),
@@ -117,7 +117,7 @@ impl Index {
 
     /// Where the set of a duration class and a size class is in the sets of a stretch.
     fn row(&self, class: usize, size: usize) -> Range<usize> {
-        let words = bits::words(self.resources);
+        let words = bits::bit_words(self.resources);
         let from = (class * self.sizes + size) * words;
         from..from + words
     }
@@ -142,7 +142,7 @@ impl Index {
     pub(super) fn insert(&mut self, number: usize, plan: &SlotTree) {
         let sizes = self.sizes.max(size_class(plan.capacity().max(1)) + 1);
         self.rearrange(self.resources + 1, sizes, |row, words| {
-            bits::opened(row, number, words).collect()
+            bits::with_bit_inserted(row, number, words).collect()
         });
         for stretch in &mut self.stretches {
             for class in (0..DURATIONS.len()).rev() {
@@ -155,7 +155,7 @@ impl Index {
     /// Forgets the resource with this number. O(b) for b bits of the index.
     pub(super) fn remove(&mut self, number: usize) {
         self.rearrange(self.resources - 1, self.sizes, |row, words| {
-            bits::closed(row, number, words).collect()
+            bits::with_bit_removed(row, number, words).collect()
         });
         for stretch in &mut self.stretches {
             for class in (0..DURATIONS.len()).rev() {
@@ -175,7 +175,7 @@ impl Index {
 
     /// Writes each set as `row` has it, for as many resources and size classes.
     fn rearrange(&mut self, resources: usize, sizes: usize, row: impl Fn(&[u64], usize) -> Vec<u64>) {
-        let (before, words) = (bits::words(self.resources), bits::words(resources));
+        let (before, words) = (bits::bit_words(self.resources), bits::bit_words(resources));
         let more = vec![0; (sizes - self.sizes) * words];
         for Stretch { sets, .. } in &mut self.stretches {
             let mut next = Vec::with_capacity(DURATIONS.len() * sizes * words);
@@ -206,7 +206,7 @@ impl Index {
     fn fill<P: Planned>(&mut self, plans: &[P]) {
         let old = self.stretches.len();
         let empty = Stretch {
-            sets: vec![0; DURATIONS.len() * self.sizes * bits::words(self.resources)],
+            sets: vec![0; DURATIONS.len() * self.sizes * bits::bit_words(self.resources)],
             levels: vec![0; DURATIONS.len() * self.resources],
         };
         self.stretches.resize(STRETCHES, empty);
@@ -231,10 +231,10 @@ impl Index {
         let begin = self.seconds(first).start;
         for class in 0..self.sizes {
             let mut ends = steps.iter().map(|(t, _)| *t).skip(1).chain([Time::MAX]);
-            for run in steps.chunk_by(|a, b| (a.1 >= size(class)) == (b.1 >= size(class))) {
+            for run in steps.chunk_by(|a, b| (a.1 >= size_of_class(class)) == (b.1 >= size_of_class(class))) {
                 let end = ends.nth(run.len() - 1).unwrap_or(Time::MAX);
                 let (start, free) = run[0];
-                if free < size(class) {
+                if free < size_of_class(class) {
                     continue;
                 }
                 for (long, duration) in DURATIONS.into_iter().enumerate() {
@@ -257,7 +257,7 @@ impl Index {
             let row = self.row(class, size);
             let Stretch { sets, levels } = &mut self.stretches[stretch];
             levels[class * self.resources + number] += 1;
-            bits::put(&mut sets[row], number, true);
+            bits::put_bit(&mut sets[row], number, true);
         }
     }
 
@@ -265,7 +265,10 @@ impl Index {
     fn settle(&mut self, stretch: usize, class: usize, number: usize, plan: &SlotTree, hint: usize) {
         let seconds = self.seconds(stretch);
         let window = Interval::new(seconds.start, seconds.end + (DURATIONS[class] - 1));
-        let starts = |level: usize| plan.earliest_fit(size(level), DURATIONS[class], window).is_some();
+        let starts = |level: usize| {
+            plan.earliest_fit(size_of_class(level), DURATIONS[class], window)
+                .is_some()
+        };
         let old = self.level(stretch, class, number);
         let mut level = hint;
         while level < self.sizes && starts(level) {
@@ -281,7 +284,7 @@ impl Index {
         self.stretches[stretch].levels[class * self.resources + number] = kept;
         for size in level.min(old)..level.max(old) {
             let row = self.row(class, size);
-            bits::put(&mut self.stretches[stretch].sets[row], number, level > old);
+            bits::put_bit(&mut self.stretches[stretch].sets[row], number, level > old);
         }
     }
 
@@ -306,14 +309,14 @@ impl Index {
 
 #[cfg(test)]
 mod tests {
-    use super::{DURATIONS, duration_class, size, size_class};
+    use super::{DURATIONS, duration_class, size_class, size_of_class};
 
     #[test]
     fn classes_round_down() {
         for nodes in 1..10_000 {
             let class = size_class(nodes);
             assert!(
-                size(class) <= nodes && nodes < size(class + 1),
+                size_of_class(class) <= nodes && nodes < size_of_class(class + 1),
                 "{nodes} nodes in {class}"
             );
         }

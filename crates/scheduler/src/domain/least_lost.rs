@@ -48,10 +48,10 @@ impl<P: Planned> Domain<P> {
             let kinds = last - of_rate.len()..last;
             last = kinds.start;
             let members = of_rate[0].members.start..of_rate[of_rate.len() - 1].members.end;
-            if bits::first(members.clone(), |word| matching[word]).is_none() {
+            if bits::first_bit(members.clone(), |word| matching[word]).is_none() {
                 continue;
             }
-            decision.open = bits::within(members, &matching);
+            decision.open = bits::bits_within(members, &matching);
             decision.kinds = kinds;
             self.ask_all(decision);
             let best = self.least_lost_of(decision);
@@ -80,7 +80,7 @@ impl<P: Planned> Domain<P> {
             let latest = window.end - first.foreseen.hold;
             let starts = Interval::new(first.slot.start, (latest + 1).min(step_end.unwrap_or(Time::MAX)));
             let (start, lost) =
-                least_lost(plan, task, first.foreseen, window.start, starts, self.index.now());
+                find_least_lost(plan, task, first.foreseen, window.start, starts, self.index.now());
             let slot = Interval::of(start, first.foreseen.hold);
             let rank = rank_by_lost_work(rate, lost, slot.end, first.resource);
             if best.is_none_or(|best| rank < best.rank) {
@@ -97,7 +97,7 @@ impl<P: Planned> Domain<P> {
 /// Between two seconds at which nodes become free, a later start only loses more. So only those are looked at, and none that loses
 /// more by its wait alone than the best. O(k log n) for k changes of the plan within the length of the slot before and after the
 /// first start.
-fn least_lost(
+fn find_least_lost(
     plan: &SlotTree,
     task: &Task,
     foreseen: Foreseen,

@@ -21,8 +21,8 @@ impl<P: Planned> Domain<P> {
             return self.renew(|all| all.extend(more));
         }
         for (resource, plan) in more {
-            let key = order(&resource);
-            let number = self.resources.partition_point(|of| order(of) < key);
+            let key = order_among_members(&resource);
+            let number = self.resources.partition_point(|of| order_among_members(of) < key);
             self.index.insert(number, plan.plan());
             self.resources.insert(number, resource);
             self.plans.insert(number, plan);
@@ -69,7 +69,7 @@ impl<P: Planned> Domain<P> {
             .zip(std::mem::take(&mut self.plans))
             .collect();
         change(&mut all);
-        all.sort_by_key(|(resource, _)| order(resource));
+        all.sort_by_key(|(resource, _)| order_among_members(resource));
         (self.resources, self.plans) = all.into_iter().unzip();
         self.index.renew(&self.plans);
         self.arrange();
@@ -106,6 +106,6 @@ impl<P: Planned> Domain<P> {
 }
 
 /// Where a resource lies among the others: side by side with those that are alike in rate and price.
-pub(super) fn order(resource: &Resource) -> (Reverse<Rate>, u32, u64) {
+pub(super) fn order_among_members(resource: &Resource) -> (Reverse<Rate>, u32, u64) {
     (Reverse(resource.rate), resource.price, resource.id)
 }

@@ -169,7 +169,7 @@ impl<P: Planned> Domain<P> {
     /// # Panics
     /// If two resources have the same id.
     pub fn new(planned: Interval, mut resources: Vec<(Resource, P)>) -> Self {
-        resources.sort_by_key(|(resource, _)| members::order(resource));
+        resources.sort_by_key(|(resource, _)| members::order_among_members(resource));
         let (resources, plans): (Vec<_>, Vec<_>) = resources.into_iter().unzip();
         let mut domain = Self {
             catalogue: Catalogue::new(&[]),

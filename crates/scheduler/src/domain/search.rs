@@ -65,7 +65,7 @@ impl<P: Planned> Domain<P> {
     /// rate, fastest first. A look at each resource that matches.
     pub fn able(&self, task: &Task) -> Vec<u64> {
         let open = self.open(task);
-        bits::all(0..self.resources.len(), |w| open[w])
+        bits::all_bits(0..self.resources.len(), |w| open[w])
             .filter(|number| self.plans[*number].plan().capacity() >= task.nodes)
             .map(|number| self.resources[number].id)
             .collect()
@@ -76,7 +76,7 @@ impl<P: Planned> Domain<P> {
         let mut open = self.catalogue.matching(&task.requires);
         for id in &task.except {
             if let Some(number) = self.numbers.get(id) {
-                bits::put(&mut open, *number, false);
+                bits::put_bit(&mut open, *number, false);
             }
         }
         open
@@ -119,8 +119,8 @@ impl<P: Planned> Domain<P> {
         match decision.objective {
             _ if decision.all_asked() => {}
             Objective::Cheapest => self.by_cost(decision, first..=last),
-            Objective::LatestStart => _ = (first..=last).rev().all(|at| self.pass(decision, at)),
-            _ => _ = (first..=last).all(|at| self.pass(decision, at)),
+            Objective::LatestStart => _ = (first..=last).rev().all(|at| self.search_stretch(decision, at)),
+            _ => _ = (first..=last).all(|at| self.search_stretch(decision, at)),
         }
         self.by_forecast(decision, hopes);
     }
@@ -134,7 +134,7 @@ impl<P: Planned> Domain<P> {
         let mut reason = Reason::ResourceNotOffered;
         for kind in &self.kinds {
             let duration = decision.duration(kind);
-            for number in bits::all(kind.members.clone(), |w| decision.open[w]) {
+            for number in bits::all_bits(kind.members.clone(), |w| decision.open[w]) {
                 if self.plans[number].plan().capacity() < task.nodes {
                     if reason == Reason::ResourceNotOffered {
                         reason = Reason::SizeExceedsCapacity;
@@ -153,7 +153,7 @@ impl<P: Planned> Domain<P> {
 
     /// Asks the resources that may start in a stretch, fastest first, which is the order of the best that they could offer there.
     /// Answers whether a stretch further on may still offer something better.
-    fn pass(&self, decision: &mut Decision<'_>, stretch: usize) -> bool {
+    fn search_stretch(&self, decision: &mut Decision<'_>, stretch: usize) -> bool {
         if decision.kept_max > 1 && decision.all_asked() {
             return false;
         }
@@ -166,7 +166,7 @@ impl<P: Planned> Domain<P> {
                 break;
             }
             hopeful = true;
-            self.ask(decision, kind, bound, stretch);
+            self.search_kind(decision, kind, bound, stretch);
         }
         hopeful
     }
@@ -189,17 +189,17 @@ impl<P: Planned> Domain<P> {
                 if decision.hopeless(bound) {
                     break;
                 }
-                self.ask(decision, kind, bound, stretch);
+                self.search_kind(decision, kind, bound, stretch);
             }
         }
     }
 
     /// Asks the members of one kind that may start in a stretch, in order of their ids.
-    fn ask(&self, decision: &mut Decision<'_>, kind: &Kind, bound: Rank, stretch: usize) {
+    fn search_kind(&self, decision: &mut Decision<'_>, kind: &Kind, bound: Rank, stretch: usize) {
         let duration = decision.duration(kind);
         let set = self.index.set(stretch, decision.task.nodes, duration);
         let mut next = kind.members.start;
-        while let Some(number) = bits::first(next..kind.members.end, |word| {
+        while let Some(number) = bits::first_bit(next..kind.members.end, |word| {
             decision.open[word] & set.map_or(u64::MAX, |set| set[word])
         }) {
             next = number + 1;
@@ -210,7 +210,7 @@ impl<P: Planned> Domain<P> {
             if decision.best.is_some_and(|best| bound >= best.rank) {
                 return;
             }
-            bits::put(&mut decision.open, number, false);
+            bits::put_bit(&mut decision.open, number, false);
             self.search(decision, number, duration, stretch);
         }
     }
@@ -244,7 +244,7 @@ impl<P: Planned> Domain<P> {
         starts: Interval,
     ) -> Option<Time> {
         let (resource, plan) = (&self.resources[number], self.plans[number].plan());
-        let Interval { start, end } = decision.better(resource, foreseen, starts);
+        let Interval { start, end } = decision.better_starts(resource, foreseen, starts);
         if start >= end {
             return None;
         }
@@ -262,7 +262,7 @@ impl<P: Planned> Domain<P> {
     /// Takes note of a start that beats the best so far.
     pub(super) fn take(&self, decision: &mut Decision<'_>, number: usize, foreseen: Foreseen, start: Time) {
         let resource = &self.resources[number];
-        let found = candidate(decision.objective, decision.task, resource, start, foreseen);
+        let found = ranked_candidate(decision.objective, decision.task, resource, start, foreseen);
         match decision.kept_max {
             1 => decision.best = Some(found),
             _ => decision.keep(found),
@@ -271,27 +271,33 @@ impl<P: Planned> Domain<P> {
 }
 
 /// A placement with its rank.
-pub(super) fn candidate(
+pub(super) fn ranked_candidate(
     objective: Objective,
     task: &Task,
     resource: &Resource,
     start: Time,
     foreseen: Foreseen,
 ) -> Candidate {
-    let cost = cost(resource.price, task.nodes, foreseen.hold);
+    let cost = slot_cost(resource.price, task.nodes, foreseen.hold);
     Candidate {
         resource: resource.id,
         slot: Interval::of(start, foreseen.hold),
         foreseen,
         cost: cost.unsigned_abs(),
-        rank: rank(objective, start, foreseen, cost, resource.id),
+        rank: rank_of_start(objective, start, foreseen, cost, resource.id),
     }
 }
 
 /// The rank of a start, given the cost of its slot.
-pub(super) fn rank(objective: Objective, start: Time, foreseen: Foreseen, cost: i128, resource: u64) -> Rank {
+pub(super) fn rank_of_start(
+    objective: Objective,
+    start: Time,
+    foreseen: Foreseen,
+    cost: i128,
+    resource: u64,
+) -> Rank {
     let objective = match objective {
-        Objective::Cheapest => with_loss(cost, foreseen),
+        Objective::Cheapest => cost_with_loss(cost, foreseen),
         Objective::LatestStart => -i128::from(start.seconds()),
         // The least work lost is found among the earliest completions.
         Objective::EarliestCompletion | Objective::LeastWorkLost => {
@@ -306,12 +312,12 @@ pub(super) fn rank(objective: Objective, start: Time, foreseen: Foreseen, cost: 
 }
 
 /// 32 + 32 + 63 bits at most.
-pub(super) fn cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
+pub(super) fn slot_cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
     i128::from(price) * i128::from(nodes) * i128::from(duration)
 }
 
 /// A cost with the loss that is foreseen.
-fn with_loss(cost: i128, foreseen: Foreseen) -> i128 {
+fn cost_with_loss(cost: i128, foreseen: Foreseen) -> i128 {
     cost.saturating_add(foreseen.loss)
 }
 
@@ -356,8 +362,14 @@ impl Decision<'_> {
             Objective::LatestStart => latest,
             _ => earliest,
         };
-        let cost = cost(kind.price, self.task.nodes, duration);
-        Some(rank(self.objective, start, Foreseen::exact(duration), cost, 0))
+        let cost = slot_cost(kind.price, self.task.nodes, duration);
+        Some(rank_of_start(
+            self.objective,
+            start,
+            Foreseen::exact(duration),
+            cost,
+            0,
+        ))
     }
 
     /// Whether nothing within `bound` can beat the best so far, even with the lowest id.
@@ -369,7 +381,7 @@ impl Decision<'_> {
 
     /// The cost of the work on `kind` before its duration is rounded up to whole seconds, which could change the order.
     fn least_cost(&self, kind: &Kind) -> i128 {
-        let work = cost(kind.price, self.task.nodes, self.task.work);
+        let work = slot_cost(kind.price, self.task.nodes, self.task.work);
         if self.meaning == Meaning::Contract {
             return work;
         }
@@ -388,7 +400,7 @@ impl Decision<'_> {
     }
 
     /// Those of `starts` on `resource` that beat the best so far if they are free; where the loss rises or falls, those that may.
-    fn better(&self, resource: &Resource, foreseen: Foreseen, starts: Interval) -> Interval {
+    fn better_starts(&self, resource: &Resource, foreseen: Foreseen, starts: Interval) -> Interval {
         let Foreseen { hold, completion, .. } = foreseen;
         let start = starts.start.max(self.window.start);
         let end = starts.end.min(self.window.end - (hold - 1));
@@ -399,7 +411,7 @@ impl Decision<'_> {
         let ends_by = best.rank.completion - i64::from(resource.id > best.resource);
         match self.objective {
             Objective::EarliestCompletion | Objective::LeastWorkLost => {
-                let equal = instant(best.rank.objective - i128::from(completion));
+                let equal = nearest_instant(best.rank.objective - i128::from(completion));
                 let wins = equal + hold <= ends_by;
                 Interval::new(start, end.min(equal + i64::from(wins)))
             }
@@ -409,7 +421,10 @@ impl Decision<'_> {
                 Interval::new(start.max(equal + i64::from(!wins)), end)
             }
             Objective::Cheapest => {
-                let cost = with_loss(cost(resource.price, self.task.nodes, hold), foreseen.at_least());
+                let cost = cost_with_loss(
+                    slot_cost(resource.price, self.task.nodes, hold),
+                    foreseen.at_least(),
+                );
                 match cost.cmp(&best.rank.objective) {
                     Ordering::Less => Interval::new(start, end),
                     Ordering::Equal => Interval::new(start, end.min(ends_by - (hold - 1))),
@@ -421,7 +436,7 @@ impl Decision<'_> {
 }
 
 /// An instant, or the nearest that there is.
-fn instant(seconds: i128) -> Time {
+fn nearest_instant(seconds: i128) -> Time {
     let nearest = if seconds < 0 { i64::MIN } else { i64::MAX };
     Time(i64::try_from(seconds).unwrap_or(nearest))
 }

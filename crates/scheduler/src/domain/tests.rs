@@ -1,7 +1,7 @@
 //! Facts about decisions, against a scan of all resources.
 
 use super::least_lost::COMPARED_MAX;
-use super::search::candidate;
+use super::search::ranked_candidate;
 use super::{Attribute, Candidate, Domain, Forecast, Forecasts, Foreseen, Objective, Planned};
 use super::{Rank, Requirement, Resource, Task};
 use crate::rate::Rate;
@@ -56,7 +56,7 @@ impl<P: Planned> Domain<P> {
                     plan.plan().earliest_fit(nodes, hold, within)
                 };
                 let found =
-                    start.map(|start| candidate(objective, task, resource, start, forecast.at(start)));
+                    start.map(|start| ranked_candidate(objective, task, resource, start, forecast.at(start)));
                 best = best.into_iter().chain(found).min_by_key(order);
             }
         }
@@ -78,7 +78,7 @@ impl<P: Planned> Domain<P> {
                 let slot = Interval::of(start, foreseen.hold);
                 let free = plan.plan().earliest_fit(task.nodes, foreseen.hold, slot);
                 if window.contains(slot) && free == Some(start) {
-                    all.push(candidate(objective, task, resource, start, foreseen));
+                    all.push(ranked_candidate(objective, task, resource, start, foreseen));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::count;
+use super::count_as_real;
 
 /// Outcomes that are remembered: enough that a stated 95 % is known to two points, few enough that a change of habits is
 /// learned within weeks.
@@ -92,7 +92,7 @@ impl Calibration {
         if outcomes < OUTCOMES_MIN {
             return p;
         }
-        let rank = p * count(outcomes + 1);
+        let rank = p * count_as_real(outcomes + 1);
         let rank = if p < 0.5 { rank.floor() } else { rank.ceil() } as usize;
         match rank.checked_sub(1) {
             None => 0.0,
@@ -107,6 +107,6 @@ impl Calibration {
         if outcomes < OUTCOMES_MIN {
             return level.clamp(0.0, 1.0);
         }
-        count(self.sorted.partition_point(|known| *known <= level)) / count(outcomes + 1)
+        count_as_real(self.sorted.partition_point(|known| *known <= level)) / count_as_real(outcomes + 1)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Smoothing, count, real, stopped, whole_seconds};
+use super::{Smoothing, count_as_real, stopped, whole_as_real, whole_seconds};
 use crate::rate::Rate;
 use crate::time::{Interval, Seconds};
 use crate::words::counted;
@@ -25,14 +25,17 @@ pub struct Outcome {
 /// resource, given oldest first. `None` without any. Negative where work takes longer there than estimated.
 pub fn rt(outcomes: &[Outcome]) -> Option<f64> {
     let last = &outcomes[outcomes.len().saturating_sub(TRUST_RUNS)..];
-    let sum: f64 = last.iter().map(|o| real(o.estimated) - real(o.real)).sum();
-    (!last.is_empty()).then(|| sum / count(last.len()))
+    let sum: f64 = last
+        .iter()
+        .map(|o| whole_as_real(o.estimated) - whole_as_real(o.real))
+        .sum();
+    (!last.is_empty()).then(|| sum / count_as_real(last.len()))
 }
 
 /// Algorithm 1, line 8: `ExecutionTime`, the mean of past executions of the application on the resource, in seconds, their waits in the queue
 /// included. The ones that were stopped before they were over count as those that took longer. `None` without any.
 pub fn execution_time(over: Vec<f64>, stopped: Vec<f64>) -> Option<f64> {
-    stopped::mean(over, stopped)
+    stopped::mean_with_stopped_runs(over, stopped)
 }
 
 /// Algorithm 1, line 9: `CPU_free`, the share of the processors that the exponential smoothing `ES_cpu` foresees free from the start
@@ -61,7 +64,7 @@ pub fn trans_t_estimation(bytes: u64, bandwidth: f64) -> f64 {
 }
 
 /// Algorithm 2, lines 10 to 14: `JT`, the seconds to the completion of the job. The trust is added where it is negative.
-pub fn jt(prolog: f64, exec_t: f64, rt: f64, epilog: f64) -> f64 {
+pub fn estimate_job_time(prolog: f64, exec_t: f64, rt: f64, epilog: f64) -> f64 {
     prolog + exec_t + (-rt).max(0.0) + epilog
 }
 
@@ -193,7 +196,7 @@ impl Estimate {
             seconds: execution,
         });
         if let Some(trust) = rt(evidence.outcomes) {
-            execution = jt(0.0, execution, trust, 0.0);
+            execution = estimate_job_time(0.0, execution, trust, 0.0);
             steps.push(Step::Trust {
                 trust,
                 runs: evidence.outcomes.len().min(TRUST_RUNS),
@@ -205,7 +208,7 @@ impl Estimate {
         steps.extend((prolog.bytes > 0).then_some(Step::Prolog(prolog)));
         steps.extend((epilog.bytes > 0).then_some(Step::Epilog(epilog)));
         // The trust is in the execution already.
-        let completion = whole_seconds(jt(prolog.seconds, execution, 0.0, epilog.seconds));
+        let completion = whole_seconds(estimate_job_time(prolog.seconds, execution, 0.0, epilog.seconds));
         steps.push(Step::Completion { seconds: completion });
         Self {
             steps,
@@ -231,21 +234,21 @@ impl Evidence<'_> {
             };
             Some((mean, seconds))
         };
-        let lengths = |runs: &[Seconds]| runs.iter().map(|run| real(*run)).collect();
+        let lengths = |runs: &[Seconds]| runs.iter().map(|run| whole_as_real(*run)).collect();
         let of = |rate: Rate| f64::from(rate.millionths());
         let scaled = |runs: &[(Seconds, Rate)]| {
             let scaled = runs
                 .iter()
-                .map(|(run, rate)| real(*run) * of(*rate) / of(self.rate));
+                .map(|(run, rate)| whole_as_real(*run) * of(*rate) / of(self.rate));
             scaled.collect()
         };
         mean(false, lengths(self.here), lengths(self.stopped_here))
             .or_else(|| mean(true, scaled(self.anywhere), scaled(self.stopped_anywhere)))
             .unwrap_or_else(|| {
-                if let Some(seconds) = self.requested.map(real) {
+                if let Some(seconds) = self.requested.map(whole_as_real) {
                     return (Step::Requested { seconds }, seconds);
                 }
-                let seconds = real(self.default);
+                let seconds = whole_as_real(self.default);
                 (Step::Default { seconds }, seconds)
             })
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::calibration::Calibrations;
 use super::estimate::{Outcome, TRUST_RUNS, rt};
 use super::parts::{Part, Parts, Shares};
-use super::weights::{Weight, loss};
+use super::weights::{Weight, prediction_loss};
 use super::{Calibration, Reliability, whole_seconds};
 
 crate::worded! {
@@ -148,7 +148,7 @@ impl<K: Ord + Clone> Learner<K> {
         let losses = Part::ALL.map(|part| {
             let with = |share| {
                 let predicted = parts.quantile(0.5, &shares.with(part, share));
-                loss(predicted, came.seconds, came.stopped)
+                prediction_loss(predicted, came.seconds, came.stopped)
             };
             let learns = self.ladder.fixed(part).is_none();
             learns.then(|| (with(1.0), with(0.0)))

@@ -41,7 +41,7 @@ pub const SLOT_PROBABILITY: f64 = 0.95;
     clippy::cast_precision_loss,
     reason = "counts and seconds of histories lie far below 2⁵³"
 )]
-pub fn real(whole: i64) -> f64 {
+pub fn whole_as_real(whole: i64) -> f64 {
     whole as f64
 }
 
@@ -50,7 +50,7 @@ pub fn real(whole: i64) -> f64 {
     clippy::cast_precision_loss,
     reason = "memory holds far fewer than 2⁵³ elements"
 )]
-pub(crate) fn count(elements: usize) -> f64 {
+pub(crate) fn count_as_real(elements: usize) -> f64 {
     elements as f64
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn count(elements: usize) -> f64 {
 )]
 pub fn whole_seconds(seconds: f64) -> Seconds {
     // A value that is not a number is no length; the least slot is a second.
-    let most = real(crate::time::Time::MAX.seconds());
+    let most = whole_as_real(crate::time::Time::MAX.seconds());
     if seconds.is_nan() {
         1
     } else {

@@ -6,7 +6,7 @@
 //! [`Calibration`] of the sum as a whole corrects it (`docs/design/run-times.md`).
 
 use super::runs::Base;
-use super::{Calibration, Distribution, count};
+use super::{Calibration, Distribution, count_as_real};
 
 /// Probabilities that a mean is taken at, in the middles of equal parts.
 const MEAN_POINTS: usize = 10;
@@ -121,11 +121,11 @@ impl Parts<'_> {
     pub fn mean(&self, shares: &Shares, calibration: &Calibration) -> Amounts {
         let mut mean = Amounts::default();
         for point in 0..MEAN_POINTS {
-            let p = (count(point) + 0.5) / count(MEAN_POINTS);
+            let p = (count_as_real(point) + 0.5) / count_as_real(MEAN_POINTS);
             let at = self.amounts(calibration.level(p), shares);
-            mean.run += at.run / count(MEAN_POINTS);
-            mean.fixed += at.fixed / count(MEAN_POINTS);
-            mean.transfers += at.transfers / count(MEAN_POINTS);
+            mean.run += at.run / count_as_real(MEAN_POINTS);
+            mean.fixed += at.fixed / count_as_real(MEAN_POINTS);
+            mean.transfers += at.transfers / count_as_real(MEAN_POINTS);
         }
         mean
     }

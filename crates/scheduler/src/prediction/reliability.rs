@@ -1,6 +1,6 @@
 //! How good statements about run times were: a reliability table and the pinball loss.
 
-use super::count;
+use super::count_as_real;
 
 /// The probabilities that are looked at: 5 % to 95 % by 5.
 pub const LEVELS: [f64; 19] = [
@@ -10,7 +10,7 @@ pub const LEVELS: [f64; 19] = [
 
 /// The loss of having stated `stated` as the quantile `p` of a value that was `outcome`: p for each unit too little, 1 − p for
 /// each too much. Its expectation is least for the true quantile, so it rewards being right and being sharp at once.
-pub fn pinball(p: f64, stated: f64, outcome: f64) -> f64 {
+pub fn pinball_loss(p: f64, stated: f64, outcome: f64) -> f64 {
     if outcome >= stated {
         p * (outcome - stated)
     } else {
@@ -41,7 +41,7 @@ impl Reliability {
         self.outcomes += 1;
         for (at, (p, stated)) in LEVELS.into_iter().zip(stated).enumerate() {
             self.held[at] += usize::from(outcome <= stated);
-            self.loss[at] += pinball(p, stated, outcome);
+            self.loss[at] += pinball_loss(p, stated, outcome);
         }
         for at in 0..INTERVALS {
             let (low, high) = (stated[at], stated[LEVELS.len() - 1 - at]);
@@ -57,22 +57,22 @@ impl Reliability {
 
     /// For each of [`LEVELS`]: the share of outcomes at or below the stated value, and the mean pinball loss. 0 for no outcome.
     pub fn levels(&self) -> [(f64, f64, f64); LEVELS.len()] {
-        let n = count(self.outcomes.max(1));
-        std::array::from_fn(|at| (LEVELS[at], count(self.held[at]) / n, self.loss[at] / n))
+        let n = count_as_real(self.outcomes.max(1));
+        std::array::from_fn(|at| (LEVELS[at], count_as_real(self.held[at]) / n, self.loss[at] / n))
     }
 
     /// For each interval around the median, the widest first: the stated share (0.9, 0.8, …), the share of outcomes inside, and
     /// its mean width. 0 for no outcome.
     pub fn intervals(&self) -> [(f64, f64, f64); INTERVALS] {
-        let n = count(self.outcomes.max(1));
+        let n = count_as_real(self.outcomes.max(1));
         std::array::from_fn(|at| {
             let stated = LEVELS[LEVELS.len() - 1 - at] - LEVELS[at];
-            (stated, count(self.inside[at]) / n, self.width[at] / n)
+            (stated, count_as_real(self.inside[at]) / n, self.width[at] / n)
         })
     }
 
     /// The mean pinball loss over all [`LEVELS`].
     pub fn mean_loss(&self) -> f64 {
-        self.loss.iter().sum::<f64>() / count(LEVELS.len() * self.outcomes.max(1))
+        self.loss.iter().sum::<f64>() / count_as_real(LEVELS.len() * self.outcomes.max(1))
     }
 }

@@ -19,7 +19,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::calibration::Calibrations;
-use super::{Calibration, Distribution, real, whole_seconds};
+use super::{Calibration, Distribution, whole_as_real, whole_seconds};
 use crate::time::{Interval, Seconds, Time};
 
 /// Runs remembered at a level.
@@ -62,7 +62,7 @@ struct Run {
 
 impl Run {
     fn new(seconds: Seconds, limit: Option<Seconds>) -> Self {
-        let log = |seconds: Seconds| real(seconds.max(1)).ln();
+        let log = |seconds: Seconds| whole_as_real(seconds.max(1)).ln();
         Self {
             length: log(seconds),
             limit: limit.filter(|limit| *limit > 0).map(log),
@@ -248,7 +248,7 @@ impl Prediction<'_> {
 
     /// Where an outcome falls in the distribution before its correction: the input of [`Runs::learn`].
     pub fn level(&self, run: Seconds) -> f64 {
-        self.distribution.probability(real(run.max(1)).ln())
+        self.distribution.probability(whole_as_real(run.max(1)).ln())
     }
 
     /// Runs at the most particular level that has any.
@@ -273,7 +273,7 @@ pub enum Event {
 
 /// The order of events of runs that were asked for at the start and ended at the end of each interval. At the same instant, a run
 /// that ends is known to one that is asked for; a run ends after it was asked for, even where its interval says otherwise.
-pub fn events(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
+pub fn events_of_runs(spans: impl IntoIterator<Item = Interval>) -> Vec<Event> {
     let mut order: Vec<(Time, bool, usize)> = Vec::new();
     for (run, span) in spans.into_iter().enumerate() {
         order.push((span.start, true, run));

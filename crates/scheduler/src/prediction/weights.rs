@@ -4,7 +4,7 @@
 //! by exponential weighting (Hedge: Freund and Schapire, 1997), with losses that fade, so that a resource that has changed is
 //! learned anew. Without any evidence both weigh the same: nothing says which one is right.
 
-use super::{count, real};
+use super::{count_as_real, whole_as_real};
 
 /// The part of the lead that is left after one more outcome: the last hundred count.
 const MEMORY: f64 = 0.99;
@@ -51,7 +51,7 @@ impl Weight {
 
 /// The loss of a prediction in seconds: by how much its logarithm is off. Of work that was stopped it is known only that it needed
 /// more, so a longer prediction loses nothing.
-pub fn loss(predicted: f64, seconds: f64, stopped: bool) -> f64 {
+pub fn prediction_loss(predicted: f64, seconds: f64, stopped: bool) -> f64 {
     let error = predicted.max(1.0).ln() - seconds.max(1.0).ln();
     if stopped { (-error).max(0.0) } else { error.abs() }
 }
@@ -76,8 +76,8 @@ impl Losses {
     /// Few runs say little: they are counted beside ten that went as those on all resources did. 1 where nothing was ever
     /// lost.
     pub fn kept(self, all: Self) -> f64 {
-        let usual = count(all.lost) / (count(all.runs) + PRIOR_RUNS);
-        let lost = (count(self.lost) + PRIOR_RUNS * usual) / (count(self.runs) + PRIOR_RUNS);
+        let usual = count_as_real(all.lost) / (count_as_real(all.runs) + PRIOR_RUNS);
+        let lost = (count_as_real(self.lost) + PRIOR_RUNS * usual) / (count_as_real(self.runs) + PRIOR_RUNS);
         (1.0 - lost).max(KEPT_MIN)
     }
 }
@@ -85,6 +85,6 @@ impl Losses {
 /// The expected seconds to the completion of work that is run again from its start, in a slot of `hold` seconds, until it is not
 /// lost: `once` where it is kept at once, and before that (1 − p) / p times a slot that was for nothing. A loss is noticed
 /// and the nodes are back at the end of such a slot at the earliest, so it counts as a whole.
-pub fn completion(once: f64, hold: i64, kept: f64) -> f64 {
-    once + (1.0 - kept) / kept.max(KEPT_MIN) * real(hold)
+pub fn expected_completion(once: f64, hold: i64, kept: f64) -> f64 {
+    once + (1.0 - kept) / kept.max(KEPT_MIN) * whole_as_real(hold)
 }

@@ -82,7 +82,7 @@ impl Relaxation {
 /// than is needed.
 ///
 /// A handful of first fits for the times, and one for each halving of the nodes and of the duration.
-fn relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
+fn find_relaxations(tree: &SlotTree, request: &Request, bounds: &Bounds, visits: u64) -> Vec<Relaxation> {
     let mut search = Search {
         tree,
         request,
@@ -130,7 +130,7 @@ impl Schedule {
     pub fn relaxations(&self, request: &Request, bounds: &Bounds) -> Vec<Relaxation> {
         let times = Interval::new(bounds.times.start.max(self.now()), bounds.times.end);
         let visits = self.work_to_explain().visits();
-        relaxations(self.tree(), request, &Bounds { times, ..*bounds }, visits)
+        find_relaxations(self.tree(), request, &Bounds { times, ..*bounds }, visits)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Queries: where does a request fit, where does a run of free time end, how many nodes are free throughout an interval.
 
-use super::summary::{Kept, class};
+use super::summary::{Kept, duration_class};
 use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps};
 use crate::time::{Interval, Seconds, Time};
 use std::hint::select_unpredictable;
@@ -181,7 +181,7 @@ impl SlotTree {
         if near > last {
             return None;
         }
-        let class = class(duration);
+        let class = duration_class(duration);
         let (ahead, behind) = if FORWARD { (RIGHT, LEFT) } else { (LEFT, RIGHT) };
         let mut at = self.find(second);
         let mut slot = self.slot_at(at.node, second);

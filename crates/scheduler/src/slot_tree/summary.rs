@@ -12,7 +12,7 @@ pub(super) const CLASSES: usize = 15;
 
 /// The class of the longest duration that `seconds`, at least 1, reaches.
 #[inline]
-pub(super) fn class(seconds: Seconds) -> usize {
+pub(super) fn duration_class(seconds: Seconds) -> usize {
     (seconds.ilog2() as usize).saturating_sub(5).min(CLASSES - 1)
 }
 
@@ -87,8 +87,8 @@ impl Summary {
             let until = if to == len { end } else { block.starts[to] };
             let class = match (from == 0, to == len) {
                 (true, true) => CLASSES - 1,
-                (false, false) => class(until - block.starts[from]),
-                _ => class(2 * (until - block.starts[from])),
+                (false, false) => duration_class(until - block.starts[from]),
+                _ => duration_class(2 * (until - block.starts[from])),
             };
             summary.reach[class] = summary.reach[class].max(free);
         };

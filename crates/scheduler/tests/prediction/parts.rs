@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use scheduler::Interval;
 use scheduler::Time;
 use scheduler::prediction::estimate::{
-    Outcome, cpu_free, exec_t_estimation, execution_time, jt, load_factor, rt, trans_t_estimation,
+    Outcome, cpu_free, estimate_job_time, exec_t_estimation, execution_time, load_factor, rt,
+    trans_t_estimation,
 };
 use scheduler::prediction::smoothing::{Method, Parameters};
-use scheduler::prediction::weights::{completion, loss};
+use scheduler::prediction::weights::{expected_completion, prediction_loss};
 use scheduler::prediction::{
     Base, Came, Distribution, Ladder, Learner, Losses, Part, Parts, Runs, Series, Shares, Smoothing, Weight,
 };
@@ -80,9 +81,9 @@ fn the_equations_of_the_paper_by_hand() {
         trans_t_estimation(1_250, 500.0),
     );
     assert!((prolog - 30.0).abs() < 1e-9 && (epilog - 2.5).abs() < 1e-9);
-    assert!((jt(prolog, 150.0, -15.0, epilog) - 197.5).abs() < 1e-9);
+    assert!((estimate_job_time(prolog, 150.0, -15.0, epilog) - 197.5).abs() < 1e-9);
     assert!(
-        (jt(prolog, 150.0, 15.0, epilog) - 182.5).abs() < 1e-9,
+        (estimate_job_time(prolog, 150.0, 15.0, epilog) - 182.5).abs() < 1e-9,
         "long estimates are kept"
     );
 }
@@ -149,13 +150,13 @@ fn lost_runs_lengthen_the_completion_and_few_say_little() {
     assert!((none.kept(all) - 0.82).abs() < 1e-12);
     let own = Losses { runs: 30, lost: 15 };
     assert!((own.kept(all) - (1.0 - 16.8 / 40.0)).abs() < 1e-12);
-    assert!((completion(100.0, 120, 1.0) - 100.0).abs() < 1e-12);
+    assert!((expected_completion(100.0, 120, 1.0) - 100.0).abs() < 1e-12);
     assert!(
-        (completion(100.0, 120, 0.75) - 140.0).abs() < 1e-9,
+        (expected_completion(100.0, 120, 0.75) - 140.0).abs() < 1e-9,
         "one slot for nothing in three"
     );
     let hopeless = Losses { runs: 200, lost: 200 };
-    assert!(completion(1.0, 1, hopeless.kept(hopeless)).is_finite());
+    assert!(expected_completion(1.0, 1, hopeless.kept(hopeless)).is_finite());
 }
 
 #[test]
@@ -181,9 +182,9 @@ fn a_weight_follows_what_helps_and_forgets_what_was() {
 
 #[test]
 fn stopped_work_is_known_to_need_more_and_no_more() {
-    assert!((loss(100.0, 200.0, true) - 2.0_f64.ln()).abs() < 1e-12);
-    assert!(loss(300.0, 200.0, true).abs() < 1e-12);
-    assert!((loss(300.0, 200.0, false) - 1.5_f64.ln()).abs() < 1e-12);
+    assert!((prediction_loss(100.0, 200.0, true) - 2.0_f64.ln()).abs() < 1e-12);
+    assert!(prediction_loss(300.0, 200.0, true).abs() < 1e-12);
+    assert!((prediction_loss(300.0, 200.0, false) - 1.5_f64.ln()).abs() < 1e-12);
 }
 
 /// A learner of a ladder after runs on one resource, every second one under a load that makes it longer by `slowed`; the forecast

@@ -1,7 +1,7 @@
 //! The distribution of run times: the levels that it blends, and that its statements are true.
 
 use proptest::prelude::*;
-use scheduler::prediction::runs::{Event, events};
+use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::{Reliability, Runs, Subject};
 use scheduler::{Interval, Time};
 
@@ -83,7 +83,7 @@ fn a_run_that_was_stopped_at_its_limit_tells_of_the_limit() {
 fn events_are_in_the_order_in_which_they_become_known() {
     let span = |from, to| Interval::new(Time(from), Time(to));
     assert_eq!(
-        events([span(0, 10), span(5, 7), span(10, 12), span(3, 3)]),
+        events_of_runs([span(0, 10), span(5, 7), span(10, 12), span(3, 3)]),
         [
             Event::Asked(0),
             Event::Asked(3),

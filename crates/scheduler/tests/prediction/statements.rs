@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use scheduler::prediction::calibration::{OUTCOMES_MAX, OUTCOMES_MIN};
-use scheduler::prediction::reliability::{LEVELS, Reliability, pinball};
+use scheduler::prediction::reliability::{LEVELS, Reliability, pinball_loss};
 use scheduler::prediction::{Calibration, Distribution};
 
 fn weighted() -> impl Strategy<Value = Vec<(f64, f64)>> {
@@ -112,11 +112,11 @@ fn statements_that_are_too_sure_of_themselves_become_true() {
 
 #[test]
 fn the_pinball_loss_is_least_at_the_true_quantile() {
-    let loss = |stated: f64| -> f64 { (0..100).map(|v| pinball(0.9, stated, f64::from(v))).sum() };
+    let loss = |stated: f64| -> f64 { (0..100).map(|v| pinball_loss(0.9, stated, f64::from(v))).sum() };
     let least = (0..100).min_by(|a, b| loss(f64::from(*a)).total_cmp(&loss(f64::from(*b))));
     assert!((88..=91).contains(&least.unwrap()), "{least:?}");
-    assert!((pinball(0.9, 10.0, 20.0) - 9.0).abs() < 1e-12);
-    assert!((pinball(0.9, 20.0, 10.0) - 1.0).abs() < 1e-12);
+    assert!((pinball_loss(0.9, 10.0, 20.0) - 9.0).abs() < 1e-12);
+    assert!((pinball_loss(0.9, 20.0, 10.0) - 1.0).abs() < 1e-12);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::constraints::steps::{Kind as StepKind, Paths, View};
 use crate::expression::{Kind, Value, Variables, is_variable, replace_variables};
 use crate::terms::{Terms, other_contents};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
-use crate::xml::{Document, LeftOut, Node, collapse, shortened};
+use crate::xml::{Document, LeftOut, Node, collapse_space, shorten_text};
 
 /// What is observed of a service, and the predefined variable that has it.
 const OBSERVED: [(&str, &str, &str); 8] = [
@@ -52,7 +52,7 @@ impl Bindings {
                 Ok(binding) => bindings.0.extend(binding),
                 Err(why) => wrong.push(format!(
                     "the variable {:?} cannot be bound: {why}",
-                    shortened(name)
+                    shorten_text(name)
                 )),
             }
         }
@@ -66,7 +66,7 @@ impl Bindings {
         location: &str,
         node: Node<'_>,
     ) -> Result<Option<Binding>, String> {
-        let paths = location::compile(location, node)?;
+        let paths = location::compile_location(location, node)?;
         let kind = match metric {
             Some(metric) => {
                 Some(Kind::of_metric(metric).ok_or("its wsag:Metric is no type that can be compared")?)
@@ -167,8 +167,13 @@ fn values_of_location(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<
     let selected = paths.select(view)?;
     let values = selected.iter().map(|selected| {
         let text = selected.value();
-        Value::parse(&collapse(&text), kind)
-            .ok_or_else(|| format!("{:?} is not {}", shortened(&text), crate::xml::Named::name(kind)))
+        Value::parse(&collapse_space(&text), kind).ok_or_else(|| {
+            format!(
+                "{:?} is not {}",
+                shorten_text(&text),
+                crate::xml::Named::name(kind)
+            )
+        })
     });
     values.collect()
 }

@@ -5,7 +5,7 @@ use crate::constraints::particles::Particle;
 use crate::constraints::steps::{Paths, Selected, View};
 use crate::constraints::types::{Type, is_annotation};
 use crate::xml::ns::{WSAG, XS};
-use crate::xml::{Check, Node, ViolationKind, shortened};
+use crate::xml::{Check, Node, ViolationKind, shorten_text};
 
 /// Most items and constraints of one template or offer; each costs every offer an evaluation.
 pub const ITEMS_MAX: usize = 100;
@@ -62,7 +62,7 @@ impl Item {
         let text = location.text().trim().to_owned();
         Ok(Item {
             name: node.attribute(WSAG, "Name").unwrap_or_default().to_owned(),
-            location: location::compile(&text, location)?,
+            location: location::compile_location(&text, location)?,
             rule: Rule::read(constraint)?,
             text,
         })
@@ -71,13 +71,13 @@ impl Item {
     /// Checks the nodes that the item selects. An evaluation that takes too long is a violation like another.
     pub(super) fn check(&self, view: &View<'_>, check: &mut Check) {
         if let Err(message) = self.check_selected(view, check) {
-            let message = format!("item {:?}: {message}", shortened(&self.name));
+            let message = format!("item {:?}: {message}", shorten_text(&self.name));
             check.add(ViolationKind::NotEvaluable, view.offer(), message);
         }
     }
 
     fn check_selected(&self, view: &View<'_>, check: &mut Check) -> Result<(), String> {
-        let said = |message: &str| format!("{message} (item {:?})", shortened(&self.name));
+        let said = |message: &str| format!("{message} (item {:?})", shorten_text(&self.name));
         let selected = self.location.select(view)?;
         if let Rule::Content(particle) = &self.rule
             && selected.is_empty()

@@ -18,14 +18,14 @@ const LENGTH_MAX: usize = 2_000;
 ///
 /// # Errors
 /// Why it cannot be evaluated.
-pub(crate) fn compile(text: &str, scope: Node<'_>) -> Result<Paths, String> {
+pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, String> {
     if text.len() > LENGTH_MAX {
         return Err(format!("a Location may have {LENGTH_MAX} bytes at most"));
     }
     let mut prologs = Vec::new();
     let mut rest = text.trim();
     while let Some(declaration) = rest.strip_prefix("declare") {
-        let (declared, after) = prolog(declaration)?;
+        let (declared, after) = read_prolog(declaration)?;
         prologs.push(declared);
         rest = after.trim_start();
     }
@@ -39,11 +39,11 @@ pub(crate) fn compile(text: &str, scope: Node<'_>) -> Result<Paths, String> {
         let found = known.iter().find(|(declared, _)| *declared == prefix);
         found.map(|(_, namespace)| Arc::clone(namespace))
     };
-    path::parse(rest, &namespace, scope.languages())
+    path::parse_location_path(rest, &namespace, scope.languages())
 }
 
 /// `namespace prefix = "uri";` after `declare`.
-fn prolog(text: &str) -> Result<((&str, &str), &str), String> {
+fn read_prolog(text: &str) -> Result<((&str, &str), &str), String> {
     const EXPECTED: &str = "a prolog may only have: declare namespace prefix = 'uri';";
     let after = text.trim_start().strip_prefix("namespace").ok_or(EXPECTED)?;
     let (prefix, after) = after.split_once('=').ok_or(EXPECTED)?;

@@ -2,11 +2,11 @@
 
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
-use crate::constraints::whole::{Constraint, terms_of, ways_of};
+use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
 use crate::expression::Variables;
 use crate::languages::TimeLanguages;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
-use crate::xml::{Check, Document, Violation, ViolationKind, shortened};
+use crate::xml::{Check, Document, Violation, ViolationKind, shorten_text};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
 ///
@@ -49,7 +49,7 @@ impl CompiledConstraints {
             match compile_item(item, languages) {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
-                    let message = format!("item {:?}: {message}", shortened(&item.name));
+                    let message = format!("item {:?}: {message}", shorten_text(&item.name));
                     compiled.problem(&constraint_path("wsag-neg:Item", nth, items.len()), message);
                 }
             }
@@ -97,8 +97,8 @@ impl CompiledConstraints {
                 violations: check.into_violations(),
             }
         });
-        let terms = terms_of(&view);
-        let ways = ways_of(&view, &terms);
+        let terms = terms_of_offer(&view);
+        let ways = ways_to_read(&view, &terms);
         let constraints = self.constraints.iter().map(|constraint| {
             let mut check = Check::default();
             if constraint.is_broken(ways.as_deref(), |_| None) {

@@ -10,7 +10,7 @@ use crate::constraints::published::{self, Published};
 use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
 use crate::xml::ns::{self, XS};
-use crate::xml::{Check, Node, qualified, shortened};
+use crate::xml::{Check, Node, qualified_name, shorten_text};
 
 /// Most steps that matching the children of one element may take.
 const STEPS_MAX: usize = 100_000;
@@ -57,7 +57,7 @@ impl Content {
     fn named(name: &str, scope: Node<'_>) -> Result<Content, String> {
         let (namespace, local) = published::resolve(name, scope).unwrap_or_default();
         match published::find(namespace, local) {
-            Some(Published::Content(read)) => Ok(Content::Published(shortened(name).into_owned(), *read)),
+            Some(Published::Content(read)) => Ok(Content::Published(shorten_text(name).into_owned(), *read)),
             _ if (namespace, local) == (XS, "anyType") => Ok(Content::Anything),
             _ => Type::named(name, scope).map(Content::Simple),
         }
@@ -95,8 +95,8 @@ impl Particle {
         if nesting > NESTING_MAX {
             return Err(format!("particles may be nested {NESTING_MAX} deep at most"));
         }
-        let least = occurs(node, "minOccurs")?.ok_or("minOccurs must be a number")?;
-        let most = occurs(node, "maxOccurs")?;
+        let least = read_occurs(node, "minOccurs")?.ok_or("minOccurs must be a number")?;
+        let most = read_occurs(node, "maxOccurs")?;
         if most.is_some_and(|most| most < least) {
             return Err("maxOccurs is less than minOccurs".to_owned());
         }
@@ -198,7 +198,7 @@ impl Particle {
         };
         let term = match &self.term {
             Term::Element(element) => {
-                qualified(element.namespace.as_deref().unwrap_or_default(), &element.local)
+                qualified_name(element.namespace.as_deref().unwrap_or_default(), &element.local)
             }
             Term::Sequence(members) => join(members, ", "),
             Term::Choice(members) => join(members, " or "),
@@ -240,7 +240,7 @@ pub(super) fn unknown_type(node: Node<'_>) -> Option<String> {
 }
 
 /// `minOccurs` or `maxOccurs`; none is unbounded.
-fn occurs(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
+fn read_occurs(node: Node<'_>, name: &str) -> Result<Option<usize>, String> {
     match node.attribute("", name).unwrap_or("1") {
         "unbounded" => Ok(None),
         number => match number.trim().parse() {
@@ -257,7 +257,7 @@ impl Element {
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let namespace = match prefix {
             "" => None,
-            _ => node.resolve(prefix).or_else(|| ns::namespace_of(prefix)),
+            _ => node.resolve(prefix).or_else(|| ns::namespace_of_prefix(prefix)),
         };
         if namespace.is_none() && !prefix.is_empty() {
             return Err("the prefix of an element is not declared".to_owned());

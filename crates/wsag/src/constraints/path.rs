@@ -32,7 +32,7 @@ const SUBSET: &str = "a Location may only have paths from the root, joined by |,
 ///
 /// # Errors
 /// Why it is no Location that can be evaluated.
-pub(super) fn parse(
+pub(super) fn parse_location_path(
     text: &str,
     namespace: &dyn Fn(&str) -> Option<Arc<str>>,
     languages: &TimeLanguages,

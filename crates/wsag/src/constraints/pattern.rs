@@ -74,7 +74,7 @@ fn add_pattern_states(states: &mut Vec<State>, part: &[State]) {
 }
 
 /// One of several parts.
-fn choice(parts: &[Vec<State>]) -> Vec<State> {
+fn choice_of_parts(parts: &[Vec<State>]) -> Vec<State> {
     let mut states = Vec::new();
     // The last part has no states around it.
     let mut to_end = parts.iter().map(|part| part.len() + 2).sum::<usize>();
@@ -213,7 +213,7 @@ impl Set {
             Set::Name => c == ':' || is_name_char(c),
             Set::Word => !["P", "Z", "C"]
                 .iter()
-                .filter_map(|name| category(name))
+                .filter_map(|name| category_characters(name))
                 .any(|set| set.has(c)),
             Set::Category(ranges) => {
                 let ranges = ranges.ranges();
@@ -225,7 +225,7 @@ impl Set {
 }
 
 /// The characters of a general category, by its usual name.
-fn category(name: &str) -> Option<Set> {
+fn category_characters(name: &str) -> Option<Set> {
     static TABLES: [OnceLock<ClassUnicode>; CATEGORIES.len()] = [const { OnceLock::new() }; CATEGORIES.len()];
     let index = CATEGORIES.iter().position(|known| *known == name)?;
     Some(Set::Category(TABLES[index].get_or_init(|| {
@@ -288,7 +288,7 @@ impl Parser<'_> {
         while self.take("|") {
             branches.push(self.branch(nesting)?);
         }
-        Ok(choice(&branches))
+        Ok(choice_of_parts(&branches))
     }
 
     fn branch(&mut self, nesting: usize) -> Result<Vec<State>, String> {
@@ -379,11 +379,11 @@ impl Parser<'_> {
             'i' | 'I' => Set::NameStart,
             'c' | 'C' => Set::Name,
             'w' | 'W' => Set::Word,
-            'd' | 'D' => category("Nd").ok_or("digits are not known")?,
+            'd' | 'D' => category_characters("Nd").ok_or("digits are not known")?,
             'p' | 'P' => {
                 let closed = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
                 let (name, rest) = closed.ok_or_else(|| self.unexpected("a category in braces"))?;
-                let known = category(name);
+                let known = category_characters(name);
                 let set = known.ok_or_else(|| {
                     format!("{name:?} is no general category of Unicode; blocks are not known")
                 })?;

@@ -11,7 +11,7 @@ use crate::guarantees::{
 };
 use crate::job::{
     ARCHITECTURES, Application, Bound, CreationFlag, DataStaging, Exact, JobDefinition, PosixApplication,
-    RangeValue, Resources, read_architecture_element, read_description, read_identification,
+    RangeValue, Resources, read_architecture_element, read_identification, read_job_description,
     read_operating_system, read_place,
 };
 use crate::negotiations::{NegotiationRole, Requirement};
@@ -99,7 +99,7 @@ static TYPES: [(&str, &str, Published); 41] = [
     (
         JSDL,
         "JobDescription_Type",
-        Content(|check, node| ignore(read_description(check, node))),
+        Content(|check, node| ignore(read_job_description(check, node))),
     ),
     (
         JSDL,
@@ -223,7 +223,7 @@ pub(super) fn find(namespace: &str, local: &str) -> Option<&'static Published> {
 /// The namespace and the local name of a type's name at an element. None where its prefix is not declared.
 pub(super) fn resolve<'n>(name: &'n str, scope: Node<'n>) -> Option<(&'n str, &'n str)> {
     let (prefix, local) = name.split_once(':').unwrap_or(("", name));
-    let usual = || ns::namespace_of(prefix);
+    let usual = || ns::namespace_of_prefix(prefix);
     Some((scope.resolve(prefix).or_else(usual)?, local))
 }
 

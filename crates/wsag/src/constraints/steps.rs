@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::xml::ns::WSAG;
-use crate::xml::{LeftOut, Node, qualified};
+use crate::xml::{LeftOut, Node, qualified_name};
 
 /// Paths from the root, joined by `|`.
 pub(crate) struct Paths(pub(super) Vec<Vec<Step>>);
@@ -189,7 +189,7 @@ impl Paths {
     pub(crate) fn select<'d>(&self, view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
         let mut found: Vec<Selected<'d>> = Vec::new();
         for path in &self.0 {
-            found.extend(select(path, view)?);
+            found.extend(select_by_steps(path, view)?);
         }
         if self.0.len() > 1 {
             let mut seen = HashSet::new();
@@ -205,7 +205,7 @@ impl<'d> Selected<'d> {
         match self {
             Selected::Element(node) | Selected::Text(node, _) => (*node, String::new()),
             Selected::Attribute(owner, namespace, name, _) => {
-                (*owner, format!("/@{}", qualified(namespace, name)))
+                (*owner, format!("/@{}", qualified_name(namespace, name)))
             }
         }
     }
@@ -228,7 +228,7 @@ impl<'d> Selected<'d> {
     }
 }
 
-fn select<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
+fn select_by_steps<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
     // None is the document above the root.
     let mut contexts: Vec<Option<Node<'d>>> = vec![None];
     for step in path {

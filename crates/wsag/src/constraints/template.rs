@@ -4,11 +4,11 @@ use crate::constraints::bindings::Bindings;
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::particles::unknown_type;
 use crate::constraints::steps::View;
-use crate::constraints::whole::{Constraint, terms_of, ways_of};
+use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
 use crate::xml::ns::{BSP, WSAG};
-use crate::xml::{Check, Document, LeftOut, Node, Violation, ViolationKind, collapse};
+use crate::xml::{Check, Document, LeftOut, Node, Violation, ViolationKind, collapse_space};
 
 /// A template made ready to check offers.
 pub struct CompiledTemplate {
@@ -141,8 +141,8 @@ impl CompiledTemplate {
         for item in &self.items {
             item.check(view, check);
         }
-        let terms = terms_of(view);
-        let ways = ways_of(view, &terms);
+        let terms = terms_of_offer(view);
+        let ways = ways_to_read(view, &terms);
         for constraint in &self.constraints {
             if constraint.is_broken(ways.as_deref(), |name| self.bindings.values(view, name)) {
                 let message = format!("the template demands: {}", constraint.text);
@@ -163,7 +163,7 @@ impl CompiledTemplate {
         for (name, wanted) in wanted {
             let Some(wanted) = wanted else { continue };
             let found = context.child(WSAG, name);
-            if found.is_some_and(|node| collapse(&node.text()) == wanted) {
+            if found.is_some_and(|node| collapse_space(&node.text()) == wanted) {
                 continue;
             }
             let missing = match found {

@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 use crate::constraints::pattern::Pattern;
 use crate::constraints::published::{self, Published};
 use crate::constraints::steps::View;
-use crate::xml::datatypes::{Decimal, double};
+use crate::xml::datatypes::{Decimal, parse_double};
 use crate::xml::guard::{is_name_char, is_name_start};
 use crate::xml::ns::XS;
-use crate::xml::{DateTime, Duration, Node, collapse, listed, shortened};
+use crate::xml::{DateTime, Duration, Node, collapse_space, list_names, shorten_text};
 
 /// A simple type.
 pub(crate) enum Type {
@@ -46,16 +46,16 @@ pub(crate) struct Builtin {
     integer: Option<(&'static str, &'static str)>,
 }
 
-const fn builtin(name: &'static str, order: Order) -> Builtin {
+const fn builtin_type(name: &'static str, order: Order) -> Builtin {
     let integer = None;
     Builtin { name, order, integer }
 }
 
-const fn integer(name: &'static str, least: &'static str, greatest: &'static str) -> Builtin {
+const fn integer_type(name: &'static str, least: &'static str, greatest: &'static str) -> Builtin {
     let integer = Some((least, greatest));
     Builtin {
         integer,
-        ..builtin(name, Order::Decimal)
+        ..builtin_type(name, Order::Decimal)
     }
 }
 
@@ -68,47 +68,47 @@ const LISTS: [(&str, &str); 3] = [
 
 /// The built-in types of XML Schema that are no lists. Dates and the like are compared as their first instants.
 static BUILTINS: [Builtin; 41] = [
-    builtin("string", Order::Text),
-    builtin("normalizedString", Order::Text),
-    builtin("token", Order::Text),
-    builtin("anyURI", Order::Text),
-    builtin("anySimpleType", Order::Text),
-    builtin("NMTOKEN", Order::Text),
-    builtin("NCName", Order::Text),
-    builtin("ID", Order::Text),
-    builtin("IDREF", Order::Text),
-    builtin("ENTITY", Order::Text),
-    builtin("Name", Order::Text),
-    builtin("QName", Order::Text),
-    builtin("hexBinary", Order::Text),
-    builtin("base64Binary", Order::Text),
-    builtin("language", Order::Text),
-    builtin("boolean", Order::Boolean),
-    builtin("decimal", Order::Decimal),
-    builtin("double", Order::Double),
-    builtin("float", Order::Double),
-    builtin("dateTime", Order::DateTime),
-    builtin("date", Order::Part("", "T00:00:00")),
-    builtin("time", Order::Part("2000-01-01T", "")),
-    builtin("gYear", Order::Part("", "-01-01T00:00:00")),
-    builtin("gYearMonth", Order::Part("", "-01T00:00:00")),
-    builtin("gMonth", Order::Part("2000", "-01T00:00:00")),
-    builtin("gMonthDay", Order::Part("2000", "T00:00:00")),
-    builtin("gDay", Order::Part("2000-01", "T00:00:00")),
-    builtin("duration", Order::Duration),
-    integer("integer", "", ""),
-    integer("long", "-9223372036854775808", "9223372036854775807"),
-    integer("int", "-2147483648", "2147483647"),
-    integer("short", "-32768", "32767"),
-    integer("byte", "-128", "127"),
-    integer("nonNegativeInteger", "0", ""),
-    integer("nonPositiveInteger", "", "0"),
-    integer("negativeInteger", "", "-1"),
-    integer("positiveInteger", "1", ""),
-    integer("unsignedLong", "0", "18446744073709551615"),
-    integer("unsignedInt", "0", "4294967295"),
-    integer("unsignedShort", "0", "65535"),
-    integer("unsignedByte", "0", "255"),
+    builtin_type("string", Order::Text),
+    builtin_type("normalizedString", Order::Text),
+    builtin_type("token", Order::Text),
+    builtin_type("anyURI", Order::Text),
+    builtin_type("anySimpleType", Order::Text),
+    builtin_type("NMTOKEN", Order::Text),
+    builtin_type("NCName", Order::Text),
+    builtin_type("ID", Order::Text),
+    builtin_type("IDREF", Order::Text),
+    builtin_type("ENTITY", Order::Text),
+    builtin_type("Name", Order::Text),
+    builtin_type("QName", Order::Text),
+    builtin_type("hexBinary", Order::Text),
+    builtin_type("base64Binary", Order::Text),
+    builtin_type("language", Order::Text),
+    builtin_type("boolean", Order::Boolean),
+    builtin_type("decimal", Order::Decimal),
+    builtin_type("double", Order::Double),
+    builtin_type("float", Order::Double),
+    builtin_type("dateTime", Order::DateTime),
+    builtin_type("date", Order::Part("", "T00:00:00")),
+    builtin_type("time", Order::Part("2000-01-01T", "")),
+    builtin_type("gYear", Order::Part("", "-01-01T00:00:00")),
+    builtin_type("gYearMonth", Order::Part("", "-01T00:00:00")),
+    builtin_type("gMonth", Order::Part("2000", "-01T00:00:00")),
+    builtin_type("gMonthDay", Order::Part("2000", "T00:00:00")),
+    builtin_type("gDay", Order::Part("2000-01", "T00:00:00")),
+    builtin_type("duration", Order::Duration),
+    integer_type("integer", "", ""),
+    integer_type("long", "-9223372036854775808", "9223372036854775807"),
+    integer_type("int", "-2147483648", "2147483647"),
+    integer_type("short", "-32768", "32767"),
+    integer_type("byte", "-128", "127"),
+    integer_type("nonNegativeInteger", "0", ""),
+    integer_type("nonPositiveInteger", "", "0"),
+    integer_type("negativeInteger", "", "-1"),
+    integer_type("positiveInteger", "1", ""),
+    integer_type("unsignedLong", "0", "18446744073709551615"),
+    integer_type("unsignedInt", "0", "4294967295"),
+    integer_type("unsignedShort", "0", "65535"),
+    integer_type("unsignedByte", "0", "255"),
 ];
 
 /// The facets of one restriction step.
@@ -149,7 +149,7 @@ impl Type {
     /// That it is not known, or has children.
     pub(crate) fn named(name: &str, scope: Node<'_>) -> Result<Type, String> {
         let unknown = || {
-            let shown = shortened(name);
+            let shown = shorten_text(name);
             format!(
                 "the type {shown} is not known; known are those of XML Schema and of the protocol's schemas"
             )
@@ -171,7 +171,7 @@ impl Type {
             }
             Published::Content(_) => Err(format!(
                 "the type {} is no simple type: only xs:element may name it",
-                shortened(name)
+                shorten_text(name)
             )),
         }
     }
@@ -282,9 +282,9 @@ impl Type {
             Type::Builtin(builtin) => builtin.check(value),
             Type::Restriction(base, facets) => {
                 let usual = if base.preserves_space() {
-                    preserve
+                    preserve_space
                 } else {
-                    collapse
+                    collapse_space
                 };
                 let normal = facets.white_space.unwrap_or(usual)(value);
                 base.check(&normal, view)?;
@@ -330,7 +330,7 @@ impl Builtin {
         let value = if self.preserves_space() {
             value.into()
         } else {
-            collapse(value)
+            collapse_space(value)
         };
         let valid = match self.order {
             Order::Text => match self.name {
@@ -350,9 +350,9 @@ impl Builtin {
             },
             Order::Boolean => matches!(value.as_ref(), "true" | "false" | "1" | "0"),
             Order::Decimal => self.check_decimal(&value),
-            Order::Double => double(&value).is_ok(),
+            Order::Double => parse_double(&value).is_ok(),
             Order::DateTime => value.parse::<DateTime>().is_ok(),
-            Order::Part(..) => compare(self.order, &value, &value).is_some(),
+            Order::Part(..) => compare_values(self.order, &value, &value).is_some(),
             Order::Duration => value.parse::<Duration>().is_ok(),
         };
         if valid {
@@ -376,11 +376,11 @@ impl Builtin {
 }
 
 /// Compares two values; None where one is not of the type, or they have no order.
-fn compare(order: Order, one: &str, two: &str) -> Option<Ordering> {
+fn compare_values(order: Order, one: &str, two: &str) -> Option<Ordering> {
     match order {
         Order::Text | Order::Boolean => (one == two).then_some(Ordering::Equal),
         Order::Decimal => Some(Decimal::parse(one)?.cmp(&Decimal::parse(two)?)),
-        Order::Double => double(one).ok()?.partial_cmp(&double(two).ok()?),
+        Order::Double => parse_double(one).ok()?.partial_cmp(&parse_double(two).ok()?),
         Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
         Order::Part(before, after) => {
             let first = |value| first_instant(before, value, after);
@@ -426,9 +426,9 @@ fn first_instant(before: &str, value: &str, after: &str) -> Option<DateTime> {
 }
 
 /// The order that the form of a value shows, for values without a type.
-fn order_of(value: &str) -> Order {
+fn order_of_value(value: &str) -> Order {
     let mut orders = [Order::Decimal, Order::DateTime, Order::Duration, Order::Double].into_iter();
-    let found = orders.find(|order| compare(*order, value, value).is_some());
+    let found = orders.find(|order| compare_values(*order, value, value).is_some());
     found.unwrap_or(Order::Text)
 }
 
@@ -450,9 +450,9 @@ impl Facets {
             match (name, value) {
                 ("enumeration", _) => self.enumeration.push(value.to_owned()),
                 ("pattern", _) => self.patterns.push(Pattern::compile(value)?),
-                ("whiteSpace", "preserve") => self.white_space = Some(preserve),
-                ("whiteSpace", "replace") => self.white_space = Some(replace),
-                ("whiteSpace", "collapse") => self.white_space = Some(collapse),
+                ("whiteSpace", "preserve") => self.white_space = Some(preserve_space),
+                ("whiteSpace", "replace") => self.white_space = Some(replace_space),
+                ("whiteSpace", "collapse") => self.white_space = Some(collapse_space),
                 ("whiteSpace", _) => {
                     return Err("xs:whiteSpace must be preserve, replace or collapse".to_owned());
                 }
@@ -463,9 +463,9 @@ impl Facets {
     }
 
     fn bound(&mut self, bound: Bound, base: &Type, value: &str) -> Result<(), String> {
-        let value = collapse(value).into_owned();
-        let order = base.order().unwrap_or_else(|| order_of(&value));
-        if matches!(order, Order::Text | Order::Boolean) || compare(order, &value, &value).is_none() {
+        let value = collapse_space(value).into_owned();
+        let order = base.order().unwrap_or_else(|| order_of_value(&value));
+        if matches!(order, Order::Text | Order::Boolean) || compare_values(order, &value, &value).is_none() {
             return Err(format!("the bound {value:?} is no number, dateTime or duration"));
         }
         self.bounds.push((bound, value, order));
@@ -478,17 +478,21 @@ impl Facets {
         }
         let equal = |listed: &String| match base.order() {
             Some(order) => {
-                listed == value || compare(order, &collapse(listed), value) == Some(Ordering::Equal)
+                listed == value
+                    || compare_values(order, &collapse_space(listed), value) == Some(Ordering::Equal)
             }
-            None => listed == value || compare(order_of(listed), listed, value) == Some(Ordering::Equal),
+            None => {
+                listed == value
+                    || compare_values(order_of_value(listed), listed, value) == Some(Ordering::Equal)
+            }
         };
         if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {
             let message = format!(
                 "{} is expected, not {:?}",
-                listed(self.enumeration.iter().map(String::as_str), " or "),
-                shortened(value)
+                list_names(self.enumeration.iter().map(String::as_str), " or "),
+                shorten_text(value)
             );
-            return charged_message(message, view);
+            return charge_message(message, view);
         }
         let mut matches = self.patterns.is_empty();
         for pattern in &self.patterns {
@@ -497,7 +501,7 @@ impl Facets {
         if !matches {
             let patterns: Vec<&str> = self.patterns.iter().map(Pattern::text).collect();
             let message = format!("a value of the pattern {} is expected", patterns.join(" or "));
-            return charged_message(message, view);
+            return charge_message(message, view);
         }
         self.check_sizes(base, value)
     }
@@ -531,17 +535,17 @@ impl Facets {
     }
 }
 
-fn preserve(value: &str) -> Cow<'_, str> {
+fn preserve_space(value: &str) -> Cow<'_, str> {
     value.into()
 }
 
-fn replace(value: &str) -> Cow<'_, str> {
+fn replace_space(value: &str) -> Cow<'_, str> {
     value.replace(['\t', '\n', '\r'], " ").into()
 }
 
 /// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a
 /// union where another member is met.
-fn charged_message(message: String, view: &View<'_>) -> Result<(), String> {
+fn charge_message(message: String, view: &View<'_>) -> Result<(), String> {
     view.charge(message.len() / 64)?;
     Err(message)
 }
@@ -553,15 +557,18 @@ fn check_bound((_, allows, words): Bound, limit: &str, order: Order, value: &str
         Order::Duration => "a duration",
         _ => "a number",
     };
-    let Some(found) = compare(order, value, limit) else {
+    let Some(found) = compare_values(order, value, limit) else {
         return Err(format!(
             "{kind} that can be compared with {limit} is expected, not {:?}",
-            shortened(value)
+            shorten_text(value)
         ));
     };
     if allows(found) {
         Ok(())
     } else {
-        Err(format!("{words} {limit} is expected, not {}", shortened(value)))
+        Err(format!(
+            "{words} {limit} is expected, not {}",
+            shorten_text(value)
+        ))
     }
 }

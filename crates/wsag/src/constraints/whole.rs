@@ -7,7 +7,7 @@ use crate::constraints::steps::View;
 use crate::expression::{Expression, Parsed, Range, Value, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
 use crate::xml::ns::WSAG;
-use crate::xml::{Check, Duration, Readable, shortened};
+use crate::xml::{Check, Duration, Readable, shorten_text};
 
 /// A constraint, read.
 pub(super) struct Constraint {
@@ -25,7 +25,7 @@ impl Constraint {
         let text = expression.text.trim().to_owned();
         match Parsed::of(expression, variables) {
             Ok(parsed) => Ok(Constraint { text, parsed }),
-            Err(error) => Err(format!("{:?} cannot be evaluated: {error}", shortened(&text))),
+            Err(error) => Err(format!("{:?} cannot be evaluated: {error}", shorten_text(&text))),
         }
     }
 
@@ -40,8 +40,8 @@ impl Constraint {
         let is_open = Cell::new(false);
         let breaks = |way: &Alternative<'_>| {
             let holds = self.parsed.evaluate_ranges(|name| match bound(name) {
-                None => value_of(&way.terms, name).map(Range::from),
-                Some(Values::Of(other)) => value_of(&way.terms, other).map(Range::from),
+                None => value_of_variable(&way.terms, name).map(Range::from),
+                Some(Values::Of(other)) => value_of_variable(&way.terms, other).map(Range::from),
                 Some(Values::Said(Ok(values))) => {
                     is_open.set(is_open.get() || values.len() > 1);
                     Range::of(&values)
@@ -58,7 +58,7 @@ impl Constraint {
 }
 
 /// The terms of an offer, as constraints on the whole compare them.
-pub(super) fn terms_of(view: &View<'_>) -> Terms {
+pub(super) fn terms_of_offer(view: &View<'_>) -> Terms {
     let terms = view.offer().child(WSAG, "Terms");
     // Their faults are reported where the offer is read.
     let terms = terms.and_then(|terms| Terms::read(&mut Check::default(), terms));
@@ -66,7 +66,7 @@ pub(super) fn terms_of(view: &View<'_>) -> Terms {
 }
 
 /// The ways to read the terms of an offer that a view shows; none where there are too many.
-pub(super) fn ways_of<'t>(view: &View<'_>, terms: &'t Terms) -> Option<Vec<Alternative<'t>>> {
+pub(super) fn ways_to_read<'t>(view: &View<'_>, terms: &'t Terms) -> Option<Vec<Alternative<'t>>> {
     if view.left_out().is_none() {
         return terms.alternatives();
     }
@@ -79,7 +79,7 @@ pub(super) fn ways_of<'t>(view: &View<'_>, terms: &'t Terms) -> Option<Vec<Alter
 }
 
 /// The values of terms that hold together, for a variable of a creation constraint.
-fn value_of(terms: &[&Term], name: &str) -> Option<Value> {
+fn value_of_variable(terms: &[&Term], name: &str) -> Option<Value> {
     let mut descriptions = terms.iter().filter_map(|term| match term {
         Term::ServiceDescription(of) => Some(&of.content),
         _ => None,

@@ -2,16 +2,16 @@
 
 use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, RangeValue, Resources};
 use crate::xml;
-use crate::xml::datatypes::{boolean, double, unsigned, write_double};
+use crate::xml::datatypes::{parse_boolean, parse_double, parse_unsigned, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
-use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, simple};
+use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, read_simple};
 
 impl Readable for JobDefinition {
     fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
         check.attributes(node, &[("", "id")]);
-        check.read_attribute(node, ("", "id"), ncname);
+        check.read_attribute(node, ("", "id"), check_ncname);
         check.children_only(node, |children| {
-            let read = children.required(JSDL, "JobDescription", read_description);
+            let read = children.required(JSDL, "JobDescription", read_job_description);
             children.foreign(JSDL);
             read
         })
@@ -19,7 +19,7 @@ impl Readable for JobDefinition {
 }
 
 /// The name of a part of a document, such as `xs:ID`, checked and not kept.
-fn ncname(text: &str) -> Result<(), &'static str> {
+fn check_ncname(text: &str) -> Result<(), &'static str> {
     let starts = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let continues = text
         .chars()
@@ -30,13 +30,13 @@ fn ncname(text: &str) -> Result<(), &'static str> {
 }
 
 /// The children of an element of JSDL, of which some may not be honoured here.
-pub(super) fn honoured<'d, T>(
+pub(super) fn read_honoured_children<'d, T>(
     check: &mut Check,
     node: Node<'d>,
     read: impl FnOnce(&mut Children<'_, 'd>) -> T,
 ) -> T {
     refuse_unsupported(check, node);
-    check.read_attribute(node, ("", "name"), ncname);
+    check.read_attribute(node, ("", "name"), check_ncname);
     check.children_only(node, read)
 }
 
@@ -46,7 +46,7 @@ type Identification = (Option<String>, Option<String>);
 /// `jsdl:JobIdentification`.
 pub(crate) fn read_identification(check: &mut Check, node: Node<'_>) -> Option<Identification> {
     check.attributes(node, &[]);
-    honoured(check, node, |children| {
+    read_honoured_children(check, node, |children| {
         let name = children.optional(JSDL, "JobName", Check::string);
         let description = children.optional(JSDL, "Description", Check::string);
         children.many(JSDL, "JobAnnotation", Check::string);
@@ -57,9 +57,9 @@ pub(crate) fn read_identification(check: &mut Check, node: Node<'_>) -> Option<I
 }
 
 /// `jsdl:JobDescription`.
-pub(crate) fn read_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+pub(crate) fn read_job_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
     check.attributes(node, &[]);
-    honoured(check, node, |children| {
+    read_honoured_children(check, node, |children| {
         let identification = children.optional(JSDL, "JobIdentification", read_identification);
         let (job_name, description) = identification.unwrap_or_default();
         Some(JobDefinition {
@@ -97,8 +97,8 @@ impl Written for JobDefinition {
 impl Readable for Resources {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Resources> {
         check.attributes(node, &[]);
-        honoured(check, node, |children| {
-            children.optional(JSDL, "ExclusiveExecution", simple(boolean));
+        read_honoured_children(check, node, |children| {
+            children.optional(JSDL, "ExclusiveExecution", read_simple(parse_boolean));
             children.optional(JSDL, "OperatingSystem", read_operating_system);
             let cpu_architecture = children.optional(JSDL, "CPUArchitecture", read_architecture_element);
             let filters = FilterKind::NAMES.iter().filter_map(|(kind, name)| {
@@ -137,7 +137,7 @@ fn read_architecture(check: &mut Check, node: Node<'_>) -> Option<String> {
 /// Nodes run Linux: that may be asked for, and nothing else.
 pub(crate) fn read_operating_system(check: &mut Check, node: Node<'_>) -> Option<()> {
     check.attributes(node, &[]);
-    honoured(check, node, |children| {
+    read_honoured_children(check, node, |children| {
         children.optional(JSDL, "OperatingSystemType", |check, node| {
             check.children(node, |children| {
                 let name = children.take_required(JSDL, "OperatingSystemName")?;
@@ -192,9 +192,9 @@ impl Written for (Bound, Bound) {
 impl Readable for Bound {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Bound> {
         check.attributes(node, &[("", "exclusiveBound")]);
-        let exclusive = check.read_attribute(node, ("", "exclusiveBound"), boolean);
+        let exclusive = check.read_attribute(node, ("", "exclusiveBound"), parse_boolean);
         Some(Bound {
-            value: check.simple_only(node, double)?,
+            value: check.simple_only(node, parse_double)?,
             exclusive: exclusive.unwrap_or(false),
         })
     }
@@ -212,8 +212,8 @@ impl Written for Bound {
 impl Readable for Exact {
     fn read(check: &mut Check, node: Node<'_>) -> Option<Exact> {
         check.attributes(node, &[("", "epsilon")]);
-        let epsilon = check.read_attribute(node, ("", "epsilon"), double);
-        let value = check.simple_only(node, double)?;
+        let epsilon = check.read_attribute(node, ("", "epsilon"), parse_double);
+        let value = check.simple_only(node, parse_double)?;
         Some(Exact { value, epsilon })
     }
 }
@@ -228,14 +228,18 @@ impl Written for Exact {
 impl Readable for DataStaging {
     fn read(check: &mut Check, node: Node<'_>) -> Option<DataStaging> {
         check.attributes(node, &[("", "name")]);
-        honoured(check, node, |children| {
+        read_honoured_children(check, node, |children| {
             let file_name = children.required(JSDL, "FileName", Check::string);
             let creation_flag = children.required(JSDL, "CreationFlag", Readable::read);
             Some(DataStaging {
-                delete_on_termination: children.optional(JSDL, "DeleteOnTermination", simple(boolean)),
+                delete_on_termination: children.optional(
+                    JSDL,
+                    "DeleteOnTermination",
+                    read_simple(parse_boolean),
+                ),
                 source: children.optional(JSDL, "Source", read_place),
                 target: children.optional(JSDL, "Target", read_place),
-                bytes: children.optional(BSP, "Bytes", simple(unsigned)),
+                bytes: children.optional(BSP, "Bytes", read_simple(parse_unsigned)),
                 file_name: file_name?,
                 creation_flag: creation_flag?,
             })

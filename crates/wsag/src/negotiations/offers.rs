@@ -5,7 +5,7 @@ use crate::expression::Expression;
 use crate::negotiations::NegotiationOfferContext;
 use crate::templates::check_item_content;
 use crate::terms::Terms;
-use crate::xml::datatypes::{integer, token};
+use crate::xml::datatypes::{parse_integer, parse_token};
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
 use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
 
@@ -14,9 +14,9 @@ element! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct NegotiationOffer {
         /// Identity in its negotiation; the responder assigns one where it is absent.
-        pub offer_id: Option<String> = @"wsag-neg:OfferId" by token,
+        pub offer_id: Option<String> = @"wsag-neg:OfferId" by parse_token,
         /// The identity that the initiator asks for its agreement.
-        pub agreement_id: Option<String> = @"wsag:AgreementId" by token,
+        pub agreement_id: Option<String> = @"wsag:AgreementId" by parse_token,
         /// For people.
         pub name: Option<String> = "wsag:Name",
         /// The sides of the agreement, and its template.
@@ -108,12 +108,12 @@ impl Readable for NegotiationItem {
     fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationItem> {
         let (kind, importance) = ((WSAG_NEG, "Type"), (WSAG_NEG, "Importance"));
         check.attributes(node, &[(WSAG, "Name"), kind, importance]);
-        let name = check.read_attribute(node, (WSAG, "Name"), token);
+        let name = check.read_attribute(node, (WSAG, "Name"), parse_token);
         if node.attribute(kind.0, kind.1).is_none() {
             check.structure(node, "the attribute wsag-neg:Type is required");
         }
         let requirement = check.read_named(node, kind);
-        let importance = check.read_attribute(node, importance, integer);
+        let importance = check.read_attribute(node, importance, parse_integer);
         check_item_content(check, node);
         let values = node.child(WSAG, "ItemConstraint");
         let bound = |facet| Some(values?.child(XS, facet)?.attribute("", "value")?.to_owned());

@@ -5,7 +5,7 @@ use crate::negotiations::offers::NegotiationOffer;
 use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::templates::Template;
 use crate::xml::ns::WSAG_NEG;
-use crate::xml::{Check, DateTime, Fragment, Node, Readable, Written, Xml, element, read_any};
+use crate::xml::{Check, DateTime, Fragment, Node, Readable, Written, Xml, element, read_foreign_elements};
 
 /// Prefixes that the messages of a negotiation use.
 const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];
@@ -85,7 +85,7 @@ impl Readable for NegotiationKind {
         check.children(node, |children| {
             let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
             if name == "Negotiation" {
-                let extensions = read_any(children.check, kind, WSAG_NEG, 0, usize::MAX);
+                let extensions = read_foreign_elements(children.check, kind, WSAG_NEG, 0, usize::MAX);
                 return Some(NegotiationKind::Negotiation(extensions));
             }
             children.check.children(kind, |children| {
@@ -188,12 +188,12 @@ pub fn initiate_negotiation_output(created: &EndpointReference) -> String {
 
 /// `wsag-neg:NegotiateInput`: offers, at least one.
 pub fn negotiate_input(offers: &[NegotiationOffer]) -> String {
-    with_offers("wsag-neg:NegotiateInput", "wsag-neg:NegotiationOffer", offers)
+    message_with_offers("wsag-neg:NegotiateInput", "wsag-neg:NegotiationOffer", offers)
 }
 
 /// `wsag-neg:NegotiateOutput`: counter offers, possibly none.
 pub fn negotiate_output(offers: &[NegotiationOffer]) -> String {
-    with_offers(
+    message_with_offers(
         "wsag-neg:NegotiateOutput",
         "wsag-neg:NegotiationCounterOffer",
         offers,
@@ -209,7 +209,7 @@ pub fn fresh_offers(offers: &[NegotiationOffer]) -> Fragment {
 
 /// `wsag-neg:AdvertiseInput`: offers that ask for no answer, at least one.
 pub fn advertise_input(offers: &[NegotiationOffer]) -> String {
-    with_offers("wsag-neg:AdvertiseInput", "wsag-neg:NegotiationOffer", offers)
+    message_with_offers("wsag-neg:AdvertiseInput", "wsag-neg:NegotiationOffer", offers)
 }
 
 /// `wsag-neg:AdvertiseOutput`.
@@ -227,7 +227,7 @@ pub fn terminate_negotiation_response() -> String {
     Xml::of_fragments("wsag-neg:TerminateResponse", &PREFIXES, &[])
 }
 
-fn with_offers(root: &'static str, name: &'static str, offers: &[NegotiationOffer]) -> String {
+fn message_with_offers(root: &'static str, name: &'static str, offers: &[NegotiationOffer]) -> String {
     let mut xml = Xml::document(root, &PREFIXES);
     xml.add_all(name, offers);
     xml.finish()

@@ -126,7 +126,7 @@ fn collect_terms<'d>(compositor: Node<'d>, found: &mut Vec<Node<'d>>) {
 fn alternatives_of_all<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Alternative<'t>>> {
     let mut found = vec![Alternative::default()];
     for (index, member) in members.iter().enumerate() {
-        let more = alternatives_of_tree(member, &path_of(members, index, path))?;
+        let more = alternatives_of_tree(member, &path_of_compositor(members, index, path))?;
         if found.len() * more.len() > ALTERNATIVES_MAX {
             return None;
         }
@@ -167,7 +167,7 @@ fn alternatives_of_tree<'t>(tree: &'t TermTree, path: &str) -> Option<Vec<Altern
 fn alternatives_of_one<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Alternative<'t>>> {
     let mut found = Vec::new();
     for ((index, member), number) in members.iter().enumerate().zip(1..) {
-        let ways = alternatives_of_tree(member, &path_of(members, index, path))?;
+        let ways = alternatives_of_tree(member, &path_of_compositor(members, index, path))?;
         found.extend(ways.into_iter().map(|way| way.chosen(path, vec![number])));
         if found.len() > ALTERNATIVES_MAX {
             return None;
@@ -177,7 +177,7 @@ fn alternatives_of_one<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Al
 }
 
 /// The path of a compositor among its siblings, with its position where there are several of its kind.
-fn path_of(siblings: &[TermTree], index: usize, parent: &str) -> String {
+fn path_of_compositor(siblings: &[TermTree], index: usize, parent: &str) -> String {
     let name = |tree: &TermTree| match tree {
         TermTree::All(_) => "wsag:All",
         TermTree::ExactlyOne(_) => "wsag:ExactlyOne",

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// xs:integer, as far as 64 bits carry.
-pub(crate) fn integer(text: &str) -> Result<i64, &'static str> {
+pub(crate) fn parse_integer(text: &str) -> Result<i64, &'static str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let value = text.parse().ok();
     let value = value.filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
@@ -11,7 +11,7 @@ pub(crate) fn integer(text: &str) -> Result<i64, &'static str> {
 }
 
 /// xs:double: Rust takes `inf`, `infinity` and `nan` too, and XML Schema writes them otherwise.
-pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
+pub(crate) fn parse_double(text: &str) -> Result<f64, &'static str> {
     let allowed = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
     let value = match text {
         "INF" => Some(f64::INFINITY),
@@ -23,13 +23,13 @@ pub(crate) fn double(text: &str) -> Result<f64, &'static str> {
 }
 
 /// A name that is not empty.
-pub(crate) fn token(text: &str) -> Result<String, &'static str> {
+pub(crate) fn parse_token(text: &str) -> Result<String, &'static str> {
     let text = Some(text).filter(|text| !text.is_empty());
     text.map(str::to_owned).ok_or("it may not be empty")
 }
 
 /// xs:boolean.
-pub(crate) fn boolean(text: &str) -> Result<bool, &'static str> {
+pub(crate) fn parse_boolean(text: &str) -> Result<bool, &'static str> {
     match text {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
@@ -38,7 +38,7 @@ pub(crate) fn boolean(text: &str) -> Result<bool, &'static str> {
 }
 
 /// A whole number from 1 to `u32::MAX`.
-pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
+pub(crate) fn parse_count(text: &str) -> Result<u32, &'static str> {
     // The unsigned types of XML Schema take no sign, not even a plus.
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let value = text.parse().ok().filter(|value| digits && *value > 0);
@@ -46,14 +46,14 @@ pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
 }
 
 /// A whole number from 0 on, as far as 64 bits carry.
-pub(crate) fn unsigned(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn parse_unsigned(text: &str) -> Result<u64, &'static str> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let value = text.parse().ok().filter(|_| digits);
     value.ok_or("a whole number from 0 on is expected")
 }
 
 /// xs:nonNegativeInteger, up to the end of 64 bits, which stands for all beyond.
-pub(crate) fn non_negative(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn parse_non_negative(text: &str) -> Result<u64, &'static str> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_zero = text.starts_with("-0") && text[1..].bytes().all(|b| b == b'0');
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -157,12 +157,12 @@ mod tests {
     #[test]
     fn whole_numbers_have_the_signs_that_their_types_allow() {
         for (text, value) in [("0", 0), ("-0", 0), ("-00", 0), ("+90", 90), ("007", 7)] {
-            assert_eq!(non_negative(text), Ok(value), "{text}");
+            assert_eq!(parse_non_negative(text), Ok(value), "{text}");
         }
-        assert_eq!(non_negative("99999999999999999999"), Ok(u64::MAX));
+        assert_eq!(parse_non_negative("99999999999999999999"), Ok(u64::MAX));
         for text in ["", "+", "-", "-1", "--0", "++1", "+-1", "1.0", "a"] {
-            assert!(non_negative(text).is_err(), "{text}");
+            assert!(parse_non_negative(text).is_err(), "{text}");
         }
-        assert!(unsigned("+1").is_err());
+        assert!(parse_unsigned("+1").is_err());
     }
 }

@@ -38,7 +38,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// The errors of the guard.
     pub fn parse_in(bytes: &'a [u8], languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
-        let document = Document::written_in(guard::check(bytes)?, languages)?;
+        let document = Document::written_in(guard::guard_document(bytes)?, languages)?;
         document.tree.inheritable.set(INHERITED_MAX);
         Ok(document)
     }
@@ -57,7 +57,8 @@ impl<'a> Document<'a> {
     /// # Errors
     /// The fault of a text that this crate has not written.
     pub fn written_in(text: &'a str, languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
-        let tree = tree::build(text, languages).map_err(|(at, reason)| guard::refused(text, at, reason))?;
+        let tree = tree::build_tree(text, languages)
+            .map_err(|(at, reason)| guard::refusal_of_text(text, at, reason))?;
         Ok(Document { tree })
     }
 
@@ -71,11 +72,11 @@ impl<'a> Document<'a> {
         if bytes > guard::BYTES_MAX {
             return Err(GuardError::TooLarge { bytes });
         }
-        let tree = tree::made(&made.0, places);
-        let tree = tree.map_err(|reason| guard::refused("", 0, reason))?;
+        let tree = tree::tree_of_pieces(&made.0, places);
+        let tree = tree.map_err(|reason| guard::refusal_of_text("", 0, reason))?;
         if tree.elements.len() > guard::ELEMENTS_MAX {
             let most = format!("more than {} elements", guard::ELEMENTS_MAX);
-            return Err(guard::refused("", 0, most));
+            return Err(guard::refusal_of_text("", 0, most));
         }
         Ok(Document { tree })
     }
@@ -274,7 +275,7 @@ impl<'d> Node<'d> {
     /// The name with the usual prefix of its namespace, or else the document's own.
     pub(crate) fn name(self) -> String {
         let own = self.element().name.prefix;
-        match ns::prefix_of(self.namespace()).unwrap_or(own) {
+        match ns::usual_prefix(self.namespace()).unwrap_or(own) {
             "" => self.local().to_owned(),
             prefix => format!("{prefix}:{}", self.local()),
         }

@@ -6,7 +6,7 @@ use crate::xml::datatypes::write_double;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
 use crate::xml::names::Named;
-use crate::xml::reader::{Check, Children, XSI, read_named, simple};
+use crate::xml::reader::{Check, Children, XSI, read_named, read_simple};
 use crate::xml::time::{DateTime, Duration};
 use crate::xml::writer::Xml;
 
@@ -201,14 +201,14 @@ macro_rules! element {
                 check: &mut $crate::xml::Check,
                 node: $crate::xml::Node<'_>,
             ) -> Option<Self> {
-                use $crate::xml::{Field, element, ns::split};
-                check.attributes(node, const { &[$($(split($attribute),)?)*] });
+                use $crate::xml::{Field, element, ns::split_name};
+                check.attributes(node, const { &[$($(split_name($attribute),)?)*] });
                 $($(
-                    let $field = <$type as Field>::take_attribute(check, node, const { split($attribute) }, $text);
+                    let $field = <$type as Field>::take_attribute(check, node, const { split_name($attribute) }, $text);
                 )?)*
                 element!(@children $($children)?)(check, node, |children| {
                     $($(
-                        let name = const { split($element) };
+                        let name = const { split_name($element) };
                         let $field = <$type as Field>::take(children, name, element!(@reader $($parse)?));
                     )?)*
                     Some(Self { $($field: $field?,)* })
@@ -219,7 +219,7 @@ macro_rules! element {
     (@children) => { $crate::xml::Check::children_only };
     (@children $children:ident) => { $children };
     (@reader) => { $crate::xml::Readable::read };
-    (@reader $parse:ident) => { $crate::xml::simple($parse) };
+    (@reader $parse:ident) => { $crate::xml::read_simple($parse) };
 }
 
 pub(crate) use {element, written};
@@ -268,7 +268,7 @@ impl Readable for String {
 
 impl Readable for DateTime {
     fn read(check: &mut Check, node: Node<'_>) -> Option<DateTime> {
-        simple(str::parse)(check, node)
+        read_simple(str::parse)(check, node)
     }
 }
 

@@ -14,7 +14,7 @@ mod characters;
 mod tags;
 
 use characters::{NAME, SPECIAL};
-pub(crate) use characters::{is_char, is_name_char, is_name_start, referred};
+pub(crate) use characters::{is_name_char, is_name_start, is_xml_character, referred_character};
 
 /// Largest document, in bytes. A large offer with fifty terms is some 60 kB.
 pub const BYTES_MAX: usize = 256 * 1024;
@@ -71,11 +71,11 @@ pub enum GuardError {
 ///
 /// # Errors
 /// The first reason for which the document is refused, with its place.
-pub fn check(bytes: &[u8]) -> Result<&str, GuardError> {
+pub fn guard_document(bytes: &[u8]) -> Result<&str, GuardError> {
     if bytes.len() > BYTES_MAX {
         return Err(GuardError::TooLarge { bytes: bytes.len() });
     }
-    let text = decode(bytes)?;
+    let text = decode_utf8(bytes)?;
     let mut scanner = Scanner {
         text,
         at: 0,
@@ -89,32 +89,32 @@ pub fn check(bytes: &[u8]) -> Result<&str, GuardError> {
 }
 
 /// The refusal of a text that passed, and then turned out to be something else.
-pub(crate) fn refused(text: &str, at: usize, reason: String) -> GuardError {
+pub(crate) fn refusal_of_text(text: &str, at: usize, reason: String) -> GuardError {
     let (line, column) = line_and_column(text, at);
     GuardError::Refused { line, column, reason }
 }
 
 /// The refusal of a text that is not UTF-8, or says so.
-fn no_utf8(text: &str, at: usize, reason: String) -> GuardError {
+fn refusal_of_encoding(text: &str, at: usize, reason: String) -> GuardError {
     let (line, column) = line_and_column(text, at);
     GuardError::Encoding { line, column, reason }
 }
 
 /// UTF-8 with or without a byte order mark; other byte order marks are named in the error.
-fn decode(bytes: &[u8]) -> Result<&str, GuardError> {
+fn decode_utf8(bytes: &[u8]) -> Result<&str, GuardError> {
     let found = match bytes {
         [0xFE, 0xFF, ..] | [0xFF, 0xFE, ..] | [0, b'<', ..] | [b'<', 0, ..] => "UTF-16 or UTF-32",
         [0x4C, 0x6F, 0xA7, 0x94, ..] => "EBCDIC",
         _ => "",
     };
     if !found.is_empty() {
-        return Err(no_utf8("", 0, format!("the document is {found}")));
+        return Err(refusal_of_encoding("", 0, format!("the document is {found}")));
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         // The prefix up to the error is valid UTF-8 by the error's own account.
         let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
-        no_utf8(valid, valid.len(), "a byte sequence that is not UTF-8".to_owned())
+        refusal_of_encoding(valid, valid.len(), "a byte sequence that is not UTF-8".to_owned())
     })
 }
 
@@ -143,7 +143,7 @@ fn refuse<T>(at: usize, reason: impl Into<String>) -> Outcome<T> {
     Err(Refusal {
         at,
         reason: reason.into(),
-        error: refused,
+        error: refusal_of_text,
     })
 }
 
@@ -265,7 +265,7 @@ impl<'a> Scanner<'a> {
                     return Err(Refusal {
                         at: start,
                         reason: format!("the document declares the encoding {value:?}"),
-                        error: no_utf8,
+                        error: refusal_of_encoding,
                     });
                 }
                 ("standalone", "yes" | "no") => 3,
@@ -316,7 +316,7 @@ impl<'a> Scanner<'a> {
     /// One character of the document, which XML must allow.
     fn character(&mut self) -> Outcome<()> {
         match self.rest().chars().next() {
-            Some(c) if is_char(c) => {
+            Some(c) if is_xml_character(c) => {
                 self.at += c.len_utf8();
                 Ok(())
             }
@@ -332,7 +332,7 @@ impl<'a> Scanner<'a> {
     fn reference(&mut self) -> Outcome<()> {
         let length = self.rest().bytes().take(12).position(|b| b == b';');
         let name = length.map(|length| &self.rest()[1..length]);
-        if name.and_then(referred).is_none() {
+        if name.and_then(referred_character).is_none() {
             let reason = "an & that starts no allowed reference; only &amp; &lt; &gt; &apos; &quot; and references \
                           to characters that XML allows may be used";
             return refuse(self.at, reason);

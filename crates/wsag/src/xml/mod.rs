@@ -25,8 +25,10 @@ pub use fragment::Fragment;
 pub use names::Named;
 pub(crate) use names::named_values;
 pub use places::Places;
-pub(crate) use reader::{Check, Children, collapse, qualified, read_any, read_uri, simple};
+pub(crate) use reader::{
+    Check, Children, collapse_space, qualified_name, read_foreign_elements, read_simple, read_uri,
+};
 pub(crate) use time::{DateTime, Duration};
 pub use violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
-pub(crate) use violation::{listed, shortened};
+pub(crate) use violation::{list_names, shorten_text};
 pub(crate) use writer::{Xml, escape_attribute};

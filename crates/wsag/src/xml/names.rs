@@ -1,6 +1,6 @@
 //! Values that documents write as one of a few names.
 
-use crate::xml::violation::one_of;
+use crate::xml::violation::one_of_names;
 
 /// A value that is written as a name.
 pub trait Named: Copy + PartialEq + 'static {
@@ -48,7 +48,7 @@ macro_rules! named_values {
 pub(crate) use named_values;
 
 /// Reads a name.
-pub(crate) fn named<T: Named>(text: &str) -> Result<T, String> {
+pub(crate) fn parse_name<T: Named>(text: &str) -> Result<T, String> {
     let names: Vec<&str> = T::NAMES.iter().map(|(_, name)| *name).collect();
-    T::parse(text).ok_or_else(|| format!("{} is expected", one_of(&names)))
+    T::parse(text).ok_or_else(|| format!("{} is expected", one_of_names(&names)))
 }

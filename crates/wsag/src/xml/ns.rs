@@ -38,7 +38,7 @@ pub const PREFIXES: [(&str, &str); 9] = [
 ];
 
 /// The usual prefix of a namespace, if it is one of ours.
-pub fn prefix_of(namespace: &str) -> Option<&'static str> {
+pub fn usual_prefix(namespace: &str) -> Option<&'static str> {
     PREFIXES
         .iter()
         .find(|(_, known)| *known == namespace)
@@ -46,7 +46,7 @@ pub fn prefix_of(namespace: &str) -> Option<&'static str> {
 }
 
 /// The namespace that a usual prefix stands for.
-pub(crate) fn namespace_of(prefix: &str) -> Option<&'static str> {
+pub(crate) fn namespace_of_prefix(prefix: &str) -> Option<&'static str> {
     PREFIXES
         .iter()
         .find(|(known, _)| *known == prefix)
@@ -54,7 +54,7 @@ pub(crate) fn namespace_of(prefix: &str) -> Option<&'static str> {
 }
 
 /// Namespace and local name of a name with a usual prefix; of another one it does not compile.
-pub(crate) const fn split(name: &'static str) -> (&'static str, &'static str) {
+pub(crate) const fn split_name(name: &'static str) -> (&'static str, &'static str) {
     let mut at = 0;
     loop {
         let (prefix, namespace) = PREFIXES[at];

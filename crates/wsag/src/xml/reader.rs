@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use crate::xml::datatypes::token;
+use crate::xml::datatypes::parse_token;
 use crate::xml::document::{LeftOut, Node};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, named};
+use crate::xml::names::{Named, parse_name};
 use crate::xml::ns::{self, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
-use crate::xml::violation::{VIOLATIONS_MAX, Violation, ViolationKind, one_of};
+use crate::xml::violation::{VIOLATIONS_MAX, Violation, ViolationKind, one_of_names};
 
 /// The namespace of attributes that speak about schemas. They are hints, which are not followed here.
 pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
@@ -113,9 +113,9 @@ impl Check {
         (namespace, local): (&str, &str),
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let parsed = parse(&collapse(node.attribute(namespace, local)?));
+        let parsed = parse(&collapse_space(node.attribute(namespace, local)?));
         let failed = |error: E| {
-            let below = format!("/@{}", qualified(namespace, local));
+            let below = format!("/@{}", qualified_name(namespace, local));
             self.add_below(node, &below, ViolationKind::Value, error.to_string());
         };
         parsed.map_err(failed).ok()
@@ -129,7 +129,7 @@ impl Check {
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
         if node.attribute(namespace, local).is_none() {
-            let name = qualified(namespace, local);
+            let name = qualified_name(namespace, local);
             self.structure(node, format!("the attribute {name} is required"));
         }
         self.read_attribute(node, (namespace, local), parse)
@@ -142,11 +142,11 @@ impl Check {
         (namespace, local): (&str, &str),
     ) -> Option<T> {
         let text = node.attribute(namespace, local)?;
-        let below = format!("/@{}", qualified(namespace, local));
-        named(text)
+        let below = format!("/@{}", qualified_name(namespace, local));
+        parse_name(text)
             .or_else(|error| {
                 self.add_below(node, &below, ViolationKind::Value, error);
-                named(&collapse(text))
+                parse_name(&collapse_space(text))
             })
             .ok()
     }
@@ -157,12 +157,12 @@ impl Check {
         for (namespace, local, value) in node.attributes() {
             let open = match (namespace, local) {
                 (XSI, "schemaLocation" | "noNamespaceSchemaLocation") => true,
-                (XSI, "type") => is_type(node, value),
+                (XSI, "type") => is_allowed_type(node, value),
                 (XSI, _) => false,
                 (ns::XML, "lang") if node.is(WSAG, "Context") => is_language(value),
                 ("", "name") => node.is(JSDL_POSIX, "POSIXApplication"),
                 ("", _) => false,
-                _ => open_beside(node).is_some_and(|own| own != namespace),
+                _ => namespace_of_open_type(node).is_some_and(|own| own != namespace),
             };
             if open || allowed.contains(&(namespace, local)) {
                 continue;
@@ -170,17 +170,20 @@ impl Check {
             let message = match allowed.iter().find(|(_, name)| *name == local) {
                 Some(("", _)) => format!("the attribute must be written {local}, without a namespace"),
                 Some((right, _)) => {
-                    let right = qualified(right, local);
+                    let right = qualified_name(right, local);
                     format!("the attribute must be qualified: {right} is expected")
                 }
                 None if allowed.is_empty() => "no attribute is allowed here".to_owned(),
                 None => {
-                    let names: Vec<String> = allowed.iter().map(|(ns, name)| qualified(ns, name)).collect();
+                    let names: Vec<String> = allowed
+                        .iter()
+                        .map(|(ns, name)| qualified_name(ns, name))
+                        .collect();
                     let names = names.join(", ");
                     format!("the attribute is not known here; allowed are {names}")
                 }
             };
-            let below = format!("/@{}", qualified(namespace, local));
+            let below = format!("/@{}", qualified_name(namespace, local));
             self.add_below(node, &below, ViolationKind::Structure, message);
         }
     }
@@ -207,7 +210,7 @@ impl Check {
         node: Node<'_>,
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let parsed = parse(&collapse(&self.text_only(node)?));
+        let parsed = parse(&collapse_space(&self.text_only(node)?));
         parsed.map_err(|error| self.value(node, error.to_string())).ok()
     }
 
@@ -244,21 +247,21 @@ impl Check {
 }
 
 /// Whether a text names a type that the element may have: one of the protocol's, which its content has to have anyway, or a string.
-fn is_type(node: Node<'_>, text: &str) -> bool {
-    let (prefix, local) = collapse(text).split_once(':').map_or_else(
+fn is_allowed_type(node: Node<'_>, text: &str) -> bool {
+    let (prefix, local) = collapse_space(text).split_once(':').map_or_else(
         || (String::new(), text.to_owned()),
         |(prefix, local)| (prefix.to_owned(), local.to_owned()),
     );
     match node.resolve(&prefix) {
         Some(ns::XS) => local == "string",
-        Some(namespace) => ns::prefix_of(namespace).is_some() && local.ends_with("Type"),
+        Some(namespace) => ns::usual_prefix(namespace).is_some() && local.ends_with("Type"),
         None => false,
     }
 }
 
 /// Whether a text names a language (xs:language).
 fn is_language(text: &str) -> bool {
-    let text = collapse(text);
+    let text = collapse_space(text);
     let mut parts = text.split('-').enumerate();
     parts.all(|(nth, part)| {
         let of = |c: char| c.is_ascii_alphabetic() || nth > 0 && c.is_ascii_digit();
@@ -267,7 +270,7 @@ fn is_language(text: &str) -> bool {
 }
 
 /// The namespace of the type of an element that takes attributes of any other namespace; none where it takes none of them.
-fn open_beside(node: Node<'_>) -> Option<&'static str> {
+fn namespace_of_open_type(node: Node<'_>) -> Option<&'static str> {
     match (node.namespace(), node.local()) {
         (WSAG | WSAG_NEG, local) => local.ends_with("EPR").then_some(WSA),
         (WSA, _) => Some(WSA),
@@ -281,16 +284,16 @@ fn open_beside(node: Node<'_>) -> Option<&'static str> {
 pub(crate) fn read_named<T: Named>(check: &mut Check, node: Node<'_>) -> Option<T> {
     check.attributes(node, &[]);
     let text = check.text_only(node)?;
-    named(&text)
+    parse_name(&text)
         .or_else(|error| {
             check.value(node, error);
-            named(&collapse(&text))
+            parse_name(&collapse_space(&text))
         })
         .ok()
 }
 
 /// How a simple value is read from an element that holds nothing else.
-pub(crate) fn simple<T, E: Display>(
+pub(crate) fn read_simple<T, E: Display>(
     parse: impl Fn(&str) -> Result<T, E>,
 ) -> impl Fn(&mut Check, Node<'_>) -> Option<T> {
     move |check, node| {
@@ -300,8 +303,8 @@ pub(crate) fn simple<T, E: Display>(
 }
 
 /// `prefix:local`, with the usual prefix.
-pub(crate) fn qualified(namespace: &str, local: &str) -> String {
-    match ns::prefix_of(namespace) {
+pub(crate) fn qualified_name(namespace: &str, local: &str) -> String {
+    match ns::usual_prefix(namespace) {
         Some(prefix) => format!("{prefix}:{local}"),
         None => local.to_owned(),
     }
@@ -313,7 +316,7 @@ fn is_foreign(node: Node<'_>, own: &str) -> bool {
 }
 
 /// White space collapsed as XML Schema defines it.
-pub(crate) fn collapse(text: &str) -> Cow<'_, str> {
+pub(crate) fn collapse_space(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim_matches(SPACE);
     if !trimmed.contains(['\t', '\n', '\r']) && !trimmed.contains("  ") {
         return Cow::Borrowed(trimmed);
@@ -336,8 +339,12 @@ pub(crate) struct Children<'c, 'd> {
 impl<'d> Children<'_, 'd> {
     /// The elements that could have stood here, as a list of names.
     fn expected(&self) -> String {
-        let names: Vec<String> = self.tried.iter().map(|(ns, name)| qualified(ns, name)).collect();
-        one_of(&names)
+        let names: Vec<String> = self
+            .tried
+            .iter()
+            .map(|(ns, name)| qualified_name(ns, name))
+            .collect();
+        one_of_names(&names)
     }
 
     fn named(&self, namespace: &str, local: &str) -> impl Iterator<Item = Node<'d>> {
@@ -372,7 +379,7 @@ impl<'d> Children<'_, 'd> {
         }
         if self.broken {
             // A child out of place was reported already; a missing one gets a violation of its own.
-            let name = qualified(namespace, local);
+            let name = qualified_name(namespace, local);
             self.check.structure(self.parent, format!("{name} is missing"));
             return None;
         }
@@ -532,7 +539,7 @@ impl<'d> Children<'_, 'd> {
 /// A URI that is not empty, of an element that holds nothing else: before a colon in its first segment stands a scheme (RFC 3986,
 /// section 4.2).
 pub(crate) fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
-    let text = simple(token)(check, node)?;
+    let text = read_simple(parse_token)(check, node)?;
     let first = text.split(['/', '?', '#']).next().unwrap_or_default();
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -550,7 +557,7 @@ pub(crate) fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
 }
 
 /// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them.
-pub(crate) fn read_any(
+pub(crate) fn read_foreign_elements(
     check: &mut Check,
     node: Node<'_>,
     own: &str,

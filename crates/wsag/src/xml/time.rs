@@ -127,14 +127,14 @@ impl DateTime {
         if text.bytes().take_while(u8::is_ascii_digit).count() > 4 {
             return Err(TimeError::Year);
         }
-        let year = number(&mut rest, 4, "-")?;
-        let month = number(&mut rest, 2, "-")?;
-        let day = number(&mut rest, 2, "T")?;
-        let hour = number(&mut rest, 2, ":")?;
-        let minute = number(&mut rest, 2, ":")?;
-        let second = number(&mut rest, 2, "")?;
-        let nanos = fraction(&mut rest)?;
-        let offset = offset(rest, offset_max)?;
+        let year = take_number(&mut rest, 4, "-")?;
+        let month = take_number(&mut rest, 2, "-")?;
+        let day = take_number(&mut rest, 2, "T")?;
+        let hour = take_number(&mut rest, 2, ":")?;
+        let minute = take_number(&mut rest, 2, ":")?;
+        let second = take_number(&mut rest, 2, "")?;
+        let nanos = take_fraction(&mut rest)?;
+        let offset = parse_offset(rest, offset_max)?;
         if year < 1 {
             return Err(TimeError::Year);
         }
@@ -164,7 +164,7 @@ impl DateTime {
 }
 
 /// Takes exactly `digits` digits and the literal after them.
-fn number(rest: &mut &str, digits: usize, then: &str) -> Result<i64, TimeError> {
+fn take_number(rest: &mut &str, digits: usize, then: &str) -> Result<i64, TimeError> {
     let found = rest.get(..digits).ok_or(TimeError::DateTime)?;
     if !found.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(TimeError::DateTime);
@@ -174,7 +174,7 @@ fn number(rest: &mut &str, digits: usize, then: &str) -> Result<i64, TimeError> 
 }
 
 /// Takes `.digits` if it is there, as nanoseconds.
-fn fraction(rest: &mut &str) -> Result<u32, TimeError> {
+fn take_fraction(rest: &mut &str) -> Result<u32, TimeError> {
     let Some(after) = rest.strip_prefix('.') else {
         return Ok(0);
     };
@@ -191,7 +191,7 @@ fn fraction(rest: &mut &str) -> Result<u32, TimeError> {
 }
 
 /// The zone, in seconds: `Z`, an offset of at most so many minutes, or none, which is UTC.
-fn offset(rest: &str, minutes_max: i64) -> Result<i64, TimeError> {
+fn parse_offset(rest: &str, minutes_max: i64) -> Result<i64, TimeError> {
     let (sign, mut rest) = match rest.as_bytes().first() {
         None => return Ok(0),
         Some(b'Z') if rest.len() == 1 => return Ok(0),
@@ -199,8 +199,8 @@ fn offset(rest: &str, minutes_max: i64) -> Result<i64, TimeError> {
         Some(b'-') => (-1, &rest[1..]),
         Some(_) => return Err(TimeError::DateTime),
     };
-    let hours = number(&mut rest, 2, ":")?;
-    let minutes = number(&mut rest, 2, "")?;
+    let hours = take_number(&mut rest, 2, ":")?;
+    let minutes = take_number(&mut rest, 2, "")?;
     if !rest.is_empty() {
         return Err(TimeError::DateTime);
     }
@@ -295,8 +295,8 @@ impl FromStr for Duration {
         if body.is_empty() || body.ends_with('T') {
             return Err(TimeError::Duration);
         }
-        let ([years, months, days], _) = fields(date, ["Y", "M", "D"])?;
-        let ([hours, minutes, seconds], nanos) = fields(time, ["H", "M", "S"])?;
+        let ([years, months, days], _) = parse_duration_fields(date, ["Y", "M", "D"])?;
+        let ([hours, minutes, seconds], nanos) = parse_duration_fields(time, ["H", "M", "S"])?;
         let whole = days * DAY + hours * 3600 + minutes * 60 + seconds;
         let nanos = i128::from(whole) * 1_000_000_000 + i128::from(nanos);
         Ok(Duration {
@@ -307,7 +307,7 @@ impl FromStr for Duration {
 }
 
 /// Numbers each followed by its designator, in order, each at most once; of seconds their fraction, too, in nanoseconds.
-fn fields(text: &str, designators: [&str; 3]) -> Result<([i64; 3], u32), TimeError> {
+fn parse_duration_fields(text: &str, designators: [&str; 3]) -> Result<([i64; 3], u32), TimeError> {
     let (mut values, mut nanos) = ([0; 3], 0);
     let mut rest = text;
     let mut next = 0;
@@ -322,7 +322,7 @@ fn fields(text: &str, designators: [&str; 3]) -> Result<([i64; 3], u32), TimeErr
         let (number, after) = rest.split_at(digits);
         rest = after;
         let is_whole = !rest.starts_with('.');
-        nanos = fraction(&mut rest).map_err(|_| TimeError::Duration)?;
+        nanos = take_fraction(&mut rest).map_err(|_| TimeError::Duration)?;
         let found = designators[next..]
             .iter()
             .position(|known| rest.starts_with(known) && (is_whole || *known == "S"));

@@ -15,7 +15,7 @@ use quick_xml::events::attributes::Attributes;
 use quick_xml::reader::Reader;
 
 use crate::languages::TimeLanguages;
-use crate::xml::guard::referred;
+use crate::xml::guard::referred_character;
 use crate::xml::ns;
 use crate::xml::places::Places;
 use crate::xml::writer::Piece;
@@ -104,7 +104,7 @@ pub(crate) struct Text<'a> {
 ///
 /// # Errors
 /// The error is a fault that a text which has passed the guard does not have, with its place in bytes.
-pub(crate) fn build<'a>(text: &'a str, languages: &TimeLanguages) -> Result<Tree<'a>, (usize, String)> {
+pub(crate) fn build_tree<'a>(text: &'a str, languages: &TimeLanguages) -> Result<Tree<'a>, (usize, String)> {
     let mut builder = Builder::new(text, languages.clone());
     builder.read(text)?;
     builder.finish().map_err(|reason| (text.len(), reason))
@@ -115,7 +115,7 @@ pub(crate) fn build<'a>(text: &'a str, languages: &TimeLanguages) -> Result<Tree
 ///
 /// # Errors
 /// A part that a fragment after the guard cannot have.
-pub(crate) fn made<'a>(pieces: &'a [Piece], places: &'a Places) -> Result<Tree<'a>, String> {
+pub(crate) fn tree_of_pieces<'a>(pieces: &'a [Piece], places: &'a Places) -> Result<Tree<'a>, String> {
     let mut builder = Builder::new("", TimeLanguages::default());
     builder.tree.places = Some(places);
     for (prefix, namespace) in ns::PREFIXES {
@@ -204,7 +204,12 @@ impl<'a> Builder<'a> {
             Event::CData(content) => self.text(content.xml10_content()),
             Event::GeneralRef(reference) => {
                 let unknown = || format!("the entity {} is not known", &**reference);
-                self.text(referred(reference).ok_or_else(unknown)?.to_string().into());
+                self.text(
+                    referred_character(reference)
+                        .ok_or_else(unknown)?
+                        .to_string()
+                        .into(),
+                );
             }
             Event::Start(tag) | Event::Empty(tag) => {
                 let empty = matches!(event, Event::Empty(_));
@@ -253,7 +258,7 @@ impl<'a> Builder<'a> {
             for attribute in Attributes::new(content, name_end).with_checks(false) {
                 let attribute = attribute.map_err(|error| error.to_string())?;
                 let name = attribute.key.into_inner();
-                let prefix = match split(name) {
+                let prefix = match split_name(name) {
                     ("xmlns", prefix) => Some(prefix),
                     ("", "xmlns") => Some(""),
                     _ => None,
@@ -295,7 +300,7 @@ impl<'a> Builder<'a> {
 
     /// Adds an attribute to the element just opened.
     fn attribute(&mut self, name: &'a str, value: Cow<'a, str>) -> Result<(), String> {
-        let name = match split(name) {
+        let name = match split_name(name) {
             ("", local) => Name {
                 prefix: "",
                 local,
@@ -321,7 +326,7 @@ impl<'a> Builder<'a> {
         self.continues = false;
         let id = index(self.tree.elements.len());
         let attributes = index(self.tree.attributes.len());
-        let (prefix, local) = split(name);
+        let (prefix, local) = split_name(name);
         let written = name;
         let name = self.name(prefix, local)?;
         let meaning = self.meaning(name);
@@ -400,6 +405,6 @@ impl<'a> Builder<'a> {
 }
 
 /// Prefix (empty where there is none) and local name.
-fn split(name: &str) -> (&str, &str) {
+fn split_name(name: &str) -> (&str, &str) {
     name.split_once(':').unwrap_or(("", name))
 }

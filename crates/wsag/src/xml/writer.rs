@@ -9,7 +9,7 @@ use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use crate::xml::fragment::Fragment;
-use crate::xml::guard::is_char;
+use crate::xml::guard::is_xml_character;
 use crate::xml::ns;
 
 /// One thing that is said in a document.
@@ -189,7 +189,7 @@ impl Xml {
                 Piece::Start(name, prefixes, attributes) => {
                     let mut tag = BytesStart::new(name.clone());
                     for prefix in prefixes {
-                        let namespace = ns::namespace_of(prefix).unwrap_or_default();
+                        let namespace = ns::namespace_of_prefix(prefix).unwrap_or_default();
                         tag.push_attribute((format!("xmlns:{prefix}").as_str(), namespace));
                     }
                     tag.extend_attributes(attributes.iter().map(|(name, value)| (*name, value.as_str())));
@@ -220,10 +220,10 @@ impl Xml {
 
 /// The value, with U+FFFD for each character that XML has no way to write.
 fn writable_text(value: &str) -> Cow<'_, str> {
-    if value.chars().all(is_char) {
+    if value.chars().all(is_xml_character) {
         Cow::Borrowed(value)
     } else {
-        Cow::Owned(value.replace(|c| !is_char(c), "\u{FFFD}"))
+        Cow::Owned(value.replace(|c| !is_xml_character(c), "\u{FFFD}"))
     }
 }
 

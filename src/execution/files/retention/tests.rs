@@ -80,7 +80,7 @@ fn no_piece_is_packed_while_another_runs_and_all_are_afterwards() {
     assert_eq!(folders.loose(Micros::MAX).unwrap(), found);
     folders.pack_named(&found[0].0).unwrap();
     assert_eq!(folders.loose(Micros::MAX).unwrap(), []);
-    let parts = parts_of(first.path()).unwrap();
+    let parts = folders_of_job(first.path()).unwrap();
     assert_eq!(parts.len(), 3);
     for part in parts {
         let files = fs::read_dir(part.path()).unwrap().flatten();
@@ -130,18 +130,18 @@ fn brought_files_count_for_their_party_and_go_with_their_agreement_though_nothin
     folder.put_staging(&record(700 << 10)).unwrap();
     fs::create_dir_all(folder.part("in.dat").parent().unwrap()).unwrap();
     fs::write(folder.part("in.dat"), "a part").unwrap();
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     assert_eq!(folders.excess("physics"), None);
     let started = create(&folders, run, 1);
     started.put_staging(&record(500 << 10)).unwrap();
     fs::write(started.work().join("in.dat"), "the whole").unwrap();
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     let excess = folders.excess("physics").unwrap();
     assert!(excess.found >= 1_200 << 10, "{excess:?}");
     assert!(folders.excess("biology").is_none());
     folder.remove_parts().unwrap();
     started.remove_files(["in.dat", "absent"].into_iter()).unwrap();
-    folders.look().unwrap();
+    folders.enforce_quotas().unwrap();
     assert_eq!(folders.excess("physics"), None, "removed files take no room");
 
     let ended = folders.ended_before(8).unwrap();

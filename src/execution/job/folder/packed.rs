@@ -85,12 +85,12 @@ impl Folder {
         if !self.is_later() {
             self.remove_unused()?;
         }
-        remove_empty(&self.path.join(LOG))?;
+        remove_empty_file(&self.path.join(LOG))?;
         for entry in fs::read_dir(&self.path)? {
             let name = entry?.file_name();
             // Drafts that a crash has left, and the files put away, which the supervisor may still be removing.
             if name.as_bytes().starts_with(b".") {
-                if_there(tree::remove(&self.path.join(name)))?;
+                if_there(tree::remove_tree(&self.path.join(name)))?;
             }
         }
         for name in REMOVED {
@@ -101,8 +101,8 @@ impl Folder {
 
     /// Removes files that have another name among the job's inputs, and its empty outputs and working folder.
     fn remove_unused(&self) -> io::Result<()> {
-        tree::remove(&self.temporary())?;
-        tree::remove(&self.path.join(PARTS))?;
+        tree::remove_tree(&self.temporary())?;
+        tree::remove_tree(&self.path.join(PARTS))?;
         let work = self.work();
         let spec = self.read::<JobSpec>(SPEC).ok().flatten();
         let uploads = spec.iter().flat_map(JobSpec::uploads);
@@ -117,7 +117,7 @@ impl Folder {
             }
         }
         for stream in [Stream::Out, Stream::Err] {
-            remove_empty(&self.path.join(stream.name()))?;
+            remove_empty_file(&self.path.join(stream.name()))?;
         }
         let stays = [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory];
         match if_there(fs::remove_dir(&work)) {
@@ -134,7 +134,7 @@ impl Folder {
 }
 
 /// Removes a file where it has nothing in it.
-fn remove_empty(path: &Path) -> io::Result<()> {
+fn remove_empty_file(path: &Path) -> io::Result<()> {
     let is_empty = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() == 0);
     if is_empty {
         if_there(fs::remove_file(path))?;

@@ -30,10 +30,10 @@ fn a_record_is_written_once_and_the_first_one_stays() {
     let folder = tempfile::tempdir().unwrap();
     let folder = Folder::at(folder.path());
     assert_eq!(folder.claim().unwrap(), None);
-    assert!(folder.decide(&Claim::Abandoned).unwrap());
+    assert!(folder.decide_claim(&Claim::Abandoned).unwrap());
     let process = ProcessIdentity::current().unwrap();
     let began = StartTime::now(&Clock::system());
-    assert!(!folder.decide(&Claim::Started { process, began }).unwrap());
+    assert!(!folder.decide_claim(&Claim::Started { process, began }).unwrap());
     assert_eq!(folder.claim().unwrap(), Some(Claim::Abandoned));
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
@@ -63,7 +63,7 @@ fn of_many_deciders_at_once_one_decides() {
     let folder = Folder::at(folder.path());
     let decided = std::thread::scope(|scope| {
         let deciders: Vec<_> = (0..16)
-            .map(|_| scope.spawn(|| folder.decide(&Claim::Abandoned).unwrap()))
+            .map(|_| scope.spawn(|| folder.decide_claim(&Claim::Abandoned).unwrap()))
             .collect();
         deciders
             .into_iter()

@@ -55,7 +55,7 @@ const HOUR: Micros = 3_600_000_000;
 fn a_slot_ends_by_the_clock_also_when_that_is_set_forward_meanwhile() {
     let clock = Clock::standing_at(0);
     let stop = supervised(HOUR, clock.clone(), |supervisor, process, leader| {
-        assert_eq!(supervisor.stop().unwrap(), None);
+        assert_eq!(supervisor.reason_to_stop().unwrap(), None);
         assert_eq!(
             supervisor.next_look(),
             TICK,
@@ -78,20 +78,23 @@ fn a_slot_that_was_almost_over_goes_on_when_the_clock_is_set_back() {
     supervised(HOUR, clock.clone(), |supervisor, process, _| {
         assert_eq!(supervisor.next_look(), Duration::from_micros(1));
         clock.set(0);
-        assert_eq!((supervisor.stop().unwrap(), supervisor.next_look()), (None, TICK));
-        assert!(!ended_within(process, Duration::ZERO).unwrap());
+        assert_eq!(
+            (supervisor.reason_to_stop().unwrap(), supervisor.next_look()),
+            (None, TICK)
+        );
+        assert!(!process_ended_within(process, Duration::ZERO).unwrap());
     });
 }
 
 #[test]
 fn a_status_says_how_a_process_ended() {
-    assert_eq!(outcome_of(ExitStatus::from_raw(0)), RunOutcome::Completed);
+    assert_eq!(outcome_of_exit(ExitStatus::from_raw(0)), RunOutcome::Completed);
     assert_eq!(
-        outcome_of(ExitStatus::from_raw(3 << 8)),
+        outcome_of_exit(ExitStatus::from_raw(3 << 8)),
         RunOutcome::Failed { exit: 3 }
     );
     assert_eq!(
-        outcome_of(ExitStatus::from_raw(9)),
+        outcome_of_exit(ExitStatus::from_raw(9)),
         RunOutcome::Failed { exit: 137 }
     );
 }

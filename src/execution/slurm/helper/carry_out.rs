@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::agreement::Run;
 use crate::execution::ExecutionError;
 use crate::execution::files::tree;
-use crate::execution::slurm::error::{Error, not_understood};
+use crate::execution::slurm::error::{Error, answer_not_understood};
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{
     Change, Done, HELPER, Operation, Part, Place, Reservation, YES,
@@ -18,20 +18,20 @@ use crate::execution::slurm::jobs::shared_folder::SharedFolder;
 
 impl SlurmExecutor {
     /// Carries out an operation of Slurm that may need rights, or has the helper do it. Returns the answer.
-    pub(crate) fn act(&self, operation: Operation) -> Result<String, Error> {
+    pub(crate) fn perform_operation(&self, operation: Operation) -> Result<String, Error> {
         let done = match &self.helper {
-            None => self.carry_out(operation, Vec::new()),
+            None => self.carry_out_here(operation, Vec::new()),
             Some(helper) => helper.have_done(&operation, &self.slurm),
         };
         match done {
             Ok(done) => Ok(done.said),
             Err(ExecutionError::Slurm(error)) => Err(error),
-            Err(other) => Err(not_understood(HELPER, &other.to_string())),
+            Err(other) => Err(answer_not_understood(HELPER, &other.to_string())),
         }
     }
 
     /// Does it here. The operation has been checked, and needs the rights of this process.
-    pub(crate) fn carry_out(
+    pub(crate) fn carry_out_here(
         &self,
         operation: Operation,
         mut files: Vec<File>,
@@ -44,11 +44,13 @@ impl SlurmExecutor {
         let folder_of = |id: Run| self.settings.work_dir.join(id.to_string());
         let said = match operation {
             Operation::Greet { .. } => String::new(),
-            Operation::Reserve(reservation) => self.slurm.call("scontrol", self.creation(&reservation))?,
+            Operation::Reserve(reservation) => self
+                .slurm
+                .call("scontrol", self.creation_arguments(&reservation))?,
             Operation::Change(change) => self.slurm.call("scontrol", self.update_of(&change))?,
-            Operation::Release { id } => delete(self.name_of(id))?,
+            Operation::Release { id } => delete(self.name_of_run(id))?,
             Operation::Submit(submission) => {
-                let work = self.place_of(&submission.place)?;
+                let work = self.folder_at_place(&submission.place)?;
                 if !work.exists(Part::Folder).map_err(work.failed("look into"))? {
                     return Err(work.failed("look into")(std::io::ErrorKind::NotFound.into()));
                 }
@@ -69,21 +71,21 @@ impl SlurmExecutor {
                 inputs,
             } => {
                 let inputs = inputs.into_iter().zip(files.drain(..)).collect();
-                yes_or_no(self.place_of(&place)?.make(until, save, inputs)?)
+                yes_or_no(self.folder_at_place(&place)?.make(until, save, inputs)?)
             }
-            Operation::Put { place, record } => self.place_of(&place)?.put(record).map(nothing)?,
+            Operation::Put { place, record } => self.folder_at_place(&place)?.put(record).map(nothing)?,
             Operation::Exists { place, part } => {
-                let work = self.place_of(&place)?;
+                let work = self.folder_at_place(&place)?;
                 yes_or_no(work.exists(part).map_err(work.failed("look into"))?)
             }
             Operation::Open { place, item } => {
-                let work = self.place_of(&place)?;
+                let work = self.folder_at_place(&place)?;
                 let file = work.open(&item).map_err(work.failed("look into"))?;
                 let said = String::new();
                 return Ok(Done { said, file });
             }
             Operation::List { place } => {
-                let work = self.place_of(&place)?;
+                let work = self.folder_at_place(&place)?;
                 let names = work.names().map_err(work.failed("look into"))?;
                 let names: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
                 serde_json::json!(names).to_string()
@@ -93,22 +95,22 @@ impl SlurmExecutor {
             Operation::Clear => disk.clear().map(nothing)?,
             Operation::Touch => self.touch_shared_folder().map(nothing)?,
             Operation::Probe { token } => self.submit_probe(token)?,
-            Operation::Seen { token } => self.seen_by_probe(token)?,
+            Operation::Seen { token } => self.probe_output(token)?,
             Operation::Forget { token } => {
                 let path = self.probe_folder(token);
-                let removed = tree::remove(&path).map(nothing);
+                let removed = tree::remove_tree(&path).map(nothing);
                 removed.map_err(ExecutionError::system("remove", path))?
             }
         };
         Ok(Done { said, file: None })
     }
 
-    fn creation(&self, of: &Reservation) -> Vec<String> {
+    fn creation_arguments(&self, of: &Reservation) -> Vec<String> {
         let start = of.start.map_or_else(|| "now".to_owned(), instant_for_slurm);
         let mut arguments = vec![
             "create".to_owned(),
             "reservation".to_owned(),
-            format!("ReservationName={}", self.name_of(of.id)),
+            format!("ReservationName={}", self.name_of_run(of.id)),
             format!("StartTime={start}"),
             format!("EndTime={}", instant_for_slurm(of.end)),
             format!("Nodes={}", of.nodes.join(",")),
@@ -124,7 +126,7 @@ impl SlurmExecutor {
     }
 
     fn update_of(&self, change: &Change) -> Vec<String> {
-        let named = format!("ReservationName={}", self.name_of(change.id));
+        let named = format!("ReservationName={}", self.name_of_run(change.id));
         let mut arguments = vec!["update".to_owned(), named];
         let (start, end) = (
             change.start.map(instant_for_slurm),
@@ -145,7 +147,7 @@ impl SlurmExecutor {
     }
 
     /// A job's folder as this process reaches it.
-    fn place_of(&self, place: &Place) -> Result<SharedFolder, ExecutionError> {
+    fn folder_at_place(&self, place: &Place) -> Result<SharedFolder, ExecutionError> {
         let owner = self.owner_of(&place.party)?;
         let work_dir = &self.settings.work_dir;
         let common = Some(work_dir.join(place.common.to_string()));

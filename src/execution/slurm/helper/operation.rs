@@ -5,7 +5,7 @@
 //! No field is an argument of a program or a path: names of reservations and jobs, paths below `work_dir` and the users of
 //! jobs are put together here from ids and from the configuration.
 //!
-//! [`carry_out`]: crate::execution::slurm::SlurmExecutor::carry_out
+//! [`carry_out`]: crate::execution::slurm::SlurmExecutor::carry_out_here
 
 use std::fs::File;
 use std::path::PathBuf;

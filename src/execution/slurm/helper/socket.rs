@@ -77,7 +77,11 @@ impl Reply {
 }
 
 /// Sends a line, and files with it.
-pub(crate) fn send(mut to: &UnixStream, line: &impl Serialize, files: &[File]) -> io::Result<()> {
+pub(crate) fn send_line_with_files(
+    mut to: &UnixStream,
+    line: &impl Serialize,
+    files: &[File],
+) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
     if bytes.len() > LINE_MAX || files.len() > FILES_MAX {
@@ -97,11 +101,14 @@ pub(crate) fn send(mut to: &UnixStream, line: &impl Serialize, files: &[File]) -
 }
 
 /// Reads a line and the files beside it, by an instant.
-pub(crate) fn receive(mut from: &UnixStream, until: Instant) -> io::Result<(Vec<u8>, Vec<File>)> {
+pub(crate) fn receive_line_with_files(
+    mut from: &UnixStream,
+    until: Instant,
+) -> io::Result<(Vec<u8>, Vec<File>)> {
     let mut bytes = vec![0; CHUNK];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    wait_at_most(from, until)?;
+    limit_wait_for_reads(from, until)?;
     let read = recvmsg(
         from,
         &mut [IoSliceMut::new(&mut bytes)],
@@ -122,7 +129,7 @@ pub(crate) fn receive(mut from: &UnixStream, until: Instant) -> io::Result<(Vec<
                 format!("expected a line of at most {LINE_MAX} bytes"),
             ));
         }
-        wait_at_most(from, until)?;
+        limit_wait_for_reads(from, until)?;
         let mut more = [0; CHUNK];
         match from.read(&mut more).map_err(socket_timed_out)? {
             0 => break,
@@ -136,7 +143,7 @@ pub(crate) fn receive(mut from: &UnixStream, until: Instant) -> io::Result<(Vec<
 }
 
 /// Has reads wait until then at most.
-fn wait_at_most(stream: &UnixStream, until: Instant) -> io::Result<()> {
+fn limit_wait_for_reads(stream: &UnixStream, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))
 }
@@ -194,8 +201,8 @@ impl Helper {
             operation: operation.clone(),
         };
         // One that is turned away at once does not read it, but says why.
-        let sent = send(&stream, &request, files);
-        let answered = receive(&stream, Instant::now() + self.patience);
+        let sent = send_line_with_files(&stream, &request, files);
+        let answered = receive_line_with_files(&stream, Instant::now() + self.patience);
         let (line, files) = match (answered, sent) {
             (Err(why), _) if why.kind() == ErrorKind::TimedOut => {
                 return Err(Error::Slow(HELPER.into(), self.patience.as_secs()).into());

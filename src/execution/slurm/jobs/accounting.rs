@@ -3,7 +3,7 @@
 use crate::agreement::RunOutcome;
 use crate::clock::Clock;
 use crate::execution::slurm::commands::Slurm;
-use crate::execution::slurm::error::{Error, not_understood};
+use crate::execution::slurm::error::{Error, answer_not_understood};
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::jobs::status::{OVERTIME, TRY_EVERY};
 use crate::execution::slurm::query::JobRow;
@@ -50,7 +50,9 @@ impl Slurm {
     fn cancelled(&self, id: &str, name: &str) -> Result<Cancelled, Error> {
         let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
         match self.call("sacct", options) {
-            Ok(listed) => cancelled_of(&listed, name).ok_or_else(|| not_understood("sacct", &listed)),
+            Ok(listed) => {
+                how_job_was_cancelled(&listed, name).ok_or_else(|| answer_not_understood("sacct", &listed))
+            }
             Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancelled::Unknown),
             Err(Error::Missing(..)) => Ok(Cancelled::Unknown),
             Err(why) => Err(why),
@@ -59,7 +61,7 @@ impl Slurm {
 }
 
 /// The last job of this name: numbers may have been given again.
-fn cancelled_of(listed: &str, name: &str) -> Option<Cancelled> {
+fn how_job_was_cancelled(listed: &str, name: &str) -> Option<Cancelled> {
     let mut states = listed.lines().filter_map(|line| {
         let (state, of) = line.split_once('|')?;
         (of == name).then_some(state)
@@ -90,7 +92,7 @@ mod tests {
             ("CANCELLED|a\n", Some(Cancelled::Unknown)),
             ("CANCELLED by root|a\n", None),
         ] {
-            assert_eq!(cancelled_of(listed, "a"), expected, "{listed:?}");
+            assert_eq!(how_job_was_cancelled(listed, "a"), expected, "{listed:?}");
         }
     }
 }

@@ -63,8 +63,10 @@ impl Disk {
     /// Removes a job's folder. It belongs to the job's user, and may contain anything: no link is followed.
     pub(crate) fn remove(&self, folder: &Path) -> Result<(), ExecutionError> {
         match &self.helper {
-            Some(helper) => helper.tell(&Operation::Remove { id: id_of(folder)? }),
-            None => tree::remove(folder).map_err(ExecutionError::system("remove", folder)),
+            Some(helper) => helper.tell(&Operation::Remove {
+                id: run_of_folder(folder)?,
+            }),
+            None => tree::remove_tree(folder).map_err(ExecutionError::system("remove", folder)),
         }
     }
 
@@ -72,8 +74,10 @@ impl Disk {
     /// nothing. No job begins there afterwards.
     pub(crate) fn pack(&self, folder: &Path) -> Result<(), ExecutionError> {
         match &self.helper {
-            Some(helper) => helper.tell(&Operation::Pack { id: id_of(folder)? }),
-            None => pack(folder).map_err(ExecutionError::system("pack", folder)),
+            Some(helper) => helper.tell(&Operation::Pack {
+                id: run_of_folder(folder)?,
+            }),
+            None => pack_job_folder(folder).map_err(ExecutionError::system("pack", folder)),
         }
     }
 
@@ -81,12 +85,12 @@ impl Disk {
     pub(crate) fn clear(&self) -> Result<(), ExecutionError> {
         match &self.helper {
             Some(helper) => helper.tell(&Operation::Clear),
-            None => clear(&self.work_dir),
+            None => clear_drafts(&self.work_dir),
         }
     }
 }
 
-fn id_of(folder: &Path) -> Result<Run, ExecutionError> {
+fn run_of_folder(folder: &Path) -> Result<Run, ExecutionError> {
     let name = folder.file_name().and_then(OsStr::to_str);
     name.and_then(|name| name.parse().ok()).ok_or_else(|| {
         let why = io::Error::other("it is no folder of a job");
@@ -95,7 +99,7 @@ fn id_of(folder: &Path) -> Result<Run, ExecutionError> {
 }
 
 /// As [`Disk::pack`], with the rights of this process.
-fn pack(folder: &Path) -> io::Result<()> {
+fn pack_job_folder(folder: &Path) -> io::Result<()> {
     let (above, name) = tree::open_parent(folder)?;
     let folder = match tree::open_folder(&above, name) {
         Err(Errno::NOENT) => return Ok(()),
@@ -120,7 +124,7 @@ fn pack(folder: &Path) -> io::Result<()> {
         let is_needed = may_run && STOPS_BY.iter().any(|of| name == of);
         let removed = if name == WORK {
             rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
-        } else if !is_needed && is_record(name) || is_empty_output(&folder, name)? {
+        } else if !is_needed && is_job_record(name) || is_empty_output(&folder, name)? {
             rustix::fs::unlinkat(&folder, name, AtFlags::empty())
         } else {
             Err(Errno::EXIST)
@@ -133,14 +137,14 @@ fn pack(folder: &Path) -> io::Result<()> {
         }
     }
     if !has_left {
-        remove_empty(&above, name, &folder)?;
+        remove_empty_folder(&above, name, &folder)?;
     }
     Ok(())
 }
 
 /// Removes a folder that has nothing but the claim. It gets another name first: a job with a folder and without a claim begins.
 /// Files that came into it meanwhile stay.
-fn remove_empty(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
+fn remove_empty_folder(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), Errno> {
     let doomed = draft_folder_name();
     rustix::fs::renameat(above, name, above, &doomed)?;
     let removed = rustix::fs::unlinkat(folder, CLAIM, AtFlags::REMOVEDIR)
@@ -157,7 +161,7 @@ fn remove_empty(above: &OwnedFd, name: &OsStr, folder: &OwnedFd) -> Result<(), E
     }
 }
 
-fn is_record(name: &OsStr) -> bool {
+fn is_job_record(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let is_draft = DRAFTS.iter().any(|begin| bytes.starts_with(begin.as_bytes()));
     is_draft || RECORDS.iter().any(|record| name == *record)
@@ -177,21 +181,21 @@ pub(crate) fn draft_folder_name() -> String {
 }
 
 /// As [`Disk::clear`], with the rights of this process.
-fn clear(work_dir: &Path) -> Result<(), ExecutionError> {
+fn clear_drafts(work_dir: &Path) -> Result<(), ExecutionError> {
     let failed = |error| ExecutionError::system("list", work_dir)(error);
     let entries = if_there(fs::read_dir(work_dir)).map_err(failed)?;
     let before = Clock::system().now().seconds() - DRAFTS_KEPT;
     for entry in entries.into_iter().flatten() {
         let path = entry.map_err(failed)?.path();
-        if made_at(&path).is_some_and(|made| made < before) {
-            tree::remove(&path).map_err(ExecutionError::system("remove", path))?;
+        if draft_made_at(&path).is_some_and(|made| made < before) {
+            tree::remove_tree(&path).map_err(ExecutionError::system("remove", path))?;
         }
     }
     Ok(())
 }
 
 /// When a draft was made, in seconds, by its name; none for other files.
-fn made_at(path: &Path) -> Option<Seconds> {
+fn draft_made_at(path: &Path) -> Option<Seconds> {
     let name = path.file_name()?.to_str()?;
     let id: Uuid = name.strip_prefix('.')?.parse().ok()?;
     let (made, _) = id.get_timestamp()?.to_unix();

@@ -15,7 +15,7 @@ use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{DryRun, Operation};
 use crate::execution::slurm::jobs::shared_folder::Owner;
-use crate::execution::slurm::jobs::verdict::{Verdict, of_words};
+use crate::execution::slurm::jobs::verdict::{Verdict, verdict_of_refusal};
 use crate::execution::{PlannedSlot, ProspectiveJob};
 
 /// Verdicts that are remembered: one for each user, account, policy, number of nodes and of minutes.
@@ -111,9 +111,9 @@ impl SlurmExecutor {
     /// Has Slurm judge a job on whole nodes without submitting it. The job has no reservation, so that Slurm finds it a place among
     /// all that waits; when that would be does not matter.
     pub(crate) fn try_out(&self, dry: &DryRun) -> Verdict {
-        match self.act(Operation::Judge(dry.clone())) {
+        match self.perform_operation(Operation::Judge(dry.clone())) {
             Ok(_) => Verdict::Takes,
-            Err(Error::Refused(_, said)) => of_words(&said),
+            Err(Error::Refused(_, said)) => verdict_of_refusal(&said),
             Err(why) => Verdict::Unknown(why.to_string()),
         }
     }

@@ -96,7 +96,7 @@ impl Record {
         match self {
             Self::Until(end) => (UNTIL, end.to_string()),
             Self::Save(save) => {
-                let (signal, grace) = signal_and_grace(save);
+                let (signal, grace) = signal_and_grace_to_save(save);
                 (SAVE, format!("{signal} {grace}"))
             }
         }
@@ -116,7 +116,7 @@ impl From<Stream> for Item {
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The signal by which a program is told to save its work, and how many milliseconds before the end of its slot; `-` for none.
-pub(crate) fn signal_and_grace(save: Option<SaveWork>) -> (&'static str, i64) {
+pub(crate) fn signal_and_grace_to_save(save: Option<SaveWork>) -> (&'static str, i64) {
     save.map_or(("-", 0), |save| {
         (save.signal.word(), save.grace / MICROS_PER_MILLI)
     })
@@ -163,7 +163,7 @@ impl SharedFolder {
     }
 
     /// The same of a job of this party, reached into by the helper, where there is one.
-    pub(crate) fn through(mut self, helper: Option<&Arc<Helper>>, party: &str) -> Self {
+    pub(crate) fn with_helper(mut self, helper: Option<&Arc<Helper>>, party: &str) -> Self {
         self.helper = helper.cloned();
         party.clone_into(&mut self.place.party);
         self
@@ -401,7 +401,7 @@ impl SharedFolder {
             Item::Stderr => (self.folder(&self.common), Stream::Err.name()),
             Item::File(name) => (self.work_folder(), name.as_str()),
         };
-        if_there(folder.and_then(|folder| open_file(folder, name, self.owner)))
+        if_there(folder.and_then(|folder| open_file_of_owner(folder, name, self.owner)))
     }
 
     /// Opens the working folder.
@@ -418,7 +418,7 @@ pub(crate) fn open_inner_folder(folder: &OwnedFd, name: &str) -> io::Result<Owne
 }
 
 /// Opens a file in a folder for reading, where it is one of that user.
-pub(crate) fn open_file(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
+pub(crate) fn open_file_of_owner(folder: impl AsFd, name: &str, owner: Owner) -> io::Result<File> {
     // A pipe would be waited for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);

@@ -10,15 +10,15 @@ use crate::agreement::{JobEnd, Run, RunOutcome};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::spec::{WORTH_STARTING, environment};
+use crate::execution::job::spec::{WORTH_STARTING, job_environment};
 use crate::execution::lock::lock;
 use crate::execution::slurm::commands::command_option;
-use crate::execution::slurm::error::{Error, not_understood};
+use crate::execution::slurm::error::{Error, answer_not_understood};
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::Submission;
 use crate::execution::slurm::jobs::dry_run::WHOLE_NODES;
 use crate::execution::slurm::jobs::script::{STOPPED, TERMINATED, TURNED_AWAY};
-use crate::execution::slurm::jobs::shared_folder::{Ended, Owner, SharedFolder, signal_and_grace};
+use crate::execution::slurm::jobs::shared_folder::{Ended, Owner, SharedFolder, signal_and_grace_to_save};
 use crate::execution::slurm::query::{JobRow, JobState};
 use crate::execution::{ExecutionError, JobSpec, JobStatus};
 
@@ -71,7 +71,7 @@ impl ClusterRun<'_> {
         };
         let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
         if !alive.is_empty() {
-            let name = executor.name_of(job.run());
+            let name = executor.name_of_run(job.run());
             if alive.iter().any(|row| row.is_put_off(&name)) {
                 folder.note_put_off()?;
             }
@@ -102,7 +102,7 @@ impl ClusterRun<'_> {
 
     /// Its jobs among those that Slurm lists. Any user may give a job its name.
     pub(crate) fn among<'a>(&self, listed: &'a [JobRow]) -> impl Iterator<Item = &'a JobRow> + use<'a> {
-        let (name, user) = (self.executor.name_of(self.job.run()), self.work.owner.user);
+        let (name, user) = (self.executor.name_of_run(self.job.run()), self.work.owner.user);
         let ours = listed.iter();
         ours.filter(move |row| row.name == name && row.user == user)
     }
@@ -130,13 +130,13 @@ impl ClusterRun<'_> {
         }
         // Without its nodes Slurm would only refuse it.
         let pause = TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX);
-        if executor.may_be_kept(job) && executor.may_try(job.run(), pause) {
+        if executor.may_be_reserved(job) && executor.may_try(job.run(), pause) {
             folder.note_shared(work.path())?;
             let began = Instant::now();
             if work.create(job, save, &folder.work())? {
                 folder.note_copied(micros(began.elapsed()))?;
             }
-            executor.have_submitted(job, save, work)?;
+            executor.submit_prepared_job(job, save, work)?;
         }
         Ok(JobStatus::Running { started: None })
     }
@@ -181,7 +181,7 @@ impl ClusterRun<'_> {
 
     /// Whether another job of the same user has had nodes of the reservation that a job waited for.
     fn was_ousted(&self, row: &JobRow) -> Result<bool, Error> {
-        let name = self.executor.name_of(self.job.run());
+        let name = self.executor.name_of_run(self.job.run());
         let ousts = |other: &JobRow| {
             other.id != row.id
                 && other.user == row.user
@@ -202,7 +202,7 @@ impl ClusterRun<'_> {
         let began = Instant::now();
         let (mut output_bytes, mut truncated) = (0, false);
         // The output of all slots is fetched anew with each.
-        let common = executor.folder(Run::first(job.agreement));
+        let common = executor.job_folder(Run::first(job.agreement));
         for stream in [Stream::Out, Stream::Err] {
             let mut kept = common.create_output(stream)?;
             match work.copy_output(stream, &mut kept, job.output_limit) {
@@ -242,7 +242,7 @@ impl ClusterRun<'_> {
         let given_at = row
             .and_then(|row| row.start)
             .map(|at| at.seconds() * MICROS_PER_SECOND);
-        let copied = folder.copied()?;
+        let copied = folder.copy_duration()?;
         let end = JobEnd {
             outcome,
             // One that never had its nodes has not begun, and one that has its claim has.
@@ -316,7 +316,7 @@ impl SlurmExecutor {
 
     pub(crate) fn submit(&self, job: &Submission, work: &SharedFolder) -> Result<(), ExecutionError> {
         let (run, party) = (job.place.id, &job.place.party);
-        let name = self.name_of(run);
+        let name = self.name_of_run(run);
         let end = second_of(job.slot_end).seconds();
         // Slurm counts in minutes; the script ends the job at the second.
         let minutes = self.minutes(end - Clock::system().now().seconds())?;
@@ -336,7 +336,7 @@ impl SlurmExecutor {
         arguments.push(command_option("--chdir", &work.work()));
         arguments.push(command_option("--output", &work.output(Stream::Out)));
         arguments.push(command_option("--error", &work.output(Stream::Err)));
-        let (signal, grace) = signal_and_grace(job.save);
+        let (signal, grace) = signal_and_grace_to_save(job.save);
         arguments.extend([
             self.script.clone().into(),
             work.path().into(),
@@ -346,7 +346,7 @@ impl SlurmExecutor {
             job.program.clone().into(),
         ]);
         arguments.extend(job.arguments.iter().map(Into::into));
-        let mut environment = environment(run, job.nodes, job.slot_end, job.pieces);
+        let mut environment = job_environment(run, job.nodes, job.slot_end, job.pieces);
         environment.push(("HOME", work.work().to_string_lossy().into_owned()));
         self.let_overlap(run)?;
         let submitted = self.slurm.call_with("sbatch", arguments, environment);
@@ -364,12 +364,12 @@ impl SlurmExecutor {
         let work_dir = &self.settings.work_dir;
         let first = if id.slot > 1 {
             let first = Run::first(job.agreement);
-            let noted = self.folder(first).shared()?;
+            let noted = self.job_folder(first).shared()?;
             Some(noted.unwrap_or_else(|| work_dir.join(first.to_string())))
         } else {
             None
         };
-        Ok(SharedFolder::of(work_dir, id, first, owner).through(self.helper.as_ref(), &job.party))
+        Ok(SharedFolder::of(work_dir, id, first, owner).with_helper(self.helper.as_ref(), &job.party))
     }
 
     /// The user of a party's jobs, by numbers.
@@ -388,7 +388,7 @@ impl SlurmExecutor {
             .map_err(|_| refused(format!("this machine has no user {name}")))?;
         let mut ids = entry.split(':').skip(2).map(|id| id.trim().parse().ok());
         let (Some(Some(user)), Some(Some(group))) = (ids.next(), ids.next()) else {
-            return Err(not_understood("getent", &entry));
+            return Err(answer_not_understood("getent", &entry));
         };
         if self.helper.is_none() && !geteuid().is_root() && geteuid().as_raw() != user {
             return Err(refused(format!(

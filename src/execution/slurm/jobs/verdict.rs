@@ -46,7 +46,7 @@ impl Verdict {
 }
 
 /// The meaning of a refusal for a job at another time.
-pub(super) fn of_words(said: &str) -> Verdict {
+pub(super) fn verdict_of_refusal(said: &str) -> Verdict {
     if FOR_NOW.iter().any(|words| said.contains(words)) {
         return Verdict::Unknown(said.to_owned());
     }
@@ -66,15 +66,15 @@ mod tests {
     fn what_is_so_for_now_is_no_refusal_and_the_reason_is_told_alone() {
         let refuses = |said: &str| Verdict::Refuses(said.to_owned());
         assert_eq!(
-            of_words("allocation failure: Invalid qos specification"),
+            verdict_of_refusal("allocation failure: Invalid qos specification"),
             refuses("Invalid qos specification")
         );
         assert_eq!(
-            of_words("sbatch: error: Batch job submission failed: Invalid account"),
+            verdict_of_refusal("sbatch: error: Batch job submission failed: Invalid account"),
             refuses("Invalid account")
         );
         assert_eq!(
-            of_words("sbatch: error: no such project"),
+            verdict_of_refusal("sbatch: error: no such project"),
             refuses("no such project")
         );
         for now in [
@@ -82,7 +82,7 @@ mod tests {
             "allocation failure: Requested partition configuration not available now",
             "sbatch: error: AssocMaxSubmitJobLimit allocation failure: Job violates accounting/QOS policy",
         ] {
-            assert_eq!(of_words(now), Verdict::Unknown(now.to_owned()));
+            assert_eq!(verdict_of_refusal(now), Verdict::Unknown(now.to_owned()));
         }
     }
 }

@@ -48,7 +48,7 @@ impl SlurmExecutor {
         row: &ReservationRow,
         jobs: &[JobRow],
     ) -> Result<(bool, Option<String>), ExecutionError> {
-        let emptied = self.empty(row, jobs);
+        let emptied = self.empty_reservation(row, jobs);
         let passed = emptied.and_then(|()| {
             if row.overlaps {
                 Ok(())
@@ -56,7 +56,7 @@ impl SlurmExecutor {
                 self.let_overlap(id)
             }
         });
-        if refusal_in(passed)?.is_none() {
+        if refusal_by_slurm(passed)?.is_none() {
             return Ok((true, None));
         }
         Ok((false, self.give_back(id, row, jobs)?))
@@ -69,24 +69,26 @@ impl SlurmExecutor {
         row: &ReservationRow,
         jobs: &[JobRow],
     ) -> Result<Option<String>, ExecutionError> {
-        let deleted = self.empty(row, jobs).and_then(|()| self.delete(id));
-        if let Some(said) = refusal_in(deleted)? {
+        let deleted = self
+            .empty_reservation(row, jobs)
+            .and_then(|()| self.delete_reservation(id));
+        if let Some(said) = refusal_by_slurm(deleted)? {
             return Ok(Some(format!("{}: {said}", row.name)));
         }
-        self.note_change();
+        self.count_reservation_change();
         info!(agreement = %id, "reservation given back");
         self.remove_mark(id)?;
         Ok(None)
     }
 
     /// Cancels the jobs in a reservation.
-    pub(crate) fn empty(&self, row: &ReservationRow, jobs: &[JobRow]) -> Result<(), Error> {
+    pub(crate) fn empty_reservation(&self, row: &ReservationRow, jobs: &[JobRow]) -> Result<(), Error> {
         let inside: Vec<_> = jobs.iter().filter(|job| job.is_inside(row)).collect();
         self.cancel(&inside)
     }
 
     pub(crate) fn make_mark(&self, id: Run) -> Result<(), ExecutionError> {
-        let mark = self.mark(id);
+        let mark = self.mark_path(id);
         if mark.exists() {
             return Ok(());
         }
@@ -94,7 +96,7 @@ impl SlurmExecutor {
     }
 
     fn remove_mark(&self, id: Run) -> Result<(), ExecutionError> {
-        let mark = self.mark(id);
+        let mark = self.mark_path(id);
         let removed = if_there(fs::remove_file(&mark)).map(drop);
         removed.map_err(ExecutionError::system("remove", mark))
     }
@@ -110,10 +112,10 @@ impl SlurmExecutor {
         Ok(marked)
     }
 
-    pub(crate) fn create(&self, target: &Target, now: Time) -> Result<(), ExecutionError> {
+    pub(crate) fn create_reservation(&self, target: &Target, now: Time) -> Result<(), ExecutionError> {
         self.make_mark(target.id)?;
         let start = target.interval.start;
-        self.act(Operation::Reserve(Reservation {
+        self.perform_operation(Operation::Reserve(Reservation {
             id: target.id,
             start: (start > now).then_some(start.seconds()),
             end: target.interval.end.seconds(),
@@ -131,7 +133,7 @@ impl SlurmExecutor {
 
     /// Changes only the differing values: Slurm refuses to move the start of a reservation that has begun, even to
     /// where it is.
-    pub(crate) fn update(
+    pub(crate) fn update_reservation(
         &self,
         target: &Target,
         row: &ReservationRow,
@@ -143,7 +145,7 @@ impl SlurmExecutor {
         } else {
             target.behind_own_jobs.then_some(Flag::IgnoreJobs)
         };
-        self.act(Operation::Change(Change {
+        self.perform_operation(Operation::Change(Change {
             id: target.id,
             start: (!target.starts_with(row, now)).then(|| interval.start.max(now + 1).seconds()),
             end: (interval.end != row.interval.end).then_some(interval.end.seconds()),
@@ -165,12 +167,12 @@ impl SlurmExecutor {
             users: None,
             flag: Some(Flag::Overlap),
         };
-        self.act(Operation::Change(change)).map(drop)
+        self.perform_operation(Operation::Change(change)).map(drop)
     }
 
     /// Deletes a reservation; one that is gone is as good.
-    pub(crate) fn delete(&self, id: Run) -> Result<(), Error> {
-        match self.act(Operation::Release { id }) {
+    pub(crate) fn delete_reservation(&self, id: Run) -> Result<(), Error> {
+        match self.perform_operation(Operation::Release { id }) {
             Err(Error::Refused(_, said)) if said.contains("reservation is invalid") => Ok(()),
             deleted => deleted.map(drop),
         }
@@ -181,7 +183,7 @@ impl SlurmExecutor {
     pub(crate) fn make_nameless(&self, id: Run, row: &ReservationRow) -> Result<(), ExecutionError> {
         let nameless = Run::first(Uuid::now_v7());
         self.make_mark(nameless)?;
-        self.act(Operation::Reserve(Reservation {
+        self.perform_operation(Operation::Reserve(Reservation {
             id: nameless,
             start: Some(row.interval.start.seconds()),
             end: row.interval.end.seconds(),
@@ -191,10 +193,10 @@ impl SlurmExecutor {
             application: String::new(),
             flags: vec![Flag::Overlap],
         }))?;
-        let freed = self.delete(id);
+        let freed = self.delete_reservation(id);
         if freed.is_err() {
             // A job waits in it, or the controller went away: there is to be one for it at most.
-            self.delete(nameless)?;
+            self.delete_reservation(nameless)?;
             self.remove_mark(nameless)?;
         }
         Ok(freed?)
@@ -202,7 +204,7 @@ impl SlurmExecutor {
 }
 
 /// Why Slurm has refused something, in its own words; none where it was done.
-pub(crate) fn refusal_in(
+pub(crate) fn refusal_by_slurm(
     done: Result<(), impl Into<ExecutionError>>,
 ) -> Result<Option<String>, ExecutionError> {
     match done.map_err(Into::into) {

@@ -59,7 +59,7 @@ impl SlurmExecutor {
         let exists = present.reservations.iter().any(|row| row.name == name);
         if wanted.is_empty() {
             if exists {
-                self.act(Operation::Undedicate)?;
+                self.perform_operation(Operation::Undedicate)?;
             }
             info!(reservation = name, "deleted: no nodes are dedicated any more");
             return fs::remove_file(&mark).map_err(ExecutionError::system("remove", &mark));
@@ -71,7 +71,7 @@ impl SlurmExecutor {
         if !exists {
             fs::write(&mark, "").map_err(ExecutionError::system("write", &mark))?;
         }
-        self.act(Operation::Dedicate { exists })?;
+        self.perform_operation(Operation::Dedicate { exists })?;
         info!(reservation = name, nodes = wanted.join(","), "dedicated");
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobRow, ReservationRow};
-use crate::execution::slurm::reservations::change::refusal_in;
+use crate::execution::slurm::reservations::change::refusal_by_slurm;
 use crate::execution::slurm::reservations::target::{Refused, Target};
 use crate::execution::slurm::snapshot::{Held, Snapshot};
 use crate::execution::{ExecutionError, PlannedSlot};
@@ -53,26 +53,26 @@ impl SlurmExecutor {
         lock(&self.seen.lacking).clear();
         let asked = Instant::now();
         let present = self
-            .present()
+            .take_snapshot()
             .inspect_err(|_| self.seen.blind.store(true, Ordering::Relaxed))?;
         let present = Arc::new(present);
         let now = present.now;
         let held = &present.held;
         self.note_kept(slots, held);
         self.note_use_of(slots, &present, Instant::now());
-        let mut failures = Vec::from_iter(refusal_in(self.keep_dedicated(&present))?);
-        failures.extend(refusal_in(self.cancel(&self.left_over(&present.jobs)))?);
+        let mut failures = Vec::from_iter(refusal_by_slurm(self.keep_dedicated(&present))?);
+        failures.extend(refusal_by_slurm(self.cancel(&self.left_over(&present.jobs)))?);
         let planned = slots.iter().flat_map(PlannedSlot::reservations);
         for id in planned.filter(|id| held.contains_key(id)) {
             // One that the records were lost of, with the data folder or by going on from another machine.
             self.make_mark(id)?;
         }
-        let due = self.due(slots, held, now)?;
+        let due = self.slots_due(slots, held, now)?;
         let leaving = self.leaving(slots, held)?;
         let (targets, unnamed) = self.targets(&due, &leaving, &present);
         failures.extend(unnamed.iter().map(|id| {
             let nodes = "too few nodes are up and free of others' jobs and reservations";
-            format!("{}: {nodes}", self.name_of(*id))
+            format!("{}: {nodes}", self.name_of_run(*id))
         }));
         let is_met = |target: &&Target| target.is_met_by(held.get(&target.id), now);
         // A reservation that leaves may have caused the refusal.
@@ -80,9 +80,9 @@ impl SlurmExecutor {
         let mut passed_on = BTreeMap::new();
         for (id, row) in leaving {
             let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
-            if !self.has_room(is_wanted) {
+            if !self.may_change_reservation(is_wanted) {
                 // It is given back when there may be another change; its jobs end now.
-                self.empty(row, &present.jobs)?;
+                self.empty_reservation(row, &present.jobs)?;
                 continue;
             }
             let (stays, said) = if is_wanted {
@@ -110,7 +110,7 @@ impl SlurmExecutor {
                     || target.interval.start <= now + URGENT
                     || passed_on.values().any(|row| target.wants(row))
             };
-            let applied = self.apply(&unmet, &present, is_urgent)?;
+            let applied = self.apply_targets(&unmet, &present, is_urgent)?;
             self.note_refused(&unmet, &applied.said);
             failures.extend(applied.said);
             if unmet
@@ -120,7 +120,7 @@ impl SlurmExecutor {
                 failures.push("the changes of one minute have been made".to_owned());
             }
             put_off = applied.put_off;
-            self.differences(slots, &targets)?
+            self.unmet_targets(slots, &targets)?
         };
         for (id, row) in passed_on {
             // It stays until all reservations that want its nodes have them.
@@ -146,7 +146,7 @@ impl SlurmExecutor {
         *lock(&self.seen.lacking) = lacking
             .map(|slot| (slot.run.agreement, slot.interval.start))
             .collect();
-        let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of(target.id));
+        let say = |target: &&Target| format!("{}: it is not held as planned", self.name_of_run(target.id));
         differ.iter().map(say).collect()
     }
 
@@ -157,7 +157,7 @@ impl SlurmExecutor {
             return Ok(false);
         };
         let held = &present.held;
-        let due = self.due(slots, held, Clock::system().now())?;
+        let due = self.slots_due(slots, held, Clock::system().now())?;
         let planned: HashSet<Run> = slots.iter().flat_map(PlannedSlot::reservations).collect();
         // A job that has begun since then may be the first in a reservation that is about to be taken back.
         let is_handed = |slot: &PlannedSlot| slot.begun && !slot.has_job;
@@ -189,13 +189,13 @@ impl SlurmExecutor {
     }
 
     /// The slots that are to be held by now: the held ones, and the ones that begin soon enough.
-    fn due<'a>(
+    fn slots_due<'a>(
         &self,
         slots: &'a [PlannedSlot],
         held: &Held,
         now: Time,
     ) -> Result<Vec<&'a PlannedSlot>, Error> {
-        let lead = self.reserved_from()?;
+        let lead = self.reservation_lead()?;
         *lock(&self.seen.reserves_within) = Some(lead.unwrap_or(i64::MAX));
         let from = lead.map(|lead| now + lead);
         let is_due = |slot: &&PlannedSlot| {
@@ -206,17 +206,17 @@ impl SlurmExecutor {
     }
 
     /// Whether a reservation may be changed now.
-    fn has_room(&self, is_urgent: bool) -> bool {
+    fn may_change_reservation(&self, is_urgent: bool) -> bool {
         lock(&self.rate).has_room(is_urgent, Instant::now())
     }
 
     /// Counts a change of a reservation.
-    pub(crate) fn note_change(&self) {
+    pub(crate) fn count_reservation_change(&self) {
         lock(&self.rate).note(Instant::now());
     }
 
     /// Brings reservations into line, in as many rounds as make progress, and as many of them as the pace allows.
-    fn apply(
+    fn apply_targets(
         &self,
         unmet: &[&Target],
         present: &Snapshot,
@@ -230,22 +230,22 @@ impl SlurmExecutor {
             let before = left.len();
             let (mut refused, mut said) = (Vec::new(), Vec::new());
             for target in left {
-                if !self.has_room(is_urgent(target)) {
+                if !self.may_change_reservation(is_urgent(target)) {
                     put_off.insert(target.id);
                     continue;
                 }
                 let done = match held.get(&target.id) {
                     // Slurm does not move the start of one that has begun.
                     Some(row) if row.interval.start <= now && target.interval.start > now + 1 => self
-                        .delete(target.id)
+                        .delete_reservation(target.id)
                         .map_err(ExecutionError::from)
-                        .and_then(|()| self.create(target, now)),
-                    Some(row) => self.update(target, row, now),
-                    None => self.create(target, now),
+                        .and_then(|()| self.create_reservation(target, now)),
+                    Some(row) => self.update_reservation(target, row, now),
+                    None => self.create_reservation(target, now),
                 };
-                match refusal_in(done)? {
+                match refusal_by_slurm(done)? {
                     None => {
-                        self.note_change();
+                        self.count_reservation_change();
                         // Its job does not wait until all others are made.
                         lock(&self.seen.made).insert(target.id);
                         info!(
@@ -254,7 +254,7 @@ impl SlurmExecutor {
                         );
                     }
                     Some(why) => {
-                        said.push(format!("{}: {why}", self.name_of(target.id)));
+                        said.push(format!("{}: {why}", self.name_of_run(target.id)));
                         refused.push(target);
                     }
                 }
@@ -317,7 +317,7 @@ impl SlurmExecutor {
     /// "created" even where it holds less than was asked for.
     ///
     /// Where Slurm cannot be asked, the known state stays as it was.
-    fn differences<'a>(
+    fn unmet_targets<'a>(
         &self,
         slots: &[PlannedSlot],
         targets: &'a [Target],
@@ -347,7 +347,7 @@ impl SlurmExecutor {
         let is_ours = |id| marked.contains(&id);
         let others: Vec<&JobRow> = jobs
             .iter()
-            .filter(|job| job.is_on_nodes() && !self.is_in_ours(job, &handed, is_ours))
+            .filter(|job| job.is_on_nodes() && !self.is_job_ours(job, &handed, is_ours))
             .collect();
         let taken = behind.into_iter().filter(|target| {
             let mut others = others.iter();
@@ -362,7 +362,7 @@ impl SlurmExecutor {
     /// The reservations among these that are named after slots of this resource.
     pub(crate) fn by_slot(&self, rows: &[ReservationRow]) -> Held {
         let named = rows.iter();
-        let named = named.filter_map(|row| Some((self.id_of(&row.name)?, row.clone())));
+        let named = named.filter_map(|row| Some((self.run_of_name(&row.name)?, row.clone())));
         named.collect()
     }
 
@@ -373,7 +373,7 @@ impl SlurmExecutor {
                 (self.held_beside(slot, slots, held), slot.interval.start)
             } else {
                 let row = held.get(&slot.run)?;
-                (self.numbers_in(row), row.interval.start)
+                (self.reserved_node_numbers(row), row.interval.start)
             };
             Some(KeptNodes {
                 run: slot.run,
@@ -389,7 +389,7 @@ impl SlurmExecutor {
     }
 
     /// Seconds before a slot's start from which on its nodes are reserved; `None` for always: jobs may last for ever.
-    fn reserved_from(&self) -> Result<Option<i64>, Error> {
+    fn reservation_lead(&self) -> Result<Option<i64>, Error> {
         let partitions = self.sharing_partitions()?;
         let limits: Option<Vec<i64>> = partitions.iter().map(|row| row.longest_job).collect();
         let longest = limits.and_then(|limits| limits.into_iter().max());

@@ -44,7 +44,7 @@ impl SlurmExecutor {
             let seen = of.seen.filter(|_| !blind);
             of.unused += seen.map_or(Duration::ZERO, |seen| at.duration_since(seen).min(LOOK_MAX));
             of.seen = is_held(slot).then_some(at);
-            let name = self.name_of(slot.run);
+            let name = self.name_of_run(slot.run);
             for job in jobs.iter().filter(|job| job.reservation.as_ref() == Some(&name)) {
                 of.used = true;
                 of.jobs.extend(job.key());

@@ -87,11 +87,11 @@ pub(crate) fn is_covered(by: &[Interval], interval: Interval) -> bool {
 /// they have; only where one would get too few are all named anew. O(slots × nodes × occupations of a node).
 pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
     let missing = |named: &[Option<Vec<usize>>]| named.iter().filter(|names| names.is_none()).count();
-    let kept = name_all(nodes.clone(), slots, true);
+    let kept = name_nodes_for_slots(nodes.clone(), slots, true);
     if missing(&kept) == 0 {
         return kept;
     }
-    let anew = name_all(nodes, slots, false);
+    let anew = name_nodes_for_slots(nodes, slots, false);
     if missing(&anew) < missing(&kept) {
         anew
     } else {
@@ -101,7 +101,7 @@ pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[Wanted]) -> V
 
 /// Names nodes as [`assign_nodes_to_slots`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
 /// named strictly in order of start.
-fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
+fn name_nodes_for_slots(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
     let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
     let replacing = slots.iter().enumerate();
     let replacing: Vec<(usize, usize)> = replacing
@@ -110,7 +110,7 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
     for first in [true, false] {
         for (at, slot) in slots.iter().enumerate() {
             let free = || {
-                let is_free = |node: &usize| is_free(&nodes, slots, &named, &replacing, at, *node);
+                let is_free = |node: &usize| is_free_for_slot(&nodes, slots, &named, &replacing, at, *node);
                 slot.current.len() == slot.nodes && slot.current.iter().all(is_free)
             };
             let stays = match slot.pinning {
@@ -140,7 +140,7 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
         }
         let mut free: Vec<_> = (0..nodes.len())
             .filter(|node| slot.pinning != Pinning::These || slot.current.contains(node))
-            .filter(|node| is_free(&nodes, slots, &named, &replacing, at, *node))
+            .filter(|node| is_free_for_slot(&nodes, slots, &named, &replacing, at, *node))
             .collect();
         free.sort_by_key(|node| {
             let calendar = &nodes[*node];
@@ -175,7 +175,7 @@ fn name_all(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Optio
 
 /// Whether a node is free for a slot. A slot that gives way to it may have the node, and so may a slot that it gives
 /// way to. `replacing` has the slots with the ones that give way to them.
-fn is_free(
+fn is_free_for_slot(
     nodes: &[Calendar],
     slots: &[Wanted],
     named: &[Option<Vec<usize>>],

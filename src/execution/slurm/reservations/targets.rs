@@ -33,13 +33,16 @@ impl SlurmExecutor {
         // A reservation that leaves is not in the way.
         let is_ours = |id| leaving.contains_key(&id) || planned.contains(&id);
         let calendars = self.calendars(leaving, present, is_ours);
-        let wanted: Vec<Wanted> = due.iter().map(|slot| self.wanted(slot, due, present)).collect();
+        let wanted: Vec<Wanted> = due
+            .iter()
+            .map(|slot| self.needs_of_slot(slot, due, present))
+            .collect();
         let (mut targets, mut unnamed) = (Vec::new(), Vec::new());
         let handed = self.handed_jobs();
         let own: Vec<&JobRow> = present
             .jobs
             .iter()
-            .filter(|job| job.is_on_nodes() && self.is_in_ours(job, &handed, is_ours))
+            .filter(|job| job.is_on_nodes() && self.is_job_ours(job, &handed, is_ours))
             .collect();
         let named = assign_nodes_to_slots(calendars, &wanted);
         for ((slot, names), of) in due.iter().zip(&named).zip(&wanted) {
@@ -49,7 +52,7 @@ impl SlurmExecutor {
                 continue;
             };
             if slot.replaces.is_none() {
-                targets.push(self.target(slot, id, slot.interval, names, &own));
+                targets.push(self.make_target(slot, id, slot.interval, names, &own));
                 continue;
             }
             let old = of.replaces.iter();
@@ -63,7 +66,7 @@ impl SlurmExecutor {
             }
             for (id, (interval, names)) in slot.reservations().zip(beside) {
                 if interval.end > present.now {
-                    targets.push(self.target(slot, id, interval, &names, &own));
+                    targets.push(self.make_target(slot, id, interval, &names, &own));
                 }
             }
         }
@@ -100,7 +103,7 @@ impl SlurmExecutor {
                 calendars[node].busy.push(until_now);
             }
             if inside.is_empty() {
-                for node in self.numbers_in(row) {
+                for node in self.reserved_node_numbers(row) {
                     calendars[node].leaving.push(row.interval);
                 }
             }
@@ -109,14 +112,14 @@ impl SlurmExecutor {
     }
 
     /// The needs of a slot, among the slots that are due.
-    fn wanted(&self, slot: &PlannedSlot, due: &[&PlannedSlot], present: &Snapshot) -> Wanted {
+    fn needs_of_slot(&self, slot: &PlannedSlot, due: &[&PlannedSlot], present: &Snapshot) -> Wanted {
         let held = &present.held;
         let interval = Interval::new(slot.interval.start.max(present.now), slot.interval.end);
         if slot.replaces.is_some() {
-            return self.wanted_beside(slot, interval, due, held);
+            return self.needs_beside_replaced(slot, interval, due, held);
         }
         let row = held.get(&slot.run);
-        let current = self.current(slot, held);
+        let current = self.present_nodes(slot, held);
         let is_up = |node: &usize| present.states.get(*node) == Some(&NodeState::Up);
         let all_up = current.iter().all(is_up);
         let in_use = |row| {
@@ -141,7 +144,7 @@ impl SlurmExecutor {
     }
 
     /// The needs of a slot that is to replace another one: where that one has begun, its nodes for longer.
-    fn wanted_beside(
+    fn needs_beside_replaced(
         &self,
         slot: &PlannedSlot,
         interval: Interval,
@@ -157,14 +160,14 @@ impl SlurmExecutor {
             return Wanted {
                 nodes,
                 interval: Interval::new(start, interval.end),
-                current: self.current(old, held),
+                current: self.present_nodes(old, held),
                 pinning: Pinning::These,
                 replaces,
             };
         }
         let rows = slot.reservations().filter_map(|id| held.get(&id));
-        let own = rows.flat_map(|row| self.numbers_in(row));
-        let theirs = replaces.iter().flat_map(|at| self.current(due[*at], held));
+        let own = rows.flat_map(|row| self.reserved_node_numbers(row));
+        let theirs = replaces.iter().flat_map(|at| self.present_nodes(due[*at], held));
         let current: BTreeSet<usize> = own.chain(theirs).collect();
         Wanted {
             nodes,
@@ -176,9 +179,9 @@ impl SlurmExecutor {
     }
 
     /// The nodes that a slot has: by Slurm, or else by the plan, before Slurm knows of it.
-    fn current(&self, slot: &PlannedSlot, held: &Held) -> Vec<usize> {
+    fn present_nodes(&self, slot: &PlannedSlot, held: &Held) -> Vec<usize> {
         if let Some(row) = held.get(&slot.run) {
-            return self.numbers_in(row);
+            return self.reserved_node_numbers(row);
         }
         // A node that has left the list since has no name any more.
         let given = slot.given.iter().map(|node| *node as usize);
@@ -186,12 +189,12 @@ impl SlurmExecutor {
     }
 
     /// The numbers of the nodes of a reservation.
-    pub(crate) fn numbers_in(&self, row: &ReservationRow) -> Vec<usize> {
+    pub(crate) fn reserved_node_numbers(&self, row: &ReservationRow) -> Vec<usize> {
         self.numbers_of(&row.nodes).collect()
     }
 
     /// One reservation for a slot.
-    fn target(
+    fn make_target(
         &self,
         slot: &PlannedSlot,
         id: Run,
@@ -203,7 +206,7 @@ impl SlurmExecutor {
             .iter()
             .map(|node| self.settings.nodes[*node].clone())
             .collect();
-        let name = self.name_of(id);
+        let name = self.name_of_run(id);
         let reaches_in = |job: &&JobRow| {
             job.reservation.as_ref() != Some(&name)
                 && job.end.is_some_and(|end| end > interval.start)
@@ -228,7 +231,7 @@ impl SlurmExecutor {
         let ids = slot.reservations().chain(old.map(|slot| slot.run));
         let mut times: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
         for row in ids.filter_map(|id| held.get(&id)) {
-            for node in self.numbers_in(row) {
+            for node in self.reserved_node_numbers(row) {
                 times.entry(node).or_default().push(row.interval);
             }
         }

@@ -42,7 +42,7 @@ impl Check<'_> {
         }
         let mut files: Vec<StagedFile> = Vec::new();
         for file in &definition.staging {
-            if let Some(message) = wrong_name(file, named, &files) {
+            if let Some(message) = fault_of_file_name(file, named, &files) {
                 self.violation(ns::JSDL, "FileName", nth.staging, message);
             }
             let source = file.source.as_deref().map(|source| self.source(source));
@@ -61,7 +61,7 @@ impl Check<'_> {
                 bytes: file.bytes,
                 removed: file.delete_on_termination.unwrap_or(false),
             });
-            let declared = declared(&files, is_brought).max(declared(&files, is_sent));
+            let declared = declared_bytes(&files, is_brought).max(declared_bytes(&files, is_sent));
             let most = self.negotiation.staging.bytes_max;
             if file.bytes.is_some() && declared > most {
                 let message = format!("at most {most} bytes of files may be moved one way for a job");
@@ -134,7 +134,7 @@ impl Check<'_> {
 }
 
 /// What is wrong with the name of a file in a job's folder.
-fn wrong_name(file: &DataStaging, named: &[&str], others: &[StagedFile]) -> Option<String> {
+fn fault_of_file_name(file: &DataStaging, named: &[&str], others: &[StagedFile]) -> Option<String> {
     let name = file.file_name.as_str();
     if !is_file_name(name) {
         let message = "the name of one file in the job's folder is expected: letters, digits, _, . and -, without folders";
@@ -175,7 +175,7 @@ fn is_sent(file: &StagedFile) -> bool {
 }
 
 /// Declared bytes of files that go one way.
-fn declared(files: &[StagedFile], goes: fn(&StagedFile) -> bool) -> u64 {
+fn declared_bytes(files: &[StagedFile], goes: fn(&StagedFile) -> bool) -> u64 {
     let bytes = files
         .iter()
         .filter(|file| goes(file))

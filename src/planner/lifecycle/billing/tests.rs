@@ -146,7 +146,10 @@ fn hold(domain: &mut Domain, quote: &Quote) {
         otherwise: OfferState::Rejected,
         idempotency: None,
     };
-    let held = domain.decide(0, |decider| decider.bargain(bargain)).0.unwrap();
+    let held = domain
+        .decide(0, |decider| decider.exchange_offers(bargain))
+        .0
+        .unwrap();
     assert!(held[0].is_held(), "{held:?}");
 }
 

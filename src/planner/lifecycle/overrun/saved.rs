@@ -5,14 +5,14 @@ use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decider::Decider;
-use crate::planner::lifecycle::overruns::{Last, at_most_for};
+use crate::planner::lifecycle::overruns::{Last, most_overrun_cost_in_words};
 use crate::planner::requests::request_of_stretch;
 
 impl Decider<'_> {
     /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
     /// whether there is one.
-    pub(super) fn save(&mut self, agreement: &Agreement, grace: Seconds) -> bool {
-        let Some(at) = self.plan.resources.must_place(&agreement.resource) else {
+    pub(super) fn have_work_saved(&mut self, agreement: &Agreement, grace: Seconds) -> bool {
+        let Some(at) = self.plan.resources.required_place_of(&agreement.resource) else {
             return false;
         };
         let number = self.plan.next_number();
@@ -32,13 +32,13 @@ impl Decider<'_> {
             counted(gap, "second"),
             counted(length, "second")
         );
-        detail += &at_most_for(agreement, length);
+        detail += &most_overrun_cost_in_words(agreement, length);
         if saved.deadline > agreement.deadline {
             detail += "; its deadline moves along";
         }
         let event = self.event(EventKind::Overrun, detail);
         self.update(saved, vec![event]);
-        self.moved(&moves, "to let one in whose work is not over");
+        self.apply_moves(&moves, "to let one in whose work is not over");
         true
     }
 
@@ -51,7 +51,7 @@ impl Decider<'_> {
         number: u64,
         grace: Seconds,
     ) -> Option<(Interval, Vec<Move>)> {
-        let now = self.second();
+        let now = self.present_second();
         let (end, nodes) = (agreement.slot().end, agreement.slot_nodes());
         let longest = self.settings.overruns.left(agreement);
         let step = self.settings.overruns.step(agreement);
@@ -99,7 +99,10 @@ impl Decider<'_> {
         }
         let slot = Interval::of(tree.earliest_fit(nodes, length, window)?, length);
         let request = request_of_stretch(agreement, number, (slot, nodes));
-        let put = self.plan.resources.put(at, self.second(), &request, slot.start);
+        let put = self
+            .plan
+            .resources
+            .put(at, self.present_second(), &request, slot.start);
         put.then_some(slot)
     }
 
@@ -122,7 +125,7 @@ impl Decider<'_> {
     /// Ends an agreement with the saved work, or lets its running work end with its slot: there is no place any more for the
     /// rest.
     pub(in crate::planner) fn give_up_rest_of_saved(&mut self, agreement: &Agreement, why: &str) {
-        let now = self.second();
+        let now = self.present_second();
         let detail =
             format!("{why}, and there is no other place for the rest of its work, which is not over");
         let mut events = vec![self.event(EventKind::Overrun, detail)];

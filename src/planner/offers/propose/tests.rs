@@ -5,7 +5,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
 use crate::agreement::Money;
-use crate::planner::requests::request_of;
+use crate::planner::requests::request_of_agreement;
 use crate::planner::tests::trial::{Domain, eur, of, price_list, proposal, wish};
 use crate::planner::{About, Plan, Pricing, Proposal, Resource, Weights};
 
@@ -158,9 +158,9 @@ proptest! {
             let slot = slot.expect("a move has a slot");
             prop_assert!(agreement.party != party && slot.start >= Time(10));
             let (admitted, _) = domain.decide(0, |decider| {
-                let at = decider.plan.resources.place(&agreement.resource).unwrap();
+                let at = decider.plan.resources.place_of(&agreement.resource).unwrap();
                 let lifted = decider.lift_replaced_agreement(agreement.id).unwrap();
-                let request = request_of(&lifted, u64::MAX);
+                let request = request_of_agreement(&lifted, u64::MAX);
                 let moved = decider.plan.resources.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
                 let admitted = decider.place(proposal).is_ok();
                 decider.plan.resources.vacate(at, Time(0), u64::MAX);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::agreement::{
     Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
 };
-use crate::planner::offers::ranking::best_of;
+use crate::planner::offers::ranking::best_candidates;
 use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal};
 use crate::planner::{About, Ask, Candidate, Pricing, Proposal, Quote, Scaling, Weights};
 
@@ -271,7 +271,7 @@ proptest! {
                 prop_assert!(candidates.iter().any(|of| of.terms.nodes() == shape.nodes), "{shape:?}");
             }
         }
-        let best = best_of(&candidates, ask.weights);
+        let best = best_candidates(&candidates, ask.weights);
         prop_assert!(best.len() <= 6 && best.is_empty() == candidates.is_empty());
         let priced = best.iter().any(|of| of.terms.price.is_some());
         for (one, other) in best.iter().flat_map(|one| best.iter().map(move |other| (one, other))) {

@@ -110,7 +110,7 @@ fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
                 let (inner, after) = rest.split_at(steps.min(rest.len()));
                 rest = after;
                 let before = whole(resources);
-                decider.attempt(|this| {
+                decider.run_trial(|this| {
                     take(this, inner, now, next);
                     stays.then_some(())
                 });
@@ -134,7 +134,7 @@ fn domain(taken: &[(u32, i64, i64, i64)]) -> Domain {
     domain.begin(20);
     for at in 0..2 {
         let advance = |schedule: &mut scheduler::Schedule| (schedule.advance(Time(20)), Vec::new());
-        domain.plan.resources.change(at, advance);
+        domain.plan.resources.change_schedule(at, advance);
     }
     domain
 }
@@ -157,7 +157,7 @@ proptest! {
         let before = whole(&domain.plan.resources);
         let mut next = 1_000;
         domain.decide(|decider| {
-            let failed = decider.attempt(|this| {
+            let failed = decider.run_trial(|this| {
                 take(this, &steps, Time(20), &mut next);
                 None::<()>
             });
@@ -180,7 +180,7 @@ proptest! {
             let mut next = 1_000;
             domain.decide(|decider| {
                 if is_trial {
-                    decider.attempt(|this| {
+                    decider.run_trial(|this| {
                         take(this, &steps, Time(20), &mut next);
                         Some(())
                     });
@@ -211,14 +211,14 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
     decider.suppose_in_transaction(|this| {
         this.plan.resources.vacate(0, Time(20), number);
         // Behind the back of the log.
-        this.plan.resources.change(0, |schedule| {
+        this.plan.resources.change_schedule(0, |schedule| {
             let stranger = request(7_000, (1, 10), (60, 70));
             (schedule.restore(&stranger, Time(60)).unwrap(), Vec::new())
         });
     });
     let why = domain
         .plan
-        .impossible()
+        .why_impossible()
         .expect("there is no room to come back to");
     assert!(why.contains("are taken"), "{why}");
 }
@@ -240,7 +240,7 @@ fn an_agreement_that_is_changed_in_a_trial_makes_the_plan_impossible() {
     decider.suppose_in_transaction(|this| this.update(agreement, Vec::new()));
     let why = domain
         .plan
-        .impossible()
+        .why_impossible()
         .expect("what is stored is not taken back");
     assert!(why.contains("in a trial"), "{why}");
 }

@@ -181,7 +181,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
     assert_eq!(domain.plan.bound[&next.id], [1]);
     let refusal = domain.place(work(1, 50, (0, 90))).unwrap_err();
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
-    let at = domain.plan.resources.place("local").unwrap();
+    let at = domain.plan.resources.place_of("local").unwrap();
     assert_eq!(
         domain.plan.resources.get(at).unwrap().schedule.tree().capacity(),
         2
@@ -269,7 +269,7 @@ fn a_retired_resource_that_is_read_and_restored_within_a_second_gives_no_node_tw
             now,
         )
     };
-    assert!(read(Vec::new()).unwrap().resources.place("local").is_none());
+    assert!(read(Vec::new()).unwrap().resources.place_of("local").is_none());
     domain.plan = read(vec![unended]).unwrap();
     set(&mut domain, "local", ResourceVerb::Restore).unwrap();
     let both = domain.place(work(2, 50, (0, 400))).unwrap().agreement;
@@ -416,7 +416,10 @@ fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_
     read(&mut domain, other_order()).unwrap();
     set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
     read(&mut domain, other_kind()).unwrap();
-    assert_eq!(domain.plan.resources.known("cluster").unwrap().kind, "local");
+    assert_eq!(
+        domain.plan.resources.named_or_gone("cluster").unwrap().kind,
+        "local"
+    );
 }
 
 #[test]
@@ -457,7 +460,7 @@ fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_mor
             "other: 3 nodes instead of 2"
         ]
     );
-    assert!(domain.plan.resources.known("other").unwrap().is_retired());
+    assert!(domain.plan.resources.named_or_gone("other").unwrap().is_retired());
 }
 
 #[test]
@@ -477,7 +480,10 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
     domain.end(runs.id, RunOutcome::Completed);
     domain.now = 30;
     read(&mut domain, shorter()).unwrap();
-    assert_eq!(domain.plan.resources.known("cluster").unwrap().node_names, ["a"]);
+    assert_eq!(
+        domain.plan.resources.named_or_gone("cluster").unwrap().node_names,
+        ["a"]
+    );
 }
 
 #[test]
@@ -508,9 +514,9 @@ fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
     let domain = Domain::new(vec![local(2)]);
     let resources = [retired(local(2)), retired(cluster(&["a"]))];
     let mut plan = Plan::rebuild(&domain.settings, &resources, Vec::new(), Vec::new(), Time(0)).unwrap();
-    assert!(plan.resources.place("local").is_none());
+    assert!(plan.resources.place_of("local").is_none());
     // It may have reservations.
-    assert!(plan.resources.place("cluster").is_some());
+    assert!(plan.resources.place_of("cluster").is_some());
     let mut before = Domain::new(vec![local(2)]);
     let lost = before.place(work(1, 100, (0, 100))).unwrap().agreement;
     plan.recall_lost(vec![lost.clone()]);

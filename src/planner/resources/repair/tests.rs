@@ -282,7 +282,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
     domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
     domain
-        .decide(|decider| decider.started(one.id, 1_000_000, None))
+        .decide(|decider| decider.record_start(one.id, 1_000_000, None))
         .unwrap();
     domain.now = 10;
     let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
@@ -329,7 +329,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     assert_eq!(domain.of(other.id).service, ServiceState::Processing);
     domain.now = 110;
     let lost = |decider: &mut Decider<'_>| {
-        decider.ended(
+        decider.record_end(
             other.id,
             &crate::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
         )
@@ -350,10 +350,10 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
     domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
     domain.now = 10;
     let end = domain.decide(|decider| {
-        let agreement = decider.live(one.id).unwrap();
+        let agreement = decider.live_agreement(one.id).unwrap();
         decider.end_of_lost_work(&agreement)
     });
-    domain.decide(|decider| decider.ended(one.id, &end)).unwrap();
+    domain.decide(|decider| decider.record_end(one.id, &end)).unwrap();
     domain.check();
     assert!(!domain.known.contains_key(&one.id));
     assert_eq!(domain.of(later.id), &later);
@@ -368,11 +368,11 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
         times += 1;
         domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
         let end = domain.decide(|decider| {
-            decider.started(one.id, decider.now, None).unwrap();
-            let agreement = decider.live(one.id).unwrap();
+            decider.record_start(one.id, decider.now, None).unwrap();
+            let agreement = decider.live_agreement(one.id).unwrap();
             decider.end_of_lost_work(&agreement)
         });
-        domain.decide(|decider| decider.ended(one.id, &end)).unwrap();
+        domain.decide(|decider| decider.record_end(one.id, &end)).unwrap();
         domain.now += 2;
     }
     assert_eq!(times, 11, "the first time and ten more");

@@ -9,12 +9,13 @@ use scheduler::adaptive::Policy;
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
-    Finding, Report, Verdict, cells, grid, holding, joined, load_name, mean, over, spread, table,
+    Finding, Report, Verdict, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,
+    report_table, spread_cells, summary_of_values,
 };
 use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
 use advisor::table::Table;
-use protocol::{Mode, Outcome, asks, play};
+use protocol::{Mode, Outcome, adaptive_asks, play_adaptive_asks};
 
 /// Names of the modes, FIFO first; the first is the conventional one that all are compared with.
 const NAMES: [&str; 8] = [
@@ -31,7 +32,7 @@ const NAMES: [&str; 8] = [
 const MDF_RIGID: usize = 4;
 const MDF_PREEMPTIVE: usize = 5;
 
-fn mode(index: usize) -> Mode {
+fn adaptive_mode(index: usize) -> Mode {
     Mode {
         policy: [Policy::Fifo, Policy::MissingDeadlineFirst][index / MDF_RIGID],
         moldable: index % 4 >= 2,
@@ -40,11 +41,11 @@ fn mode(index: usize) -> Mode {
 }
 
 /// Plays every mode at every load in every window; once, as all figures show the same runs. By load and mode: window by window.
-fn results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<Outcome>]> {
+fn adaptive_results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<Outcome>]> {
     let results = setup.adaptive.get_or_init(|| {
         setup.play(|window| {
-            let asks = asks(setup.seed, window);
-            let play = |load, at| play(setup.workload.capacity, &asks, mode(at), load);
+            let asks = adaptive_asks(setup.seed, window);
+            let play = |load, at| play_adaptive_asks(setup.workload.capacity, &asks, adaptive_mode(at), load);
             let of_load = |load| array::from_fn::<_, { NAMES.len() }, _>(|at| play(load, at));
             LOADS.map(of_load).concat()
         })
@@ -52,7 +53,7 @@ fn results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<Outcome>]> {
     results.chunks(NAMES.len()).collect()
 }
 
-fn values(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Vec<f64> {
+fn measure_outcomes(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Vec<f64> {
     outcomes.iter().map(of).collect()
 }
 
@@ -60,14 +61,14 @@ fn values(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Vec<f64> {
 fn percent_more(a: &[f64], b: &[f64]) -> Summary {
     let base = Summary::of(b).mean;
     let scale = if base > 0.0 { 100.0 / base } else { 0.0 };
-    over(a.iter().zip(b).map(|(a, b)| scale * (a - b)))
+    summary_of_values(a.iter().zip(b).map(|(a, b)| scale * (a - b)))
 }
 
 const ABOUT: &str = "Sizes may shrink to 80 % above ten nodes, by a law k − c·R; 60 % of the requests may run in ten pieces; 20 % \
     pay three times as much and have no three days on top of five run times. FIFO places a request once, MDF places all that \
     waits anew.";
 
-fn report(title: &'static str, about: &str) -> Report {
+fn adaptive_report(title: &'static str, about: &str) -> Report {
     Report::new(title).about(format!("{ABOUT} {about}"))
 }
 
@@ -81,13 +82,13 @@ struct Comparison {
 
 impl Comparison {
     fn report(self, title: &'static str, about: &str, findings: impl Into<Vec<Finding>>) -> Report {
-        report(title, about).with(findings, self.table, [self.figure])
+        adaptive_report(title, about).with(findings, self.table, [self.figure])
     }
 
     /// At a load, mode by mode.
     fn text(&self, load: usize) -> String {
         let means = self.means[load].iter();
-        joined(means.map(|change| format!("{:+.1}", change.mean)))
+        join_results(means.map(|change| format!("{:+.1}", change.mean)))
     }
 
     /// The largest at a load.
@@ -110,13 +111,13 @@ impl Comparison {
 }
 
 /// Lines of modes over the loads.
-fn figure(what: &'static str, modes: &[&str], means: &[Vec<Summary>]) -> Figure {
+fn figure_of_modes(what: &'static str, modes: &[&str], means: &[Vec<Summary>]) -> Figure {
     let lines = Series::over(LOADS, modes.iter().copied(), means);
     Figure::new(what).x("load (%)").y(what).lines(lines)
 }
 
 /// A measure of each mode and its change against the conventional one; the four MDF modes are judged by the change.
-fn compare(
+fn compare_modes(
     setup: &Setup,
     what: &str,
     change: &'static str,
@@ -124,18 +125,18 @@ fn compare(
     of: fn(&Outcome) -> f64,
 ) -> Comparison {
     let of_load = |modes: &[Vec<Outcome>]| -> Vec<(Summary, Summary)> {
-        let base = values(&modes[0], of);
+        let base = measure_outcomes(&modes[0], of);
         let of_mode = modes.iter().map(|outcomes| {
-            let seen = values(outcomes, of);
+            let seen = measure_outcomes(outcomes, of);
             let mut more = percent_more(&seen, &base);
             more.mean *= sign;
             (Summary::of(&seen), more)
         });
         of_mode.collect()
     };
-    let cells: Vec<Vec<_>> = results(setup).into_iter().map(of_load).collect();
-    let text = |(seen, more): &_| [spread(seen), mean(more)].concat();
-    let rows = grid(&LOADS.map(load_name), &NAMES, &cells, text);
+    let cells: Vec<Vec<_>> = adaptive_results(setup).into_iter().map(of_load).collect();
+    let text = |(seen, more): &_| [spread_cells(seen), mean_cells(more)].concat();
+    let rows = grid_rows(&LOADS.map(load_name), &NAMES, &cells, text);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation | {change} | change ± 95 %");
     let changes = |from: usize| -> Vec<Vec<Summary>> {
         let of_load = |of: &Vec<(Summary, Summary)>| of[from..].iter().map(|(_, more)| *more).collect();
@@ -143,14 +144,14 @@ fn compare(
     };
     Comparison {
         means: changes(MDF_RIGID),
-        table: table(&headings, rows),
-        figure: figure(change, &NAMES[1..], &changes(1)),
+        table: report_table(&headings, rows),
+        figure: figure_of_modes(change, &NAMES[1..], &changes(1)),
     }
 }
 
-pub(super) fn profit(setup: &Setup) -> Report {
+pub(super) fn report_adaptive_profit(setup: &Setup) -> Report {
     let change = "profit gain over FIFO rigid (%)";
-    let comparison = compare(setup, "profit", change, 1.0, |o| o.profit(0.0));
+    let comparison = compare_modes(setup, "profit", change, 1.0, |o| o.profit(0.0));
     let at_most = &comparison.means[2];
     let more_than_rigid = at_most[1..].iter().filter(|c| c.mean > at_most[0].mean).count();
     let grows = comparison.sorted(|a, b| a < b);
@@ -181,10 +182,10 @@ pub(super) fn profit(setup: &Setup) -> Report {
     comparison.report("Profit of adaptive requests", about, findings)
 }
 
-pub(super) fn completion(setup: &Setup) -> Report {
+pub(super) fn report_adaptive_completion(setup: &Setup) -> Report {
     let change = "reduction of the completion time (%)";
     let what = "completion after submission (s)";
-    let comparison = compare(setup, what, change, -1.0, |o| o.completion);
+    let comparison = compare_modes(setup, what, change, -1.0, |o| o.completion);
     let falls = comparison.sorted(|a, b| a > b);
     let (least, most) = (comparison.text(0), comparison.text(2));
     let findings = [
@@ -206,9 +207,9 @@ pub(super) fn completion(setup: &Setup) -> Report {
     comparison.report("Completion time of adaptive requests", about, findings)
 }
 
-pub(super) fn rejections(setup: &Setup) -> Report {
+pub(super) fn report_adaptive_rejections(setup: &Setup) -> Report {
     let change = "reduction of rejected requests (%)";
-    let comparison = compare(setup, "requests refused", change, -1.0, |o| o.refused as f64);
+    let comparison = compare_modes(setup, "requests refused", change, -1.0, |o| o.refused as f64);
     let (least, most) = (comparison.text(0), comparison.text(2));
     let reductions =
         format!("MDF rigid / preemptive / moldable / both: {least} % fewer at ×1, {most} % at ×1.5");
@@ -219,15 +220,15 @@ pub(super) fn rejections(setup: &Setup) -> Report {
     comparison.report("Rejections of adaptive requests", "", [finding])
 }
 
-pub(super) fn incentive(setup: &Setup) -> Report {
-    let modes = results(setup)[2];
-    let base = values(&modes[0], |o| o.profit(0.0));
+pub(super) fn report_adaptive_incentive(setup: &Setup) -> Report {
+    let modes = adaptive_results(setup)[2];
+    let base = measure_outcomes(&modes[0], |o| o.profit(0.0));
     let mut rows = Vec::new();
     let mut points = Vec::new();
     for percent in (0..=40).step_by(5).map(f64::from) {
-        let seen = values(&modes[MDF_PREEMPTIVE], |o| o.profit(percent));
+        let seen = measure_outcomes(&modes[MDF_PREEMPTIVE], |o| o.profit(percent));
         let (profit, gain) = (Summary::of(&seen), percent_more(&seen, &base));
-        rows.push(cells([percent, profit.mean, gain.mean, gain.confidence]));
+        rows.push(number_cells([percent, profit.mean, gain.mean, gain.confidence]));
         points.push(Point::mean(percent, &gain));
     }
     let crossing = points
@@ -249,41 +250,44 @@ pub(super) fn incentive(setup: &Setup) -> Report {
         .lines([Series::new("MDF preemptive", points)]);
     let headings = "incentive (%) | profit | profit gain over FIFO rigid (%) | ± 95 %";
     let title = "What an incentive for preemptive requests may cost";
-    report(title, "Load ×1.5.").with([finding], table(headings, rows), [figure])
+    adaptive_report(title, "Load ×1.5.").with([finding], report_table(headings, rows), [figure])
 }
 
 /// A share of the moldable requests of each mode that has them.
-fn shares(setup: &Setup, what: &'static str, of: fn(&Outcome) -> Option<f64>) -> Comparison {
-    let modes: Vec<usize> = (0..NAMES.len()).filter(|at| mode(*at).moldable).collect();
+fn compare_shares(setup: &Setup, what: &'static str, of: fn(&Outcome) -> Option<f64>) -> Comparison {
+    let modes: Vec<usize> = (0..NAMES.len())
+        .filter(|at| adaptive_mode(*at).moldable)
+        .collect();
     let names: Vec<&str> = modes.iter().map(|at| NAMES[*at]).collect();
-    let share = |outcomes: &[Outcome]| over(outcomes.iter().filter_map(of));
+    let share = |outcomes: &[Outcome]| summary_of_values(outcomes.iter().filter_map(of));
     let of_load = |results: &[Vec<Outcome>]| modes.iter().map(|at| share(&results[*at])).collect();
-    let means: Vec<Vec<Summary>> = results(setup).into_iter().map(of_load).collect();
-    let rows = grid(&LOADS.map(load_name), &names, &means, spread);
+    let means: Vec<Vec<Summary>> = adaptive_results(setup).into_iter().map(of_load).collect();
+    let rows = grid_rows(&LOADS.map(load_name), &names, &means, spread_cells);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation");
     Comparison {
-        table: table(&headings, rows),
-        figure: figure(what, &names, &means),
+        table: report_table(&headings, rows),
+        figure: figure_of_modes(what, &names, &means),
         means,
     }
 }
 
 /// Of how many modes the share grows with the load.
-fn growing(shares: &Comparison, claim: &str, paper: &str) -> Finding {
+fn growing_share_finding(shares: &Comparison, claim: &str, paper: &str) -> Finding {
     let grows = shares.sorted(|a, b| a < b);
-    let by_load = |mode: usize| joined(shares.means.iter().map(|load| format!("{:.0}", load[mode].mean)));
+    let by_load =
+        |mode: usize| join_results(shares.means.iter().map(|load| format!("{:.0}", load[mode].mean)));
     let text = [0, 1, 2, 3].map(by_load).join(", ");
     let seen = format!("for {grows} of 4 modes; FIFO moldable, both, MDF moldable, both by load (%): {text}");
     Finding::new(claim).paper(paper).seen(seen).counted(grows, 4)
 }
 
-pub(super) fn shrunk(setup: &Setup) -> Report {
+pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
     let part = |o: &Outcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
-    let shares = shares(setup, "moldable requests on fewer nodes (%)", part);
-    let (more, loads) = holding(shares.means.iter().map(|load| load[3].mean > load[2].mean));
+    let shares = compare_shares(setup, "moldable requests on fewer nodes (%)", part);
+    let (more, loads) = count_holding(shares.means.iter().map(|load| load[3].mean > load[2].mean));
     let claim = "more moldable requests shrink in a fuller cluster";
     let findings = [
-        growing(&shares, claim, "the scheduler tends to"),
+        growing_share_finding(&shares, claim, "the scheduler tends to"),
         Finding::new("more shrink where they can be cut too")
             .paper("they do")
             .seen(format!("under MDF at {more} of {loads} loads"))
@@ -293,13 +297,13 @@ pub(super) fn shrunk(setup: &Setup) -> Report {
     shares.report("How many moldable requests shrink", about, findings)
 }
 
-pub(super) fn modification(setup: &Setup) -> Report {
+pub(super) fn report_adaptive_modification(setup: &Setup) -> Report {
     let mean = |o: &Outcome| (o.shrunk > 0).then(|| o.modification / o.shrunk as f64);
-    let shares = shares(setup, "mean modification of shrunk requests (%)", mean);
+    let shares = compare_shares(setup, "mean modification of shrunk requests (%)", mean);
     let claim = "requests that shrink do so further in a fuller cluster";
     let finding = Finding {
         verdict: Verdict::Measured,
-        ..growing(&shares, claim, "figure 9")
+        ..growing_share_finding(&shares, claim, "figure 9")
     };
     let finding = finding.because("the paper gives the figure without a number");
     let about = "100 % is R^min, 0 % R^max; the pieces of a request count by their work.";

@@ -90,7 +90,7 @@ impl Outcome {
 }
 
 /// The requests of the users of a window.
-pub(crate) fn asks(seed: u64, window: &Window) -> Vec<Ask> {
+pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<Ask> {
     let ask = |(id, job): (u64, &Job)| {
         let mut random = Random::new(seed, &[STREAM, window.index as u64, id]);
         let threefold = random.chance(THREEFOLD);
@@ -131,7 +131,7 @@ impl Ask {
 }
 
 /// Plays the requests of a window on `capacity` nodes.
-pub(crate) fn play(capacity: u32, asks: &[Ask], mode: Mode, load: u32) -> Outcome {
+pub(crate) fn play_adaptive_asks(capacity: u32, asks: &[Ask], mode: Mode, load: u32) -> Outcome {
     let mut plan = Plan::new(capacity, mode.policy);
     let mut accepted: BTreeMap<u64, (&Ask, Request, Vec<Piece>)> = BTreeMap::new();
     for ask in asks {

@@ -7,10 +7,10 @@ use scheduler::prediction::reliability::{INTERVALS, LEVELS, Reliability};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, holding, joined, table};
+use crate::report::{Finding, Report, count_holding, join_results, report_table};
 use advisor::table::Table;
 use advisor::workload::{Job, Workload};
-use replay::{Forecast, LEARNED, PASSES, Results, Source, WARM_UP, quantile};
+use replay::{Forecast, LEARNED, PASSES, Results, Source, WARM_UP, forecast_quantile};
 
 /// The share of outcomes that a stated 90 % interval may cover.
 const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
@@ -18,21 +18,21 @@ const COVERED: std::ops::RangeInclusive<f64> = 0.85..=0.95;
 /// Parts in which the coverage is looked at by itself.
 const PARTS: usize = 8;
 
-fn results<'a>(setup: &'a Setup) -> &'a Results {
+fn prediction_results<'a>(setup: &'a Setup) -> &'a Results {
     setup.prediction.get_or_init(|| {
         let passes = setup.workers.map(&PASSES, |pass| pass(setup.workload));
-        replay::results(setup.workload, passes)
+        replay::join_passes(setup.workload, passes)
     })
 }
 
 /// The learned distributions judged on a workload's runs: the rows of a reliability table, without and with the users' estimates
 /// where it has them.
-pub fn reliability(workload: &Workload) -> Table {
+pub fn reliability_of_workload(workload: &Workload) -> Table {
     let passes = PASSES.map(|pass| pass(workload)).into();
-    reliability_table(&replay::results(workload, passes))
+    reliability_table(&replay::join_passes(workload, passes))
 }
 
-fn report(title: &'static str, results: &Results) -> Report {
+fn prediction_report(title: &'static str, results: &Results) -> Report {
     Report::new(title).about(format!(
         "Every job that ran, long or short, of the whole workload (filter and windows do not apply) is an execution: of its executable \
          and user where that pair ran before, else of its user's, else of anybody's. Each is predicted from those that had ended when it \
@@ -42,15 +42,15 @@ fn report(title: &'static str, results: &Results) -> Report {
 }
 
 /// A measure of each judged run and its central forecast.
-fn errors(results: &Results, forecasts: &[Forecast], of: fn(f64, f64) -> f64) -> Vec<f64> {
+fn forecast_errors(results: &Results, forecasts: &[Forecast], of: fn(f64, f64) -> f64) -> Vec<f64> {
     let pairs = forecasts.iter().zip(&results.jobs);
-    let error = |(forecast, job): (&Forecast, &Job)| of(quantile(forecast, 0.5), job.run as f64);
+    let error = |(forecast, job): (&Forecast, &Job)| of(forecast_quantile(forecast, 0.5), job.run as f64);
     pairs.map(error).collect()
 }
 
 /// How far each forecast is off, from the least to the most.
 fn absolute_errors(results: &Results, forecasts: &[Forecast]) -> Vec<f64> {
-    let mut absolute = errors(results, forecasts, |stated, run| (stated - run).abs());
+    let mut absolute = forecast_errors(results, forecasts, |stated, run| (stated - run).abs());
     absolute.sort_unstable_by(f64::total_cmp);
     absolute
 }
@@ -59,13 +59,13 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-pub(super) fn error(setup: &Setup) -> Report {
-    let results = results(setup);
+pub(super) fn report_prediction_error(setup: &Setup) -> Report {
+    let results = prediction_results(setup);
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
         let absolute = absolute_errors(results, forecasts);
-        let mean_of = |of| mean(&errors(results, forecasts, of));
+        let mean_of = |of| mean(&forecast_errors(results, forecasts, of));
         let factor = mean_of(|stated, run| (stated.max(1.0) / run).ln().abs()).exp();
         let short = mean_of(|stated, run| f64::from(u8::from(stated < run)));
         rows.push(vec![
@@ -85,7 +85,7 @@ pub(super) fn error(setup: &Setup) -> Report {
         .x("all judged executions")
         .y("mean absolute error (h)")
         .bars([String::new()], series);
-    report(title, results).with(error_findings(results), table(headings, rows), [figure])
+    prediction_report(title, results).with(error_findings(results), report_table(headings, rows), [figure])
 }
 
 /// The effect of smoothing and trust on the error, and how it compares.
@@ -102,7 +102,12 @@ fn error_findings(results: &Results) -> Vec<Finding> {
     };
     let less = [mean, smoothed, trusted].iter().filter(|e| learned < **e).count();
     let ahead: Vec<String> = (results.ahead.iter())
-        .map(|(hours, errors)| format!("{hours} h: {}", joined(errors.map(|error| format!("{error:.3}")))))
+        .map(|(hours, errors)| {
+            format!(
+                "{hours} h: {}",
+                join_results(errors.map(|error| format!("{error:.3}")))
+            )
+        })
         .collect();
     let foresees = Finding::new(
         "smoothing foresees the free share of the nodes better than its last value and than its mean",
@@ -113,7 +118,7 @@ fn error_findings(results: &Results) -> Vec<Finding> {
     ));
     let foresees_all = results.ahead.iter();
     let (foreseen, cases) =
-        holding(foresees_all.flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean]));
+        count_holding(foresees_all.flat_map(|(_, [ours, last, mean])| [ours <= last, ours <= mean]));
     vec![
         better(
             "smoothing makes the mean of past executions more accurate",
@@ -139,11 +144,11 @@ fn error_findings(results: &Results) -> Vec<Finding> {
 }
 
 /// Share of runs that a slot of the forecast length held, and node-seconds of slots for each of runs.
-fn slots(results: &Results, forecasts: &[Forecast], p: f64) -> (f64, f64) {
+fn share_held_by_slots(results: &Results, forecasts: &[Forecast], p: f64) -> (f64, f64) {
     let (mut held, mut reserved, mut used) = (0_usize, 0.0, 0.0);
     for (job, forecast) in results.jobs.iter().zip(forecasts) {
         // Slots are whole seconds.
-        let slot = quantile(forecast, p).ceil().max(1.0);
+        let slot = forecast_quantile(forecast, p).ceil().max(1.0);
         let (run, nodes) = (job.run as f64, f64::from(job.nodes));
         held += usize::from(run <= slot);
         reserved += nodes * slot;
@@ -155,16 +160,16 @@ fn slots(results: &Results, forecasts: &[Forecast], p: f64) -> (f64, f64) {
     )
 }
 
-pub(super) fn deadlines(setup: &Setup) -> Report {
+pub(super) fn report_prediction_deadlines(setup: &Setup) -> Report {
     const STATED: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
-    let results = results(setup);
+    let results = prediction_results(setup);
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
         let many = LEARNED.contains(source) && !forecasts.is_empty();
         let mut points = Vec::new();
         for p in &STATED[..if many { STATED.len() } else { 1 }] {
-            let (met, reserved) = slots(results, forecasts, *p);
+            let (met, reserved) = share_held_by_slots(results, forecasts, *p);
             rows.push(vec![
                 source.name().to_owned(),
                 if many { p.to_string() } else { "–".to_owned() },
@@ -175,7 +180,7 @@ pub(super) fn deadlines(setup: &Setup) -> Report {
         }
         series.push(Series::new(source.name(), points));
     }
-    let met = |source, p| slots(results, results.of(source).unwrap_or_default(), p).0;
+    let met = |source, p| share_held_by_slots(results, results.of(source).unwrap_or_default(), p).0;
     let [mean, smoothed, trusted] =
         [Source::Mean, Source::Smoothing, Source::Trust].map(|source| 100.0 * met(source, 0.5));
     let learned = met(Source::Learned, 0.95);
@@ -194,8 +199,8 @@ pub(super) fn deadlines(setup: &Setup) -> Report {
         .x("node-seconds reserved for each used")
         .y("deadlines met (%)")
         .lines(series);
-    let report = report("Deadlines met by slots of the estimated length", results);
-    report.with(findings, table(headings, rows), [figure])
+    let report = prediction_report("Deadlines met by slots of the estimated length", results);
+    report.with(findings, report_table(headings, rows), [figure])
 }
 
 /// The reliability table: quantiles and intervals with the shares that they held, and the pinball loss of every source.
@@ -236,7 +241,7 @@ fn reliability_table(results: &Results) -> Table {
 }
 
 /// Where the coverage of the widest interval lay, overall and in parts of the workload.
-fn coverage(results: &Results, source: Source) -> Option<Finding> {
+fn coverage_finding(results: &Results, source: Source) -> Option<Finding> {
     let all = results.jobs.len();
     let covered = |part| Some(results.reliability(source, part)?.intervals()[0].1);
     let overall = covered(0..all)?;
@@ -252,7 +257,7 @@ fn coverage(results: &Results, source: Source) -> Option<Finding> {
 }
 
 /// Whether one source's pinball loss is below another's.
-fn sharper_source(results: &Results, source: Source, than: Source) -> Option<Finding> {
+fn sharper_source_finding(results: &Results, source: Source, than: Source) -> Option<Finding> {
     let kept = |source| results.reliability(source, 0..results.jobs.len());
     let (ours, theirs) = (kept(source)?, kept(than)?);
     let levels = ours.levels().into_iter().zip(theirs.levels());
@@ -265,11 +270,11 @@ fn sharper_source(results: &Results, source: Source, than: Source) -> Option<Fin
     Some(Finding::new(claim).seen(seen).holds(loss < their_loss))
 }
 
-pub(super) fn calibration(setup: &Setup) -> Report {
-    let results = results(setup);
+pub(super) fn report_prediction_calibration(setup: &Setup) -> Report {
+    let results = prediction_results(setup);
     let rivals = [Source::LastTwo, Source::User];
-    let covers = LEARNED.map(|source| coverage(results, source));
-    let sharper = LEARNED.map(|source| rivals.map(|than| sharper_source(results, source, than)));
+    let covers = LEARNED.map(|source| coverage_finding(results, source));
+    let sharper = LEARNED.map(|source| rivals.map(|than| sharper_source_finding(results, source, than)));
     let findings: Vec<Finding> = covers.into_iter().chain(sharper.concat()).flatten().collect();
     let line = |source: Source, label: &str, of: fn((f64, f64, f64)) -> f64| {
         let books = results.reliability(source, 0..results.jobs.len())?;
@@ -294,6 +299,6 @@ pub(super) fn calibration(setup: &Setup) -> Report {
             .y("mean pinball loss (s)")
             .lines(loss),
     ];
-    let report = report("Stated intervals: calibration and sharpness", results);
+    let report = prediction_report("Stated intervals: calibration and sharpness", results);
     report.with(findings, reliability_table(results), figures)
 }

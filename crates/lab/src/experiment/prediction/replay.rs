@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use scheduler::prediction::estimate::{Outcome, TRUST_RUNS};
 use scheduler::prediction::reliability::{LEVELS, Reliability};
-use scheduler::prediction::runs::{Event, events};
+use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::{Estimate, Evidence, Runs, Subject};
 use scheduler::{Interval, Rate, Seconds, Time};
 
 use super::load::FreeShare;
-use crate::whole;
+use crate::whole_seconds;
 use advisor::workload::{Job, Workload};
 
 /// Executions that are learned from before any is judged.
@@ -23,7 +23,7 @@ const DAY: Seconds = 86_400;
 pub(super) type Forecast = [f64; LEVELS.len()];
 
 /// The seconds that a forecast states for a probability, which is one of [`LEVELS`].
-pub(super) fn quantile(forecast: &Forecast, p: f64) -> f64 {
+pub(super) fn forecast_quantile(forecast: &Forecast, p: f64) -> f64 {
     let at = LEVELS.iter().position(|level| *level >= p - 1e-9);
     forecast[at.unwrap_or(LEVELS.len() - 1)]
 }
@@ -95,7 +95,7 @@ impl Results {
         let forecasts = self.of(source)?;
         let mut kept = Reliability::default();
         for (job, forecast) in self.jobs[part.clone()].iter().zip(&forecasts[part]) {
-            kept.add(|p| quantile(forecast, p), job.run as f64);
+            kept.add(|p| forecast_quantile(forecast, p), job.run as f64);
         }
         Some(kept)
     }
@@ -110,14 +110,14 @@ pub(super) struct Pass {
 /// The passes, which know nothing of each other: paper 004 and the simple rivals, and the distribution without and with the users'
 /// estimates.
 pub(super) const PASSES: [fn(&Workload) -> Pass; 3] = [
-    paper,
+    paper_pass,
     |workload| learn_pass(workload, Source::Learned),
     |workload| learn_pass(workload, Source::LearnedWithEstimate),
 ];
 
 /// Puts the passes together.
-pub(super) fn results(workload: &Workload, passes: Vec<Pass>) -> Results {
-    let warm = warm_from(workload);
+pub(super) fn join_passes(workload: &Workload, passes: Vec<Pass>) -> Results {
+    let warm = first_warm_job(workload);
     let ahead = passes.first().map(|pass| pass.ahead.clone()).unwrap_or_default();
     let mut forecasts: Vec<_> = passes.into_iter().flat_map(|pass| pass.forecasts).collect();
     forecasts.retain(|(_, of)| of[warm..].iter().any(Option::is_some));
@@ -135,9 +135,9 @@ pub(super) fn results(workload: &Workload, passes: Vec<Pass>) -> Results {
 }
 
 /// The first job by which enough others had ended.
-fn warm_from(workload: &Workload) -> usize {
+fn first_warm_job(workload: &Workload) -> usize {
     let mut ended = 0;
-    for event in order(workload) {
+    for event in order_events(workload) {
         match event {
             Event::Ended(_) => ended += 1,
             Event::Asked(job) if ended >= WARM_UP => return job,
@@ -147,9 +147,9 @@ fn warm_from(workload: &Workload) -> usize {
     workload.jobs.len()
 }
 
-fn order(workload: &Workload) -> Vec<Event> {
+fn order_events(workload: &Workload) -> Vec<Event> {
     let span = |job: &Job| Interval::new(Time(job.submit), job.ran().end);
-    events(workload.jobs.iter().map(span))
+    events_of_runs(workload.jobs.iter().map(span))
 }
 
 /// A level of likeness: its kind, and the properties that are alike.
@@ -185,7 +185,7 @@ fn learn_pass(workload: &Workload, source: Source) -> Pass {
     let mut runs = Runs::default();
     let mut forecasts = vec![None; jobs.len()];
     let mut levels = vec![None; jobs.len()];
-    for event in if known { order(workload) } else { Vec::new() } {
+    for event in if known { order_events(workload) } else { Vec::new() } {
         match event {
             Event::Asked(job) => {
                 if let Some(prediction) = runs.predict(&subject_of_job(&jobs[job], source)) {
@@ -203,7 +203,7 @@ fn learn_pass(workload: &Workload, source: Source) -> Pass {
 }
 
 /// Paper 004, and the simple rivals.
-fn paper(workload: &Workload) -> Pass {
+fn paper_pass(workload: &Workload) -> Pass {
     let mut free = FreeShare::new(workload);
     let mut of_application: BTreeMap<(u64, Option<u64>), Vec<Seconds>> = BTreeMap::new();
     let mut of_user: BTreeMap<Option<u64>, Vec<Seconds>> = BTreeMap::new();
@@ -212,7 +212,7 @@ fn paper(workload: &Workload) -> Pass {
     // Of the first five sources.
     let mut forecasts: [Vec<Option<Forecast>>; 5] = array::from_fn(|_| vec![None; workload.jobs.len()]);
     let point = |seconds: f64| Some([seconds; LEVELS.len()]);
-    for event in order(workload) {
+    for event in order_events(workload) {
         let (Event::Asked(at) | Event::Ended(at)) = event;
         let job = &workload.jobs[at];
         let application = job.executable.map(|executable| (executable, job.user));
@@ -223,7 +223,7 @@ fn paper(workload: &Workload) -> Pass {
             of_user.entry(job.user).or_default().push(job.run);
             of_anybody.push((job.run, Rate::REFERENCE));
             if let Some(forecast) = &forecasts[2][at] {
-                let estimated = whole(quantile(forecast, 0.5));
+                let estimated = whole_seconds(forecast_quantile(forecast, 0.5));
                 let real = job.run;
                 outcomes.push(Outcome { estimated, real });
                 if outcomes.len() > TRUST_RUNS {

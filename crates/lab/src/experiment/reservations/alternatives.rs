@@ -1,15 +1,17 @@
 //! Alternatives: slots outside of the asked window, offered after a refusal.
 
 use super::super::setup::Setup;
-use super::gains::{Gains, flexible_gains, gains, series_over_phi};
-use super::{UTILISATION_COLUMNS, cells_of_loads, columns, phi_name};
+use super::gains::{Gains, flexible_gains, measure_gains, series_over_phi};
+use super::{UTILISATION_COLUMNS, cells_of_loads, phi_name, play_runs};
 use crate::figure::{Figure, Series};
-use crate::report::{Finding, Report, grid, holding, joined, load_name, spread, table};
+use crate::report::{
+    Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells,
+};
 use advisor::flexible::{LOADS, PHIS, Run, Takers};
 use advisor::statistics::Summary;
 
 /// Figure 5 of paper 000, and figure 6 of paper 001, which offers earlier slots only.
-pub(in crate::experiment) fn compare(setup: &Setup, earlier_only: bool) -> Report {
+pub(in crate::experiment) fn report_alternatives_gain(setup: &Setup, earlier_only: bool) -> Report {
     let (name, title, which) = if earlier_only {
         let which = "Only slots before the ready time are offered. ";
         ("001-fig6", "Earlier alternatives only", which)
@@ -18,7 +20,7 @@ pub(in crate::experiment) fn compare(setup: &Setup, earlier_only: bool) -> Repor
     };
     let of_takers = |name, takers| {
         let run = |load, phi| Run::with_alternatives(load, phi, takers, earlier_only);
-        gains(setup, name, false, run)
+        measure_gains(setup, name, false, run)
     };
     let flexible = flexible_gains(setup, false);
     let half = of_takers("alternatives for half", Takers::Half);
@@ -26,14 +28,14 @@ pub(in crate::experiment) fn compare(setup: &Setup, earlier_only: bool) -> Repor
     let cells = |gains: &Gains| gains.points.concat().into_iter();
     let less = |who: &str, gains: &Gains| {
         let pairs = cells(gains).zip(cells(&flexible));
-        let (below, all) = holding(pairs.map(|(a, b)| a.mean < b.mean));
+        let (below, all) = count_holding(pairs.map(|(a, b)| a.mean < b.mean));
         let claim = format!("alternatives gain less than flexible intervals, taken by {who}");
         Finding::new(claim)
             .paper("less")
             .seen(format!("less in {below} of {all} cells: {}", gains.text()))
             .counted(below, all)
     };
-    let (positive, cells) = holding(cells(&half).map(|gain| gain.is_positive()));
+    let (positive, cells) = count_holding(cells(&half).map(|gain| gain.is_positive()));
     let seen = format!("surely (95 %) in {positive} of {cells} cells, taken by half of the users");
     let findings = [
         Finding::new("alternatives raise the utilisation")
@@ -66,11 +68,11 @@ pub(in crate::experiment) fn compare(setup: &Setup, earlier_only: bool) -> Repor
             "Rigid requests, order EDF; after a refusal the nearest slot within the threshold φ is offered, and taken. {which}\
              The papers do not say who takes them, so both readings are run."
         ))
-        .with(findings, table(UTILISATION_COLUMNS, rows), figures)
+        .with(findings, report_table(UTILISATION_COLUMNS, rows), figures)
 }
 
 /// Figure 6 of paper 000, and figure 7 of paper 001, which offers earlier slots only.
-pub(in crate::experiment) fn deviations(setup: &Setup, earlier_only: bool) -> Report {
+pub(in crate::experiment) fn report_alternative_deviations(setup: &Setup, earlier_only: bool) -> Report {
     let title = if earlier_only {
         "How far the accepted earlier alternatives are from what was asked"
     } else {
@@ -79,11 +81,11 @@ pub(in crate::experiment) fn deviations(setup: &Setup, earlier_only: bool) -> Re
     let runs: Vec<Run> = cells_of_loads()
         .map(|(load, phi)| Run::with_alternatives(load, phi, Takers::All, earlier_only))
         .collect();
-    let seen: Vec<Vec<Summary>> = (columns(setup, &runs).chunks(PHIS.len()))
+    let seen: Vec<Vec<Summary>> = (play_runs(setup, &runs).chunks(PHIS.len()))
         .map(|of_load| of_load.iter().map(|column| Summary::of(&column.phi)).collect())
         .collect();
-    let text = |seen: &Summary| [spread(seen), vec![seen.count.to_string()]].concat();
-    let rows = grid(
+    let text = |seen: &Summary| [spread_cells(seen), vec![seen.count.to_string()]].concat();
+    let rows = grid_rows(
         &LOADS.map(load_name),
         &PHIS.map(|phi| phi.to_string()),
         &seen,
@@ -92,7 +94,7 @@ pub(in crate::experiment) fn deviations(setup: &Setup, earlier_only: bool) -> Re
     let near = (seen.iter().flatten().zip(PHIS.into_iter().cycle()))
         .filter(|(seen, phi)| seen.mean + seen.confidence >= f64::from(*phi))
         .count();
-    let means = joined(seen.iter().flatten().map(|phi| format!("{:.0}", phi.mean)));
+    let means = join_results(seen.iter().flatten().map(|phi| format!("{:.0}", phi.mean)));
     let claim = "the mean φ of accepted alternatives is not significantly less than the threshold";
     let finding = Finding::new(claim)
         .paper("not less")
@@ -106,5 +108,5 @@ pub(in crate::experiment) fn deviations(setup: &Setup, earlier_only: bool) -> Re
         .lines(series_over_phi(&seen));
     Report::new(title)
         .about("Rigid requests, alternatives taken by all users.")
-        .with([finding], table(headings, rows), [figure])
+        .with([finding], report_table(headings, rows), [figure])
 }

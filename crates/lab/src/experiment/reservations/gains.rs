@@ -3,9 +3,9 @@
 use scheduler::Order;
 
 use super::super::setup::Setup;
-use super::{UTILISATION_COLUMNS, columns, row};
+use super::{UTILISATION_COLUMNS, play_runs, utilisation_row};
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, joined, load_name, table};
+use crate::report::{Finding, Report, join_results, load_name, report_table};
 use advisor::flexible::{LOADS, PHIS, Run};
 use advisor::statistics::Summary;
 
@@ -20,7 +20,7 @@ pub(super) struct Gains {
 }
 
 /// The gain of `run` at a load and a φ over the rigid requests of the same load; where users overestimate, in both.
-pub(super) fn gains(
+pub(super) fn measure_gains(
     setup: &Setup,
     name: &str,
     overestimated: bool,
@@ -32,12 +32,18 @@ pub(super) fn gains(
         .map(|run| Run { overestimated, ..run })
         .collect();
     let (mut rows, mut points, mut relative) = (Vec::new(), Vec::new(), Vec::new());
-    for (cell, load) in columns(setup, &runs).chunks(1 + PHIS.len()).zip(LOADS) {
+    for (cell, load) in play_runs(setup, &runs).chunks(1 + PHIS.len()).zip(LOADS) {
         let base = &cell[0].utilisation;
-        rows.push(row(load, None, "rigid", base, None));
+        rows.push(utilisation_row(load, None, "rigid", base, None));
         let mut of_load = Vec::new();
         for (phi, column) in cell[1..].iter().enumerate() {
-            rows.push(row(load, Some(phi), name, &column.utilisation, Some(base)));
+            rows.push(utilisation_row(
+                load,
+                Some(phi),
+                name,
+                &column.utilisation,
+                Some(base),
+            ));
             let difference = Summary::of_differences(&column.utilisation, base);
             relative.push(100.0 * difference.mean / Summary::of(base).mean.max(f64::MIN_POSITIVE));
             of_load.push(difference);
@@ -55,7 +61,7 @@ impl Gains {
     /// The gains in points, load by load.
     pub(super) fn text(&self) -> String {
         let of_load = |(of, load): (&Vec<Summary>, u32)| {
-            let points = joined(of.iter().map(|s| format!("{:+.1}", s.mean)));
+            let points = join_results(of.iter().map(|s| format!("{:+.1}", s.mean)));
             format!("{points} ({})", load_name(load))
         };
         let texts: Vec<String> = self.points.iter().zip(LOADS).map(of_load).collect();
@@ -79,7 +85,7 @@ impl Gains {
             .x("φ (% of the run time)")
             .y("utilisation, gain over rigid (points)")
             .lines(series_over_phi(&self.points));
-        report.with(findings, table(UTILISATION_COLUMNS, self.rows), [figure])
+        report.with(findings, report_table(UTILISATION_COLUMNS, self.rows), [figure])
     }
 }
 
@@ -95,7 +101,7 @@ pub(super) fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
 
 /// The gain of flexible requests in order of deadlines.
 pub(super) fn flexible_gains(setup: &Setup, overestimated: bool) -> Gains {
-    gains(setup, "EDF, flexible", overestimated, |load, phi| {
+    measure_gains(setup, "EDF, flexible", overestimated, |load, phi| {
         Run::flexible(load, phi, Order::Edf)
     })
 }

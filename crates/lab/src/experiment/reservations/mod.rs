@@ -7,8 +7,11 @@ use scheduler::{Fraction, Order};
 
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
-use crate::report::{Finding, Report, cells, holding, joined, load_name, mean, over, spread, table};
-use advisor::flexible::{LOADS, PHIS, Run, draws, play, utilisation_percent};
+use crate::report::{
+    Finding, Report, count_holding, join_results, load_name, mean_cells, number_cells, report_table,
+    spread_cells, summary_of_values,
+};
+use advisor::flexible::{LOADS, PHIS, Run, draw_flexible_jobs, play_flexible_run, utilisation_percent};
 use advisor::statistics::Summary;
 use gains::flexible_gains;
 
@@ -29,13 +32,13 @@ struct Column {
 }
 
 /// Plays every run in every window.
-fn columns(setup: &Setup, runs: &[Run]) -> Vec<Column> {
+fn play_runs(setup: &Setup, runs: &[Run]) -> Vec<Column> {
     let capacity = setup.workload.capacity;
     let played = setup.play(|window| {
-        let draws = draws(setup.seed, window);
+        let draws = draw_flexible_jobs(setup.seed, window);
         let results = runs.iter().map(|run| {
-            let outcome = play(capacity, window, &draws, run);
-            let phi = over(outcome.taken.values().map(|taken| 100.0 * taken.phi()));
+            let outcome = play_flexible_run(capacity, window, &draws, run);
+            let phi = summary_of_values(outcome.taken.values().map(|taken| 100.0 * taken.phi()));
             let phi = (phi.count > 0).then_some(phi.mean);
             (utilisation_percent(capacity, &outcome, run.load), phi)
         });
@@ -62,26 +65,32 @@ const UTILISATION_COLUMNS: &str = "load | φ (%) | run | utilisation (%) | ± 95
     trimmed standard deviation | difference (points) | difference ± 95 %";
 
 /// A row of [`UTILISATION_COLUMNS`].
-fn row(load: u32, phi: Option<usize>, name: &str, values: &[f64], base: Option<&[f64]>) -> Vec<String> {
+fn utilisation_row(
+    load: u32,
+    phi: Option<usize>,
+    name: &str,
+    values: &[f64],
+    base: Option<&[f64]>,
+) -> Vec<String> {
     let phi = phi.map_or(String::new(), |phi| PHIS[phi].to_string());
     let none = || vec![String::new(); 2];
-    let trimmed = Summary::trimmed(values).map(|of| cells([of.mean, of.deviation]));
-    let difference = base.map(|base| mean(&Summary::of_differences(values, base)));
+    let trimmed = Summary::trimmed(values).map(|of| number_cells([of.mean, of.deviation]));
+    let difference = base.map(|base| mean_cells(&Summary::of_differences(values, base)));
     [
         vec![load_name(load), phi, name.to_owned()],
-        spread(&Summary::of(values)),
+        spread_cells(&Summary::of(values)),
         trimmed.unwrap_or_else(none),
         difference.unwrap_or_else(none),
     ]
     .concat()
 }
 
-pub(super) fn fifo(setup: &Setup) -> Report {
-    let columns = columns(setup, &LOADS.map(Run::rigid));
+pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
+    let columns = play_runs(setup, &LOADS.map(Run::rigid));
     let values = || columns.iter().map(|column| &column.utilisation);
     let seen: Vec<Summary> = values().map(|values| Summary::of(values)).collect();
     let near = |(seen, expected): (&Summary, f64)| (seen.mean - expected).abs() <= FIFO_TOLERANCE;
-    let (within, loads) = holding(seen.iter().zip(FIFO_UNTRIMMED).map(near));
+    let (within, loads) = count_holding(seen.iter().zip(FIFO_UNTRIMMED).map(near));
     let trimmed = values().zip(&seen).map(|(values, seen)| {
         let summary = Summary::trimmed(values).unwrap_or(*seen);
         format!("{:.1} ± {:.1}", summary.mean, summary.deviation)
@@ -89,15 +98,15 @@ pub(super) fn fifo(setup: &Setup) -> Report {
     let findings = [
         Finding::new("utilisation in percent, trimmed ± standard deviation, at ×1 / ×1.25 / ×1.5")
             .paper(FIFO_OF_PAPER)
-            .seen(joined(trimmed))
+            .seen(join_results(trimmed))
             .counted(within, loads)
             .because(format!(
                 "judged untrimmed: within {FIFO_TOLERANCE} points of 47.1 / 51.4 / 54.6, which are those of SDSC-SP2"
             )),
-        Finding::new("the same, untrimmed").seen(joined(seen.iter().map(|of| format!("{:.1}", of.mean)))),
+        Finding::new("the same, untrimmed").seen(join_results(seen.iter().map(|of| format!("{:.1}", of.mean)))),
     ];
     let rows = LOADS.into_iter().zip(values());
-    let rows = rows.map(|(load, values)| row(load, None, "FIFO, rigid", values, None));
+    let rows = rows.map(|(load, values)| utilisation_row(load, None, "FIFO, rigid", values, None));
     let figure = Figure::new("Rigid requests, first come first served")
         .x("load")
         .y("utilisation (%)")
@@ -107,10 +116,10 @@ pub(super) fn fifo(setup: &Setup) -> Report {
             "Node-seconds of accepted work inside the window, of those that there are. Every order gives this plan, as no rigid \
              request can move.",
         )
-        .with(findings, table(UTILISATION_COLUMNS, rows), [figure])
+        .with(findings, report_table(UTILISATION_COLUMNS, rows), [figure])
 }
 
-pub(super) fn orders(setup: &Setup) -> Report {
+pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
     const NAMES: [&str; 4] = ["EDF", "LFF", "BJF", "FIFO"];
     let orders = [Order::Edf, Order::Lff, Order::Bjf, Order::Fifo];
     let seeds = (0..SHUFFLES).map(|shuffle| setup.seed ^ shuffle);
@@ -122,15 +131,21 @@ pub(super) fn orders(setup: &Setup) -> Report {
     let mut rows = Vec::new();
     let mut differences = Vec::new();
     let (mut in_order, mut edf_first) = (0, 0);
-    for (cell, (load, phi)) in columns(setup, &runs).chunks(all.len()).zip(cells_of_loads()) {
+    for (cell, (load, phi)) in play_runs(setup, &runs).chunks(all.len()).zip(cells_of_loads()) {
         let (sorted, shuffled) = cell.split_at(orders.len());
         let baseline: Vec<f64> = (0..setup.windows.len())
             .map(|window| shuffled.iter().map(|c| c.utilisation[window]).sum::<f64>() / SHUFFLES as f64)
             .collect();
-        rows.push(row(load, Some(phi), "shuffle", &baseline, None));
+        rows.push(utilisation_row(load, Some(phi), "shuffle", &baseline, None));
         let mut of_cell = Vec::new();
         for (Column { utilisation, .. }, name) in sorted.iter().zip(NAMES) {
-            rows.push(row(load, Some(phi), name, utilisation, Some(&baseline)));
+            rows.push(utilisation_row(
+                load,
+                Some(phi),
+                name,
+                utilisation,
+                Some(&baseline),
+            ));
             of_cell.push(Summary::of_differences(utilisation, &baseline));
         }
         let [edf, lff, bjf, fifo] = [0, 1, 2, 3].map(|order: usize| of_cell[order].mean);
@@ -169,10 +184,10 @@ pub(super) fn orders(setup: &Setup) -> Report {
         .about(format!(
             "Utilisation less that of the same requests in random order (the mean of {SHUFFLES}), half of them flexible."
         ))
-        .with(findings, table(UTILISATION_COLUMNS, rows), figures)
+        .with(findings, report_table(UTILISATION_COLUMNS, rows), figures)
 }
 
-pub(super) fn intervals(setup: &Setup) -> Report {
+pub(super) fn report_reservation_intervals(setup: &Setup) -> Report {
     let gains = flexible_gains(setup, false);
     let finding = gains.longer_is_better();
     let report =
@@ -180,12 +195,12 @@ pub(super) fn intervals(setup: &Setup) -> Report {
     gains.report(report, [finding], "Flexible intervals, EDF, half of the requests")
 }
 
-pub(super) fn overestimates(setup: &Setup) -> Report {
+pub(super) fn report_overestimates(setup: &Setup) -> Report {
     let exact = flexible_gains(setup, false);
     let gains = flexible_gains(setup, true);
     let more = || (gains.relative.iter().zip(&exact.relative)).map(|(a, b)| a - b);
-    let (higher, cells) = holding(more().map(|more| more > 0.0));
-    let points = joined(more().map(|more| format!("{more:+.1}")));
+    let (higher, cells) = count_holding(more().map(|more| more > 0.0));
+    let points = join_results(more().map(|more| format!("{more:+.1}")));
     let relative = format!("relative gain higher in {higher} of {cells} cells, by {points} points");
     let findings = [
         Finding::new("flexibility matters more where users overestimate")
@@ -203,25 +218,25 @@ pub(super) fn overestimates(setup: &Setup) -> Report {
     gains.report(report, findings, figure)
 }
 
-pub(super) fn fixing(setup: &Setup) -> Report {
+pub(super) fn report_reservation_fixing(setup: &Setup) -> Report {
     const PARTS: [Option<u32>; 5] = [Some(0), Some(25), Some(50), Some(75), None];
     let runs = PARTS.map(|part| {
         let mut run = Run::flexible(125, 2, Order::Edf);
         run.policy.fixing = part.map(Fraction::percent);
         run
     });
-    let columns = columns(setup, &runs);
+    let columns = play_runs(setup, &runs);
     let base = &columns[0].utilisation;
     let names = PARTS.map(|part| part.map_or("never".to_owned(), |percent| format!("{percent} %")));
     let rows = (columns.iter().zip(&names)).map(|(column, name)| {
         let name = format!("fixed after: {name}");
-        row(125, Some(2), &name, &column.utilisation, Some(base))
+        utilisation_row(125, Some(2), &name, &column.utilisation, Some(base))
     });
-    let rows = table(UTILISATION_COLUMNS, rows);
+    let rows = report_table(UTILISATION_COLUMNS, rows);
     let gains: Vec<Summary> = (columns.iter())
         .map(|column| Summary::of_differences(&column.utilisation, base))
         .collect();
-    let points = joined(gains[1..].iter().map(|gain| format!("{:+.2}", gain.mean)));
+    let points = join_results(gains[1..].iter().map(|gain| format!("{:+.2}", gain.mean)));
     let seen = format!("points over fixing at once, after 25 % / 50 % / 75 % of the wait / never: {points}");
     let finding = Finding::new("the longer a request remains flexible, the higher the utilisation")
         .paper("figure 4")

@@ -5,10 +5,10 @@ mod resources;
 
 use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
-use crate::report::{Finding, Report, holding, over, table};
+use crate::report::{Finding, Report, count_holding, report_table, summary_of_values};
 use advisor::statistics::Summary;
 use protocol::{Algorithm, GROUP, LEVELS, Outcome, Scenario};
-pub(super) use resources::resources;
+pub(super) use resources::report_server_resources;
 
 /// Offered loads ρ in percent.
 const LOADS: [u32; 5] = [30, 50, 70, 90, 110];
@@ -53,7 +53,7 @@ struct Played<R> {
 
 impl<R> Played<R> {
     fn summary(&self, measure: &Measure) -> Summary {
-        over(self.outcomes.iter().map(measure.of))
+        summary_of_values(self.outcomes.iter().map(measure.of))
     }
 
     fn mean(&self, measure: &Measure) -> f64 {
@@ -65,7 +65,7 @@ impl<R> Played<R> {
 struct Results<R>(Vec<Played<R>>);
 
 /// Plays all batches of the runs by `play`, and notes the time of a decision under the `name` of each run.
-fn play<R: Copy + Sync>(
+fn play_server_runs<R: Copy + Sync>(
     setup: &Setup,
     runs: Vec<R>,
     play: impl Fn(&R, u64) -> Outcome + Sync,
@@ -88,7 +88,7 @@ fn play<R: Copy + Sync>(
 
 fn play_searches(setup: &Setup, runs: Vec<Run>) -> Results<Run> {
     let search = |run: &Run, batch| run.algorithm.play(&run.scenario, setup.seed, batch);
-    play(setup, runs, search, |played| {
+    play_server_runs(setup, runs, search, |played| {
         let Run { algorithm, scenario } = played.run;
         let (name, rho) = (algorithm.name(), scenario.rho());
         format!("{name},{rho},{:.0}", played.mean(&PERIODS))
@@ -129,7 +129,7 @@ impl Results<Run> {
     fn no_more(&self, measure: &Measure, a: Algorithm, b: Algorithm) -> (usize, usize) {
         let like = |run: Run| self.of_run(&Run { algorithm: b, ..run });
         let no_more = |a: &Played<Run>| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
-        holding(self.of(a).map(no_more))
+        count_holding(self.of(a).map(no_more))
     }
 
     fn report(
@@ -162,7 +162,7 @@ impl Results<Run> {
         let (runs, jobs) = (setup.servers.runs, setup.servers.jobs);
         Report::new(title)
             .about(format!("{ABOUT} {runs} runs of {jobs} jobs."))
-            .with(findings, table(&headings, self.0.iter().map(row)), figures)
+            .with(findings, report_table(&headings, self.0.iter().map(row)), figures)
     }
 
     /// Two measures against the load, a line for each label of the runs that have one.
@@ -188,7 +188,7 @@ fn level_name(level: usize) -> String {
 }
 
 /// A search at the paper's size.
-fn run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bool) -> Run {
+fn server_run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bool) -> Run {
     let scenario = Scenario {
         level,
         group: GROUP,
@@ -200,12 +200,17 @@ fn run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bo
 }
 
 /// Plays every algorithm at every load.
-fn play_all(setup: &Setup, algorithms: &[Algorithm], levels: &[usize], controls: &[bool]) -> Results<Run> {
+fn play_every_algorithm(
+    setup: &Setup,
+    algorithms: &[Algorithm],
+    levels: &[usize],
+    controls: &[bool],
+) -> Results<Run> {
     let mut runs = Vec::new();
     for &control in controls {
         for &level in levels {
             for &algorithm in algorithms {
-                runs.extend(LOADS.map(|load| run(setup, algorithm, level, load, control)));
+                runs.extend(LOADS.map(|load| server_run(setup, algorithm, level, load, control)));
             }
         }
     }
@@ -216,9 +221,9 @@ const ABOUT: &str = "120 servers in three groups of 40; jobs of 5.6 hours in the
     twenty hours of laxity (r + l + U: the deadlines as printed, U(r, r + 20 h), lose 70 % of the work at any load). Counted \
     after the two weeks in which the plan fills up, or half of a shorter run; each run is a batch. The workload is always generated.";
 
-pub(super) fn awareness(setup: &Setup) -> Report {
+pub(super) fn report_server_awareness(setup: &Setup) -> Report {
     let (unaware, aware) = (Algorithm::Unaware, Algorithm::Aware);
-    let results = play_all(setup, &[unaware, aware], &[1, 2, 3, 4], &[false]);
+    let results = play_every_algorithm(setup, &[unaware, aware], &[1, 2, 3, 4], &[false]);
     let findings = [
         Finding::new("FF-HA loses no more work than FF-HU at any level and load")
             .paper("it outperforms it across the spectrum")
@@ -236,11 +241,11 @@ pub(super) fn awareness(setup: &Setup) -> Report {
     results.report(title, setup, findings, figures)
 }
 
-pub(super) fn loss_and_cost(setup: &Setup) -> Report {
+pub(super) fn report_loss_and_cost(setup: &Setup) -> Report {
     let (unaware, plus, ours) = (Algorithm::Unaware, Algorithm::AwarePlus, Algorithm::OneTree);
-    let results = play_all(setup, &Algorithm::ALL, &[MOST], &[false, true]);
+    let results = play_every_algorithm(setup, &Algorithm::ALL, &[MOST], &[false, true]);
     let seen = Algorithm::ALL.map(|algorithm| {
-        let played = results.of_run(&run(setup, algorithm, MOST, 90, false));
+        let played = results.of_run(&server_run(setup, algorithm, MOST, 90, false));
         format!("{} {:.1}", algorithm.name(), played.summary(&LOSS))
     });
     let published = [unaware, Algorithm::Aware, plus].map(|other| results.no_more(&LOSS, ours, other));
@@ -270,9 +275,9 @@ pub(super) fn loss_and_cost(setup: &Setup) -> Report {
     results.report("Work loss and cost of a decision", setup, findings, figures)
 }
 
-pub(super) fn utilisation_and_waiting(setup: &Setup) -> Report {
+pub(super) fn report_utilisation_and_waiting(setup: &Setup) -> Report {
     let (unaware, plus) = (Algorithm::Unaware, Algorithm::AwarePlus);
-    let results = play_all(setup, &Algorithm::ALL, &[MOST], &[false]);
+    let results = play_every_algorithm(setup, &Algorithm::ALL, &[MOST], &[false]);
     let findings = [
         Finding::new("FF-HA+ keeps the servers busier than FF-HU")
             .paper("it does")
@@ -291,18 +296,18 @@ pub(super) fn utilisation_and_waiting(setup: &Setup) -> Report {
     results.report("Utilisation and waiting", setup, findings, figures)
 }
 
-pub(super) fn heterogeneity(setup: &Setup) -> Report {
+pub(super) fn report_heterogeneity(setup: &Setup) -> Report {
     let plus = Algorithm::AwarePlus;
     let (algorithms, levels) = ([plus, Algorithm::OneTree], [0, 1, 2, 3, 4]);
-    let results = play_all(setup, &algorithms, &levels, &[false, true]);
+    let results = play_every_algorithm(setup, &algorithms, &levels, &[false, true]);
     // At how many loads the most different rates have no more than the least different ones, where `sign` is 1; no less for −1.
     let no_more = |sign: f64, measure: &Measure, control: bool| {
         let mean = |level, load| {
             results
-                .of_run(&run(setup, plus, level, load, control))
+                .of_run(&server_run(setup, plus, level, load, control))
                 .mean(measure)
         };
-        holding(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
+        count_holding(LOADS.map(|load| sign * mean(MOST, load) <= sign * mean(1, load) + 1e-9))
     };
     let findings = [
         Finding::new("FF-HA+ loses less work at the most different rates than at the least")
@@ -324,10 +329,10 @@ pub(super) fn heterogeneity(setup: &Setup) -> Report {
     results.report("More different servers lose less work", setup, findings, figures)
 }
 
-pub(super) fn periods(setup: &Setup) -> Report {
+pub(super) fn report_server_periods(setup: &Setup) -> Report {
     let of_group = |group: u32| {
         Algorithm::ALL.map(|algorithm| {
-            let mut of_group = run(setup, algorithm, MOST, 90, false);
+            let mut of_group = server_run(setup, algorithm, MOST, 90, false);
             // As many days for any number of servers.
             of_group.scenario.jobs = setup.servers.jobs * group as usize / GROUP as usize;
             of_group.scenario.group = group;

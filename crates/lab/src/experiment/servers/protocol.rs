@@ -7,7 +7,7 @@ use scheduler::heterogeneous::{
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
-use crate::whole;
+use crate::whole_seconds;
 use advisor::random::Random;
 
 /// Rates of the three groups in millionths, from homogeneous to most heterogeneous; their sum is always the same.
@@ -179,11 +179,11 @@ impl Scenario {
         let least = if self.control { size / CONTROL_RATE } else { size };
         let deadline = ready + least + random.uniform(0.0, LAXITY_MAX);
         let job = Job {
-            ready: Time(whole(ready)),
-            size: whole(size).max(1),
-            deadline: Time(whole(deadline)),
+            ready: Time(whole_seconds(ready)),
+            size: whole_seconds(size).max(1),
+            deadline: Time(whole_seconds(deadline)),
         };
-        (Time(whole(*now)), job)
+        (Time(whole_seconds(*now)), job)
     }
 
     /// Plays run number `batch` with the servers that `search` looks after. Searches and levels see the same jobs.
@@ -198,7 +198,7 @@ impl Scenario {
         let mut random_nodes = Random::new(seed, &[STREAM_NODES, batch, self.load.into()]);
         let gap = self.gap() * f64::from(sizes.iter().sum::<u32>()) / sizes.len() as f64;
         // The plan fills up in two weeks; of a shorter run half is counted.
-        let from = Time(whole(NOTICE_MAX.min(gap * self.jobs as f64 / 2.0)));
+        let from = Time(whole_seconds(NOTICE_MAX.min(gap * self.jobs as f64 / 2.0)));
         let mut placements: Vec<(Interval, u32)> = Vec::new();
         // Sums of whole numbers, far below 2⁵³, but for the stretch.
         let mut sums = Outcome::default();
@@ -239,7 +239,7 @@ impl Scenario {
                 None => sums.loss += work,
             }
         }
-        let (end, all) = (Time(whole(now)), f64::from(3 * self.group));
+        let (end, all) = (Time(whole_seconds(now)), f64::from(3 * self.group));
         let within = |(slot, nodes): &(Interval, u32)| {
             let slot = Interval::new(slot.start.max(from), slot.end.min(end));
             slot.duration() * Seconds::from(*nodes)

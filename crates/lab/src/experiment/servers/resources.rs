@@ -7,10 +7,10 @@ use scheduler::heterogeneous::{Job, Operations, SingleTree};
 use scheduler::{Interval, SlotTree, Time};
 
 use super::protocol::{GROUP, Outcome, Planned, Scenario};
-use super::{LOSS, MOST, Measure, Played, Results, UTILISATION, WAITING, measure, play};
+use super::{LOSS, MOST, Measure, Played, Results, UTILISATION, WAITING, measure, play_server_runs};
 use crate::experiment::setup::Setup;
 use crate::figure::Figure;
-use crate::report::{Finding, Report, holding, mean, table};
+use crate::report::{Finding, Report, count_holding, mean_cells, report_table};
 
 /// Offered loads ρ in percent.
 const LOADS: [u32; 3] = [70, 90, 110];
@@ -157,7 +157,7 @@ impl Results<Run> {
     /// In how many cases `a` has no more by mean than `b`, and of how many.
     fn no_more(&self, measure: &Measure, a: Choice, b: Choice) -> (usize, usize) {
         let mean = |run| self.of_run(&run).mean(measure);
-        holding(self.pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
+        count_holding(self.pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
     }
 
     /// The means of both at ρ = 0.9 with the paper's deadlines.
@@ -173,7 +173,7 @@ impl Results<Run> {
     }
 }
 
-pub(in crate::experiment) fn resources(setup: &Setup) -> Report {
+pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
     let mut runs = Vec::new();
     for layout in Layout::ALL {
         for choice in [Choice::OneTree, EARLIEST, LEAST_LOST] {
@@ -196,7 +196,7 @@ pub(in crate::experiment) fn resources(setup: &Setup) -> Report {
         }
     }
     let one = |run: &Run, batch| run.play(setup.seed, batch);
-    let results = play(setup, runs, one, |played| {
+    let results = play_server_runs(setup, runs, one, |played| {
         let Run {
             layout,
             choice,
@@ -222,7 +222,7 @@ impl Results<Run> {
                 run.scenario.rho().to_string(),
                 format!("r + {least} + U"),
             ];
-            let numbers = measures.map(|measure| mean(&played.summary(measure)));
+            let numbers = measures.map(|measure| mean_cells(&played.summary(measure)));
             names.into_iter().chain(numbers.concat()).collect()
         };
         let loss = |a, b| self.at_ninety(&LOSS, a, b);
@@ -264,6 +264,6 @@ impl Results<Run> {
                 "The jobs and rates of paper 003 on the service's domain of resources, which nothing moves once it is placed; \
                  {runs} runs of {jobs} jobs, of which those after two weeks count, or half of a shorter run."
             ))
-            .with(findings, table(&headings, self.0.iter().map(row)), [figure])
+            .with(findings, report_table(&headings, self.0.iter().map(row)), [figure])
     }
 }

@@ -1,6 +1,6 @@
 //! The recursions of the methods, and the search for their parameters.
 
-use super::count;
+use super::count_as_real;
 
 /// How a series is smoothed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl State {
             method => {
                 let slope = match (method, known().take(SLOPE_STEPS).last()) {
                     (Method::Holt, Some((at, value))) if at > first_at => {
-                        (value - first) / count(at - first_at)
+                        (value - first) / count_as_real(at - first_at)
                     }
                     _ => 0.0,
                 };
@@ -146,7 +146,7 @@ impl State {
 }
 
 /// The state after all values. `None` without any.
-pub(super) fn run(values: &[Option<f64>], parameters: Parameters) -> Option<State> {
+pub(super) fn smooth_values(values: &[Option<f64>], parameters: Parameters) -> Option<State> {
     let mut state = State::before(values, parameters)?;
     for value in values {
         state.step(*value, parameters);
@@ -156,7 +156,7 @@ pub(super) fn run(values: &[Option<f64>], parameters: Parameters) -> Option<Stat
 
 /// The mean square error one step ahead, of the values from `from` on; 0 if there is nothing to compare. The first value
 /// is compared with nothing: it begins the state.
-pub(super) fn errors(values: &[Option<f64>], parameters: Parameters, from: usize) -> f64 {
+pub(super) fn smoothing_error(values: &[Option<f64>], parameters: Parameters, from: usize) -> f64 {
     let Some(mut state) = State::before(values, parameters) else {
         return 0.0;
     };
@@ -171,10 +171,10 @@ pub(super) fn errors(values: &[Option<f64>], parameters: Parameters, from: usize
 
 /// The parameters of least error one step ahead, and that error: the best of a coarse grid, improved along one parameter at a
 /// time by strides that are halved.
-pub(super) fn fit(values: &[Option<f64>], method: Method) -> (Parameters, f64) {
-    let mut best = (starts(method)[0], f64::INFINITY);
-    for parameters in starts(method) {
-        let error = errors(values, parameters, 0);
+pub(super) fn fit_parameters(values: &[Option<f64>], method: Method) -> (Parameters, f64) {
+    let mut best = (starting_parameters(method)[0], f64::INFINITY);
+    for parameters in starting_parameters(method) {
+        let error = smoothing_error(values, parameters, 0);
         if error < best.1 {
             best = (parameters, error);
         }
@@ -187,7 +187,7 @@ pub(super) fn fit(values: &[Option<f64>], method: Method) -> (Parameters, f64) {
             if moved == best.0 {
                 continue;
             }
-            let error = errors(values, moved, 0);
+            let error = smoothing_error(values, moved, 0);
             if error < best.1 {
                 best = (moved, error);
             }
@@ -218,7 +218,7 @@ impl Parameters {
     }
 }
 
-fn starts(method: Method) -> Vec<Parameters> {
+fn starting_parameters(method: Method) -> Vec<Parameters> {
     let none = &[0.0][..];
     let (trends, phases, dampings) = match method {
         Method::Simple => (none, none, none),
@@ -244,5 +244,5 @@ fn starts(method: Method) -> Vec<Parameters> {
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.fold((0.0, 0_usize), |(sum, n), value| (sum + value, n + 1));
-    (n > 0).then(|| sum / count(n))
+    (n > 0).then(|| sum / count_as_real(n))
 }

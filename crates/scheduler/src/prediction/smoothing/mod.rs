@@ -17,7 +17,7 @@ pub use method::{Method, Parameters};
 pub use outlook::{Outlook, Replay};
 pub use series::{STEPS_MAX, Series};
 
-use super::count;
+use super::count_as_real;
 use crate::time::{Interval, Seconds, Time};
 use method::State;
 
@@ -65,11 +65,11 @@ impl Smoothing {
         let mut best = Method::Simple;
         if observed >= CHOICE_STEPS_MIN && first.iter().any(Option::is_some) {
             let error_of = |method| {
-                let fitted = method::fit(first, method).0;
-                method::errors(values, fitted, first.len())
+                let fitted = method::fit_parameters(first, method).0;
+                method::smoothing_error(values, fitted, first.len())
             };
             let mut least = error_of(Method::Simple);
-            for method in candidates(series.step(), first.len()) {
+            for method in candidate_methods(series.step(), first.len()) {
                 let error = error_of(method);
                 if error < least * (1.0 - BETTER_BY) {
                     (best, least) = (method, error);
@@ -81,13 +81,13 @@ impl Smoothing {
 
     /// Fitted with a given method.
     pub fn fit_with(series: &Series, method: Method) -> Self {
-        let (parameters, error) = method::fit(series.values(), method);
+        let (parameters, error) = method::fit_parameters(series.values(), method);
         Self::with(series, parameters, error)
     }
 
     /// With given parameters.
     pub fn with_parameters(series: &Series, parameters: Parameters) -> Self {
-        let error = method::errors(series.values(), parameters, 0);
+        let error = method::smoothing_error(series.values(), parameters, 0);
         Self::with(series, parameters, error)
     }
 
@@ -104,7 +104,7 @@ impl Smoothing {
             start: series.start(),
             step: series.step(),
             length: series.values().len(),
-            state: method::run(series.values(), parameters),
+            state: method::smooth_values(series.values(), parameters),
             parameters,
             error,
             positive_range: positive().reduce(f64::min).zip(positive().reduce(f64::max)),
@@ -152,12 +152,12 @@ impl Smoothing {
         let sum: f64 = (0..steps)
             .map(|step| state.ahead(from.saturating_add(step), self.parameters))
             .sum();
-        Some(sum / count(steps))
+        Some(sum / count_as_real(steps))
     }
 }
 
 /// The methods that a series of this many steps can be fitted with, beside simple smoothing.
-fn candidates(step: Seconds, steps: usize) -> Vec<Method> {
+fn candidate_methods(step: Seconds, steps: usize) -> Vec<Method> {
     let seasonal = SEASONS.into_iter().filter_map(|season| {
         let length = usize::try_from(season / step).ok()?;
         (season % step == 0 && length > 1 && steps >= SEASONS_MIN * length)

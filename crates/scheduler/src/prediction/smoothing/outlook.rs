@@ -2,7 +2,7 @@
 
 use super::method::{self, State};
 use super::{Method, Parameters, Series, Smoothing};
-use crate::prediction::{count, real};
+use crate::prediction::{count_as_real, whole_as_real};
 use crate::time::{Interval, Seconds, Time};
 
 /// Steps at the end of an outlook that the time after it is the mean of: a week of hours, which holds both seasons.
@@ -27,7 +27,7 @@ impl Outlook {
     /// week.
     pub fn mean_over(&self, interval: Interval) -> f64 {
         let end = interval.end.max(interval.start + 1);
-        let length = real(end - interval.start);
+        let length = whole_as_real(end - interval.start);
         (self.sum_to(end) - self.sum_to(interval.start)) / length
     }
 
@@ -37,12 +37,12 @@ impl Outlook {
         let known = self.sums.len() - 1;
         let step = usize::try_from(seconds.div_euclid(self.step)).unwrap_or(0);
         if seconds >= 0 && step >= known {
-            let beyond = real(seconds) - count(known) * real(self.step);
-            return self.sums[known] * real(self.step) + self.rest * beyond;
+            let beyond = whole_as_real(seconds) - count_as_real(known) * whole_as_real(self.step);
+            return self.sums[known] * whole_as_real(self.step) + self.rest * beyond;
         }
-        let inside = real(seconds) - count(step) * real(self.step);
+        let inside = whole_as_real(seconds) - count_as_real(step) * whole_as_real(self.step);
         let value = self.sums[step + 1] - self.sums[step];
-        self.sums[step] * real(self.step) + value * inside
+        self.sums[step] * whole_as_real(self.step) + value * inside
     }
 }
 
@@ -66,7 +66,7 @@ impl Smoothing {
         Some(Outlook {
             start: next + first.saturating_mul(self.step),
             step: self.step,
-            rest: (sum - sums[steps - last]) / count(last),
+            rest: (sum - sums[steps - last]) / count_as_real(last),
             sums,
         })
     }
@@ -115,7 +115,7 @@ impl<'a> Replay<'a> {
         let from = usize::try_from(first - next).ok()?.saturating_add(1);
         let steps = usize::try_from(last - first).map_or(REPLAYED_MAX, |more| (more + 1).min(REPLAYED_MAX));
         let values = (0..steps).map(|step| state.ahead(from.saturating_add(step), self.parameters));
-        Some(values.sum::<f64>() / count(steps))
+        Some(values.sum::<f64>() / count_as_real(steps))
     }
 
     /// Goes on to the state after `over` steps. A state begins with what the first two seasons say; until these are over, it
@@ -135,7 +135,7 @@ impl<'a> Replay<'a> {
                     state.step(*value, self.parameters);
                 }
             }
-            _ => self.state = method::run(&values[..over], self.parameters),
+            _ => self.state = method::smooth_values(&values[..over], self.parameters),
         }
         self.steps = over;
     }
@@ -153,13 +153,13 @@ impl Series {
         let values = self.values();
         let inside = values.get(first..(last + 1).min(values.len()))?;
         let known: Vec<f64> = inside.iter().flatten().copied().collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / count(known.len()))
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / count_as_real(known.len()))
     }
 
     /// The mean of all samples. `None` without any.
     pub fn mean(&self) -> Option<f64> {
         let known = || self.values().iter().flatten();
         let samples = known().count();
-        (samples > 0).then(|| known().sum::<f64>() / count(samples))
+        (samples > 0).then(|| known().sum::<f64>() / count_as_real(samples))
     }
 }

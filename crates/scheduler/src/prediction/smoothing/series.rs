@@ -31,7 +31,7 @@ impl Series {
         let first = samples.first().map_or(0, |(at, _)| *at);
         let mut values = Vec::new();
         for same in samples.chunk_by(|a, b| a.0 == b.0) {
-            let mean = same.iter().map(|(_, value)| value).sum::<f64>() / super::count(same.len());
+            let mean = same.iter().map(|(_, value)| value).sum::<f64>() / super::count_as_real(same.len());
             // Never more than STEPS_MAX after the first.
             let at = usize::try_from(same[0].0 - first).unwrap_or_default();
             values.resize(at, None);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The character of `&name;`, if it is allowed.
-pub(crate) fn referred(name: &str) -> Option<char> {
+pub(crate) fn referred_character(name: &str) -> Option<char> {
     let number = match name {
         "amp" => return Some('&'),
         "lt" => return Some('<'),
@@ -17,11 +17,11 @@ pub(crate) fn referred(name: &str) -> Option<char> {
         None if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok()?,
         _ => return None,
     };
-    char::from_u32(code).filter(|c| is_char(*c))
+    char::from_u32(code).filter(|c| is_xml_character(*c))
 }
 
 /// An attribute value as XML 1.0 says in section 3.3.3: references resolved, and white space as spaces. The guard has found it valid.
-pub(super) fn normalise(value: &str) -> Cow<'_, str> {
+pub(super) fn normalise_attribute_value(value: &str) -> Cow<'_, str> {
     if !value.contains(['&', '\t', '\n', '\r']) {
         return Cow::Borrowed(value);
     }
@@ -30,14 +30,14 @@ pub(super) fn normalise(value: &str) -> Cow<'_, str> {
     let mut plain = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let (name, rest) = piece.split_once(';').unwrap_or((piece, ""));
-        plain.extend(referred(name));
+        plain.extend(referred_character(name));
         plain.push_str(rest);
     }
     Cow::Owned(plain)
 }
 
 /// Char of XML 1.0.
-pub(crate) fn is_char(c: char) -> bool {
+pub(crate) fn is_xml_character(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 

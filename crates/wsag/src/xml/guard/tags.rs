@@ -1,6 +1,6 @@
 //! Tags, attributes and namespaces: the part of the guard that keeps a stack.
 
-use crate::xml::guard::characters::normalise;
+use crate::xml::guard::characters::normalise_attribute_value;
 use crate::xml::guard::{
     ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, NAMESPACE_MAX, Open, Outcome,
     Scanner, refuse,
@@ -112,7 +112,7 @@ impl<'a> Scanner<'a> {
 
     /// A namespace declaration, by the constraints of Namespaces in XML 1.0.
     fn declare(&mut self, at: usize, prefix: &'a str, value: &'a str, bindings: usize) -> Outcome<()> {
-        let name = normalise(value);
+        let name = normalise_attribute_value(value);
         let own = &self.bindings[bindings..];
         if own.iter().any(|(other, _)| *other == prefix) {
             let reason = format!("the namespace prefix {prefix:?} is declared twice on one element");

@@ -38,7 +38,7 @@ fn ended(jobs: &Path, job: &JobSpec) -> Folder {
     folder.put_save(Some(SAVES)).unwrap();
     let process = ProcessIdentity::current().unwrap();
     let began = StartTime::now(&Clock::system());
-    assert!(folder.decide(&Claim::Started { process, began }).unwrap());
+    assert!(folder.decide_claim(&Claim::Started { process, began }).unwrap());
     drop(folder.lock().unwrap());
     folder.ask_to_stop(None).unwrap();
     folder.note_shared(Path::new("/shared/a")).unwrap();
@@ -76,7 +76,7 @@ fn assert_says_the_same(folder: &Folder, job: &JobSpec, state: &str) {
     assert_eq!(folder.written_files().unwrap(), [], "{state}");
     assert!(folder.walked().is_ok(), "{state}");
     for stream in [Stream::Out, Stream::Err] {
-        let listed = folder.stream(stream).unwrap();
+        let listed = folder.output_entry(stream).unwrap();
         assert_eq!(
             (listed.name.as_str(), listed.bytes),
             (stream.name(), 0),
@@ -88,7 +88,7 @@ fn assert_says_the_same(folder: &Folder, job: &JobSpec, state: &str) {
     }
     let late = Claim::Abandoned;
     assert!(
-        !folder.decide(&late).unwrap(),
+        !folder.decide_claim(&late).unwrap(),
         "a launcher that comes late becomes the job: {state}"
     );
 }
@@ -113,7 +113,7 @@ fn a_folder_that_a_crash_leaves_packed_by_half_says_the_same_and_is_packed_later
         let folder = ended(jobs.path(), &spec);
         fs::write(folder.path().join(END), &end).unwrap();
         for name in &goes[..gone] {
-            tree::remove(&folder.path().join(name)).unwrap();
+            tree::remove_tree(&folder.path().join(name)).unwrap();
         }
         let state = format!("without {:?}", &goes[..gone]);
         assert_says_the_same(&folder, &spec, &state);
@@ -185,7 +185,7 @@ fn what_the_job_has_written_stays_and_what_it_was_given_goes_where_it_is_elsewhe
     }
     let files = folder.written_files().unwrap();
     assert!(files.len() == 1 && files[0].name == "result", "{files:?}");
-    assert_eq!(folder.stream(Stream::Err).unwrap().bytes, 2);
+    assert_eq!(folder.output_entry(Stream::Err).unwrap().bytes, 2);
 }
 
 #[test]
@@ -195,5 +195,9 @@ fn a_folder_whose_job_has_not_ended_is_not_packed() {
     let before = names(&folder);
     folder.pack().unwrap();
     assert_eq!(names(&folder), before);
-    assert_eq!(folder.stream(Stream::Out), None, "it has written nothing yet");
+    assert_eq!(
+        folder.output_entry(Stream::Out),
+        None,
+        "it has written nothing yet"
+    );
 }

@@ -27,7 +27,7 @@ fn what_is_held_is_known_as_it_was_when_it_cannot_be_read_back() {
         handed: false,
         behind_own_jobs: false,
     };
-    assert!(executor.differences(&[], &[target]).is_err());
+    assert!(executor.unmet_targets(&[], &[target]).is_err());
     assert_eq!(*lock(&executor.seen.kept), Some(kept));
     executor.note_kept(&[], &BTreeMap::new());
     assert_eq!(*lock(&executor.seen.kept), Some(Vec::new()));

@@ -40,7 +40,7 @@ fn job(id: &str, user: u32, start: i64, reservation: Option<String>) -> JobRow {
 fn a_job_that_was_given_the_number_of_one_in_a_reservation_is_somebody_elses() {
     let (_data, executor) = executor();
     let (slot, at) = (slot(), Instant::now());
-    let inside = job("57", 1_000, 100, Some(executor.name_of(slot.run)));
+    let inside = job("57", 1_000, 100, Some(executor.name_of_run(slot.run)));
     executor.note_use(std::slice::from_ref(&slot), |_| true, &[inside], at);
     let own = job("57", 1_000, 100, None);
     let others = [job("57", 1_001, 100, None), job("57", 1_000, 160, None)];
@@ -50,9 +50,9 @@ fn a_job_that_was_given_the_number_of_one_in_a_reservation_is_somebody_elses() {
     assert_eq!(executor.left_over(&all), [&own]);
     let handed = executor.handed_jobs();
     for other in &others {
-        assert!(!executor.is_in_ours(other, &handed, |_| false), "{other:?}");
+        assert!(!executor.is_job_ours(other, &handed, |_| false), "{other:?}");
     }
-    assert!(executor.is_in_ours(&own, &handed, |_| false));
+    assert!(executor.is_job_ours(&own, &handed, |_| false));
     executor.note_use(&[], |_| false, &others, at);
     assert!(executor.handed_jobs().is_empty(), "it is gone");
 }
@@ -102,7 +102,7 @@ fn nobody_loses_a_reservation_unwarned() {
 fn a_job_that_waits_for_its_nodes_is_a_use() {
     let (_data, executor) = executor();
     let (slot, begin) = (slot(), Instant::now());
-    let mut waiting = job("3", 1_000, 0, Some(executor.name_of(slot.run)));
+    let mut waiting = job("3", 1_000, 0, Some(executor.name_of_run(slot.run)));
     (waiting.state, waiting.start, waiting.nodes) = (JobState::Waiting, None, Vec::new());
     for seconds in [0, 15, 30, 45, 60, 75, 90] {
         let at = begin + Duration::from_secs(seconds);

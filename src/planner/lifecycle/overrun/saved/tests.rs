@@ -439,12 +439,15 @@ impl Domain {
             let numbers = self.plan.numbers.of(agreement.id);
             assert_eq!(numbers.len(), agreement.slots.len());
             for (index, number) in numbers.iter().enumerate() {
-                let slot = self.plan.slot_of(*number).map(|(of, index)| (of.id, index));
+                let slot = self
+                    .plan
+                    .slot_by_number(*number)
+                    .map(|(of, index)| (of.id, index));
                 assert_eq!(slot, Some((agreement.id, index)));
                 seen += 1;
             }
         }
-        let all = (0..self.plan.next_number()).filter(|number| self.plan.slot_of(*number).is_some());
+        let all = (0..self.plan.next_number()).filter(|number| self.plan.slot_by_number(*number).is_some());
         assert_eq!(all.count(), seen);
     }
 }
