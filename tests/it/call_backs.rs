@@ -456,6 +456,7 @@ fn operators_see_and_remove_the_call_backs_of_any_party_and_others_only_their_ow
             assert_eq!(refused.status, StatusCode::FORBIDDEN, "{path}");
             words.push(refused.json()["detail"].clone());
         }
+        assert!(words[0].is_string(), "{words:?}");
         assert!(words.iter().all(|of| *of == words[0]), "{words:?}");
         let remove = async |client: &Client, query: &str| {
             let path = format!("/call-backs/planner{query}");

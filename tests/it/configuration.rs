@@ -57,6 +57,10 @@ const WRONG: &[(&str, &[&str])] = &[
         &["resource[0].slurm", "[resource.slurm]"],
     ),
     (
+        "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"p\"\nnode_list = \"n[1-100001]\"\nwork_dir = \"/w\"\nuser = \"u\"\n",
+        &["resource[0].slurm.node_list", "1 to 100000"],
+    ),
+    (
         "[[resource]]\nname = \"a\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"p\"\nnode_list = \"n[1-2\"\n\
          work_dir = \"/shared\"\nuser = \"u\"\n",
         &["resource[0].slurm.node_list", "n[01-16]", "n[1-2"],

@@ -125,7 +125,7 @@ impl Source {
         if trace.malformed.len() > MALFORMED_SHOWN {
             let more = trace.malformed.len() - MALFORMED_SHOWN;
             eprintln!(
-                "bespeak: {}: no jobs: {}",
+                "bespeak: {}: {} that are no jobs",
                 path.display(),
                 counted(more, "more line")
             );

@@ -127,7 +127,12 @@ impl Resource {
             ("slurm", Some(slurm)) => slurm.check().map_err(|why| format!("slurm.{why}"))?,
             (kind, _) => return Err(format!("kind: expected \"local\" or \"slurm\", found {kind:?}")),
         }
-        check_range("nodes", self.nodes, 1..=CAPACITY_MAX)?;
+        let counted = if self.slurm.is_some() {
+            "slurm.node_list"
+        } else {
+            "nodes"
+        };
+        check_range(counted, self.capacity(), 1..=CAPACITY_MAX)?;
         check_range("rate", self.rate, RATES)?;
         if let Some(architecture) = &self.cpu_architecture
             && !(1..=ARCHITECTURE_LENGTH_MAX).contains(&architecture.len())

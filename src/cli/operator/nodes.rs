@@ -24,7 +24,7 @@ cluster itself reports counts, too: a node is up only if neither the cluster nor
 
 /// Options of `nodes`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("dry_run", |of| of.requires("set")))]
 pub(in crate::cli) struct Options {
     /// Name of a resource. [default: all]
     resource: Option<String>,

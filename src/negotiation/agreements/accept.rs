@@ -130,7 +130,7 @@ impl Negotiation {
         }
     }
 
-    /// Accepts a counter offer now or later. The same words with an AgreementId get the same answer.
+    /// Accepts a counter offer now or later. The same acceptance again has the same agreement.
     pub(super) async fn take_offer(
         &self,
         party: &str,

@@ -263,7 +263,7 @@ pub(in crate::planner) fn job_end_in_words(end: &JobEnd) -> String {
     };
     if end.truncated {
         format!(
-            "{how}; kept of its output: the first {}, and it wrote more",
+            "{how}; it wrote more than the {} of its output that are kept",
             counted(end.output_bytes, "byte")
         )
     } else {

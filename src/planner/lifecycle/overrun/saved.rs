@@ -26,10 +26,10 @@ impl Decider<'_> {
         let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
         let mut detail = format!(
             "its work is not over, and its nodes are promised to others: it saves itself in the last {} of its \
-             slot, and the rest goes on as piece {} {} after that, for {}",
+             slot, and the rest goes on {} after that as piece {}, for {}",
             counted(grace, "second"),
-            saved.slots.len(),
             counted(gap, "second"),
+            saved.slots.len(),
             counted(length, "second")
         );
         detail += &most_overrun_cost_in_words(agreement, length);
