@@ -96,12 +96,9 @@ pub struct Api {
 /// The answer of a handler.
 type Answer = Result<Response, Error>;
 
-/// The routes of the API and, beside them, the pages.
-pub fn router(api: Api, pages: Pages) -> Router {
-    let keyed = Router::new()
-        .route("/availability", get(availability::get_availability))
-        .route("/templates", get(templates::get_templates))
-        .route("/templates/{id}", get(templates::get_template))
+/// Agreements with their parts, events and files.
+fn agreement_routes() -> Router<Api> {
+    Router::new()
         .route(
             "/agreements",
             get(agreements::get_agreements).post(agreements::post_agreement),
@@ -140,6 +137,34 @@ pub fn router(api: Api, pages: Pages) -> Router {
             "/agreements/{id}/terminate",
             post(agreements::post_agreement_termination),
         )
+}
+
+/// Resources, their definitions and their nodes.
+fn resource_routes() -> Router<Api> {
+    Router::new()
+        .route("/resources", get(resources::get_resources))
+        .route("/resources/{name}", put(resources::put_resource_definition))
+        .route(
+            "/resources/{name}/retire",
+            resources::post_resource_retirement(true),
+        )
+        .route(
+            "/resources/{name}/restore",
+            resources::post_resource_retirement(false),
+        )
+        .route("/resources/{name}/nodes", get(resources::get_resource_nodes))
+        .route(
+            "/resources/{name}/nodes/{nodes}",
+            put(resources::put_resource_nodes),
+        )
+}
+
+/// The routes of the API and, beside them, the pages.
+pub fn router(api: Api, pages: Pages) -> Router {
+    let keyed = Router::new()
+        .route("/availability", get(availability::get_availability))
+        .route("/templates", get(templates::get_templates))
+        .route("/templates/{id}", get(templates::get_template))
         .route("/accounts", get(accounts::get_accounts))
         .route("/call-backs", get(call_backs::get_call_backs))
         .route(
@@ -182,21 +207,8 @@ pub fn router(api: Api, pages: Pages) -> Router {
         )
         .route("/applications", get(discovery::get_applications))
         .route("/prices", get(discovery::get_prices))
-        .route("/resources", get(resources::get_resources))
-        .route("/resources/{name}", put(resources::put_resource_definition))
-        .route(
-            "/resources/{name}/retire",
-            resources::post_resource_retirement(true),
-        )
-        .route(
-            "/resources/{name}/restore",
-            resources::post_resource_retirement(false),
-        )
-        .route("/resources/{name}/nodes", get(resources::get_resource_nodes))
-        .route(
-            "/resources/{name}/nodes/{nodes}",
-            put(resources::put_resource_nodes),
-        )
+        .merge(agreement_routes())
+        .merge(resource_routes())
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate_request))

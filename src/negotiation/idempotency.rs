@@ -4,7 +4,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use super::agreements::accept::Accepting;
 use super::error::{Error, Result};
@@ -180,6 +179,8 @@ pub(super) fn text_to_keep<T: Serialize>(view: &T) -> String {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     #[test]

@@ -160,6 +160,10 @@ const WRONG: &[(&str, &[&str])] = &[
         &["pricing.energy.series_seconds", "1 to 604800"],
     ),
     (
+        "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nseries = \"https://u:secret@127.0.0.1/\"\nresource = []\n",
+        &["pricing.energy.series"],
+    ),
+    (
         "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nresource = []\n",
         &["pricing.energy", "kwh or series"],
     ),

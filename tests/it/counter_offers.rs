@@ -231,7 +231,7 @@ async fn no_counter_offer_breaks_a_creation_constraint(url: String) {
 async fn no_counter_offer_breaks_a_rule_of_offers(url: String) {
     let server = constrained(&url, "");
     let client = server.client();
-    let begin = now() + HOUR / 2;
+    let begin = now() + 3 * HOUR / 4;
     let block = Offer::reserve(4, 3 * HOUR).within(begin, begin + 3 * HOUR);
     client.post("/agreements", block.xml()).await.created();
     let id = open(&client).await;

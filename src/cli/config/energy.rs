@@ -21,14 +21,19 @@ const GRAMS_MAX: u32 = 100_000;
 const WEEK: u32 = 604_800;
 /// Lines of a series at most: ten years of hours.
 const SERIES_MAX: usize = 100_000;
-/// Bytes of a series that is fetched: so many lines are some 4 MB.
+/// Bytes of a series: so many lines are some 4 MB.
 const BYTES_MAX: usize = 8 << 20;
-/// How long an address may take to give a series.
+/// How long it may take to read a series.
 const FETCH_WAIT: Duration = Duration::from_secs(10);
 /// How often a series is read where nothing is said, in seconds.
 const SERIES_SECONDS: u32 = 3_600;
 /// A series that could not be read is tried again after this time at the latest.
 const RETRY: Duration = Duration::from_mins(1);
+
+/// An operator's own address may lie anywhere.
+const ANYWHERE: Policy = Policy {
+    private_addresses: true,
+};
 
 /// The table as written.
 #[derive(Debug, Deserialize)]
@@ -82,9 +87,8 @@ impl EnergyPrices {
     /// The series, whose path may be meant from a folder, if there is one.
     pub(super) fn series(&self, folder: &Path) -> Option<Series> {
         let place = self.series.as_ref()?;
-        let is_address = place.starts_with("http://") || place.starts_with("https://");
         Some(Series {
-            place: if is_address {
+            place: if is_address(place) {
                 Place::Address(place.clone())
             } else {
                 Place::File(folder.join(place))
@@ -126,6 +130,11 @@ impl EnergyPrices {
         }
         check_range("pricing.energy.kwh_grams", self.kwh_grams, 0..=GRAMS_MAX)?;
         check_range("pricing.energy.series_seconds", self.series_seconds, 1..=WEEK)?;
+        if let Some(address) = self.series.as_deref().filter(|place| is_address(place)) {
+            // The address may hold a secret, and is not repeated.
+            let checked = ANYWHERE.check(address);
+            checked.map_err(|why| format!("pricing.energy.series: {why}"))?;
+        }
         let constant = match &self.kwh {
             Some(kwh) => Some(Kwh {
                 from: Time(0),
@@ -160,14 +169,15 @@ impl Series {
     /// # Errors
     /// Why it cannot be read; or the line and the expected value.
     pub(in crate::cli) async fn read(&mut self) -> Result<(), String> {
-        let text = match &self.place {
-            Place::File(file) => tokio::fs::read_to_string(file)
-                .await
-                .map_err(|why| why.to_string()),
-            Place::Address(address) => match tokio::time::timeout(FETCH_WAIT, fetch(address)).await {
-                Ok(fetched) => fetched,
-                Err(_) => Err(format!("it takes longer than {} seconds", FETCH_WAIT.as_secs())),
-            },
+        let reading = async {
+            match &self.place {
+                Place::File(file) => read_file(file).await.map_err(|why| why.to_string()),
+                Place::Address(address) => fetch(address).await,
+            }
+        };
+        let text = match tokio::time::timeout(FETCH_WAIT, reading).await {
+            Ok(read) => read,
+            Err(_) => Err(format!("it takes longer than {} seconds", FETCH_WAIT.as_secs())),
         };
         let lines = text.and_then(|text| tariff_steps(&text));
         self.lines = lines.map_err(|why| format!("pricing.energy.series: {}: {why}", self.shown()))?;
@@ -202,12 +212,29 @@ impl Series {
     }
 }
 
+async fn read_file(file: &Path) -> std::io::Result<String> {
+    let length = tokio::fs::metadata(file).await?.len();
+    if length > BYTES_MAX as u64 {
+        return Err(std::io::Error::other(format!(
+            "expected at most {BYTES_MAX} bytes"
+        )));
+    }
+    tokio::fs::read_to_string(file).await
+}
+
+/// Whether the place of a series is an address, and no file.
+fn is_address(place: &str) -> bool {
+    let starts = |scheme: &str| {
+        place
+            .get(..scheme.len())
+            .is_some_and(|of| of.eq_ignore_ascii_case(scheme))
+    };
+    starts("http://") || starts("https://")
+}
+
 /// Fetches the text of an address, which leads on to no other one.
 async fn fetch(address: &str) -> Result<String, String> {
-    let anywhere = Policy {
-        private_addresses: true,
-    };
-    let target = anywhere.resolved(address).await?;
+    let target = ANYWHERE.resolved(address).await?;
     let client = target.client(|client| client)?;
     let sent = client.get(target.url).send().await;
     let mut answer = sent.map_err(|why| transfer_error_in_words(&why))?;

@@ -115,10 +115,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let tls = config.tls.as_ref().map(Tls::load).transpose()?;
     let scheme = address_scheme(tls.is_some(), options.listen);
     let stop = CancellationToken::new();
-    let notices_steps = stop
-        .clone()
-        .run_until_cancelled_owned(clock.clone().notice_steps());
-    tokio::spawn(notices_steps);
+    let notices = clock.clone().notice_steps();
+    tokio::spawn(stop.clone().run_until_cancelled_owned(notices));
     let (listener, address) = listen(options.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());
@@ -137,11 +135,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
     note_unread(&planner, unread.as_deref());
     start_learning(known, &config, &store, &clock, &stop);
-    tokio::spawn(check::check_while_serving(
-        store.clone(),
-        planner.clone(),
-        stop.clone(),
-    ));
+    let checks = check::check_while_serving(store.clone(), planner.clone(), stop.clone());
+    tokio::spawn(checks);
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
     let files = files.map_err(Failure::unavailable)?;

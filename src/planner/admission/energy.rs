@@ -26,7 +26,7 @@ pub struct Watts {
 pub struct Kwh {
     /// The first step holds before it, too.
     pub from: Time,
-    /// Millionths of the currency for a kilowatt-hour; below zero where who takes it is paid.
+    /// Millionths of the currency for a kilowatt-hour; below zero where the provider is paid for taking it.
     pub micros: i64,
     /// Grams of carbon dioxide for a kilowatt-hour.
     pub grams: u32,
@@ -70,7 +70,10 @@ impl Energy {
 
     /// The same with another tariff.
     pub(in crate::planner) fn with_tariff(&self, mut tariff: Vec<Kwh>) -> Self {
+        // Of several steps from one instant on the last one counts, as in a series to which corrections are appended.
+        tariff.reverse();
         tariff.sort_by_key(|of| of.from);
+        tariff.dedup_by_key(|of| of.from);
         tariff.extend(mean_of_tariff(&tariff));
         let mut sums = [0; 2];
         let mut before = None::<Kwh>;
@@ -161,8 +164,10 @@ impl Energy {
         window: Interval,
     ) -> Option<Forecast> {
         let met = between(&self.tariff, |(of, _)| of.from, window);
-        let every = met.len().div_ceil(STEPS_MAX).max(1);
-        let met: Vec<Time> = met.iter().step_by(every).map(|(of, _)| of.from).collect();
+        let count = met.len().min(STEPS_MAX);
+        let met: Vec<Time> = (0..count)
+            .map(|nth| met[nth * met.len() / count].0.from)
+            .collect();
         let mut steps = Vec::with_capacity(2 * met.len() + 4);
         for (within, of) in foreseen.steps().filter(|(within, _)| within.meets(window)) {
             // To the last start of a slot that ends in the window.
@@ -277,9 +282,6 @@ fn mean_of_tariff(tariff: &[Kwh]) -> Option<Kwh> {
         grams += seconds * i128::from(of.grams);
     }
     let all = i128::from(end - first.from);
-    if all <= 0 {
-        return None;
-    }
     Some(Kwh {
         from: end,
         micros: i64::try_from(micros.div_euclid(all)).ok()?,

@@ -83,9 +83,17 @@ impl Decider<'_> {
         need: &Need<'_>,
     ) -> Result<(usize, Shape, Interval), Reason> {
         match self.best_place(need) {
-            Ok(_) if self.is_budgeted(need) => self.best_payable(need),
+            Ok(best) if self.is_budgeted(need) && !self.is_cheapest_payable(need, best) => {
+                self.best_payable(need)
+            }
             best => best,
         }
+    }
+
+    /// Whether a place is the best one for energy, and its payer can pay for it.
+    fn is_cheapest_payable(&self, need: &Need<'_>, (at, shape, slot): (usize, Shape, Interval)) -> bool {
+        let payable = || self.payable_request(at, need, &self.request_on(at, need, shape)?);
+        self.plan.resources.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
     }
 
     /// A request from when on its payer can pay for it on a resource; none where it never can.
@@ -118,7 +126,8 @@ impl Decider<'_> {
                 Ok((at, found)) => {
                     let rank = (found.rank.objective, found.rank.completion);
                     // Where nothing is foreseen, it completes with its slot.
-                    let by_end = completes && !self.plan.resources.foresees(need, *shape);
+                    let resources = &self.plan.resources;
+                    let by_end = completes && !resources.weighs_energy() && !resources.foresees(need, *shape);
                     if by_end || best.as_ref().is_none_or(|(before, ..)| rank < *before) {
                         best = Some((rank, at, *shape, found.slot));
                     }

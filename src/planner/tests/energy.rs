@@ -255,8 +255,8 @@ fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() 
                 (0..=2).contains(&(cost - best)),
                 "{seed}: {cost} {best} {placed:?}"
             );
-            let mean = by_second[usize::try_from(placed.placement().start.0).unwrap()];
-            below_zero += usize::from(mean < 0);
+            let price_at_start = by_second[usize::try_from(placed.placement().start.0).unwrap()];
+            below_zero += usize::from(price_at_start < 0);
         }
     }
     assert!(below_zero > 5, "{below_zero} begin where energy earns something");

@@ -349,7 +349,7 @@ impl<'a> Tables<'a> {
                     send_bulk_statement(connection, &bulk::BIND_NODES, &run.values).await?;
                 }
                 Binding::HandOver => {
-                    send_bulk_statement(connection, &bulk::HAND_OVER_NODES, &run.values).await?
+                    send_bulk_statement(connection, &bulk::HAND_OVER_NODES, &run.values).await?;
                 }
                 Binding::Release => {
                     send_bulk_statement(connection, &bulk::RELEASE_NODES, &run.values).await?;

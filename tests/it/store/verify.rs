@@ -200,7 +200,7 @@ const DAMAGE: &[(&str, Invariant, &str)] = &[
     (
         "UPDATE agreements SET nodes = 1 WHERE service = 'Processing'",
         Invariant::I5,
-        "with 1 nodes and has 2",
+        "with 1 node and has 2",
     ),
     (
         "DELETE FROM node_bindings WHERE node = 1",

@@ -64,7 +64,7 @@ pub fn trans_t_estimation(bytes: u64, bandwidth: f64) -> f64 {
 }
 
 /// Algorithm 2, lines 10 to 14: `JT`, the seconds to the completion of the job. The trust is added where it is negative.
-pub fn estimate_job_time(prolog: f64, exec_t: f64, rt: f64, epilog: f64) -> f64 {
+pub fn jt(prolog: f64, exec_t: f64, rt: f64, epilog: f64) -> f64 {
     prolog + exec_t + (-rt).max(0.0) + epilog
 }
 
@@ -196,7 +196,7 @@ impl Estimate {
             seconds: execution,
         });
         if let Some(trust) = rt(evidence.outcomes) {
-            execution = estimate_job_time(0.0, execution, trust, 0.0);
+            execution = jt(0.0, execution, trust, 0.0);
             steps.push(Step::Trust {
                 trust,
                 runs: evidence.outcomes.len().min(TRUST_RUNS),
@@ -208,7 +208,7 @@ impl Estimate {
         steps.extend((prolog.bytes > 0).then_some(Step::Prolog(prolog)));
         steps.extend((epilog.bytes > 0).then_some(Step::Epilog(epilog)));
         // The trust is in the execution already.
-        let completion = whole_seconds(estimate_job_time(prolog.seconds, execution, 0.0, epilog.seconds));
+        let completion = whole_seconds(jt(prolog.seconds, execution, 0.0, epilog.seconds));
         steps.push(Step::Completion { seconds: completion });
         Self {
             steps,

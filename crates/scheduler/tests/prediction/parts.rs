@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use scheduler::Interval;
 use scheduler::Time;
 use scheduler::prediction::estimate::{
-    Outcome, cpu_free, estimate_job_time, exec_t_estimation, execution_time, load_factor, rt,
-    trans_t_estimation,
+    Outcome, cpu_free, exec_t_estimation, execution_time, jt, load_factor, rt, trans_t_estimation,
 };
 use scheduler::prediction::smoothing::{Method, Parameters};
 use scheduler::prediction::weights::{expected_completion, prediction_loss};
@@ -81,9 +80,9 @@ fn the_equations_of_the_paper_by_hand() {
         trans_t_estimation(1_250, 500.0),
     );
     assert!((prolog - 30.0).abs() < 1e-9 && (epilog - 2.5).abs() < 1e-9);
-    assert!((estimate_job_time(prolog, 150.0, -15.0, epilog) - 197.5).abs() < 1e-9);
+    assert!((jt(prolog, 150.0, -15.0, epilog) - 197.5).abs() < 1e-9);
     assert!(
-        (estimate_job_time(prolog, 150.0, 15.0, epilog) - 182.5).abs() < 1e-9,
+        (jt(prolog, 150.0, 15.0, epilog) - 182.5).abs() < 1e-9,
         "long estimates are kept"
     );
 }

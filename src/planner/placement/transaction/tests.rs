@@ -220,7 +220,7 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         .plan
         .why_impossible()
         .expect("there is no room to come back to");
-    assert!(why.contains("are taken"), "{why}");
+    assert!(why.contains("taken by others: 4 nodes"), "{why}");
 }
 
 #[test]
