@@ -70,7 +70,7 @@ fn main() {
                     !guard::guard_document(black_box(text.as_bytes()))
                         .unwrap()
                         .is_empty()
-                )
+                );
             }),
         );
         report(

@@ -53,7 +53,7 @@ pub(super) async fn check_offers(
                 Err(Error::Corrupt(what)) => {
                     check
                         .findings
-                        .push(finding_about_offer(id, Invariant::Readable, what))
+                        .push(finding_about_offer(id, Invariant::Readable, what));
                 }
                 Err(error) => return Err(error),
             }
