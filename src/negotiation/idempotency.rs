@@ -2,16 +2,14 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::agreements::accept::Accepting;
 use super::error::{Error, Result};
 use super::service::Negotiation;
 use super::views::agreement::AcceptedView;
 use super::views::refusal::RefusalView;
 use crate::planner::{self, Accepted, Idempotency};
-use crate::store::{AcceptanceEndpoint, IDEMPOTENCY_KEPT, hex};
+use crate::store::{IDEMPOTENCY_KEPT, hex};
 
 /// The key of a request, and the marks that distinguish it from others under the same key.
 #[derive(Debug, Clone)]
@@ -53,13 +51,9 @@ impl RequestKey {
         }
     }
 
-    /// The key of an acceptance that came without one: the same words about the same offer, to be told at the same address, are the
-    /// same request.
-    pub(super) fn of_content(party: &str, accepting: &Accepting, told: Option<&AcceptanceEndpoint>) -> Self {
-        let told = told.map(|of| (&of.address, &of.parameters));
-        let content = (accepting.negotiation, accepting.replaced, &accepting.words, told);
-        let target = format!("the acceptance of {}", accepting.offer);
-        let new = Self::new(party, "", &target, json!(content).to_string().as_bytes());
+    /// The key of a request that came without one: the same content for the same target is the same request.
+    pub(super) fn of_content(party: &str, target: &str, content: &str) -> Self {
+        let new = Self::new(party, "", target, content.as_bytes());
         Self {
             // No client's key has a line break in it.
             key: format!("\n{}", new.hash),
@@ -175,37 +169,4 @@ pub(super) fn read_kept_answer<T: DeserializeOwned>(answer: &str) -> Result<T> {
 pub(super) fn text_to_keep<T: Serialize>(view: &T) -> String {
     // Views are structs of strings, numbers and lists of such: writing them cannot fail.
     serde_json::to_string(view).expect("a view is JSON")
-}
-
-#[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-
-    #[test]
-    fn an_acceptance_that_is_told_elsewhere_is_another_request() {
-        let accepting = Accepting {
-            offer: Uuid::from_u128(1),
-            negotiation: None,
-            replaced: None,
-            words: None,
-            input: "",
-            holds: false,
-        };
-        let told_at = |address: &str| AcceptanceEndpoint {
-            address: address.to_owned(),
-            parameters: None,
-        };
-        let (one, two) = (told_at("https://a.example"), told_at("https://b.example"));
-        let key = |told| RequestKey::of_content("physics", &accepting, told).key;
-        assert_eq!(key(Some(&one)), key(Some(&one)));
-        assert_ne!(key(Some(&one)), key(Some(&two)));
-        assert_ne!(key(Some(&one)), key(None));
-        let named = Accepting {
-            negotiation: Some(Uuid::from_u128(2)),
-            ..accepting.clone()
-        };
-        assert_ne!(RequestKey::of_content("physics", &named, None).key, key(None));
-    }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use reqwest::StatusCode;
 
 use crate::support::negotiation::{Said, message, negotiate, open};
-use crate::support::offers::{Offer, date_time, file, hours_ahead, now};
+use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -15,7 +15,6 @@ on_both_engines!(
     what_does_not_fit_is_countered_with_the_nearest,
     what_scales_is_countered_with_other_sizes_which_can_be_accepted,
     no_counter_offer_breaks_a_creation_constraint,
-    no_counter_offer_breaks_a_rule_of_offers,
     a_hold_outlives_a_crash_and_ends_with_its_negotiation,
 );
 
@@ -223,44 +222,6 @@ async fn no_counter_offer_breaks_a_creation_constraint(url: String) {
     let answers = negotiate(&client, id, &[Said::solicited("c-1", rigid)]).await;
     let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
     assert_eq!(kinds, ["Shorter", "Later"], "{answers:?}");
-    server.assert_verified();
-}
-
-/// An offer that does not say when is offered a shorter slot, whose duration stands in a term that is named as the template's. Where
-/// the offer has given that name to another term, the counter offer would have two terms of one name.
-async fn no_counter_offer_breaks_a_rule_of_offers(url: String) {
-    let server = constrained(&url, "");
-    let client = server.client();
-    let begin = now() + 3 * HOUR / 4;
-    let block = Offer::reserve(4, 3 * HOUR).within(begin, begin + 3 * HOUR);
-    client.post("/agreements", block.xml()).await.created();
-    let id = open(&client).await;
-    let asked = Offer::reserve(4, HOUR);
-    let document = asked.xml();
-    let term = "<wsag:ServiceDescriptionTerm wsag:Name=\"TIME\"";
-    let (_, time) = document.split_once(term).expect("it says when");
-    let (time, _) = time
-        .split_once("</wsag:ServiceDescriptionTerm>")
-        .expect("its end");
-    let time = format!("{term}{time}</wsag:ServiceDescriptionTerm>");
-    let named = |name: &str| {
-        let expires = date_time(now() + 2 * HOUR);
-        let scheduling = format!(
-            "<wsag:ServiceDescriptionTerm wsag:Name=\"{name}\" wsag:ServiceName=\"COMPUTE\"><bsp:Scheduling \
-             xmlns:bsp=\"urn:bespeak:terms:1\"><bsp:MaxDeviation>1</bsp:MaxDeviation></bsp:Scheduling></wsag:ServiceDescriptionTerm>"
-        );
-        Said::solicited(name, asked.clone())
-            .replacing(&time, &scheduling)
-            .replacing(
-                "<wsag:TemplateId>",
-                &format!("<wsag:ExpirationTime>{expires}</wsag:ExpirationTime><wsag:TemplateId>"),
-            )
-    };
-    let answers = negotiate(&client, id, &[named("HOW"), named("TIME")]).await;
-    let states: Vec<_> = answers.iter().map(|answer| answer.state.as_str()).collect();
-    assert_eq!(states, ["Acceptable", "Rejected"], "{answers:?}");
-    assert_eq!(answers[0].text("Kind"), "Shorter", "{answers:?}");
-    assert!(answers[1].xml.contains("names must be unique"), "{answers:?}");
     server.assert_verified();
 }
 

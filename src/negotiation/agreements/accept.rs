@@ -1,6 +1,7 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
 use scheduler::Time;
+use serde_json::json;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
@@ -21,6 +22,7 @@ use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Acceptance, Lost, Proposal};
+use crate::store::AcceptanceEndpoint;
 
 /// The data of an acceptance.
 #[derive(Clone)]
@@ -37,6 +39,14 @@ pub(in crate::negotiation) struct Accepting {
     pub(in crate::negotiation) input: &'static str,
     /// Whether the fresh offers are held, where it comes too late.
     pub(in crate::negotiation) holds: bool,
+}
+
+impl Accepting {
+    /// All that distinguishes it from other acceptances of the same offer: also where its decision is to be told.
+    pub(super) fn content(&self, told: Option<&AcceptanceEndpoint>) -> String {
+        let told = told.map(|of| (&of.address, &of.parameters));
+        json!((self.negotiation, self.replaced, &self.words, told)).to_string()
+    }
 }
 
 /// The result of an acceptance before any decision.
@@ -466,4 +476,35 @@ pub(in crate::negotiation) fn read_accepting(
         input: root,
         holds: false,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_acceptance_that_is_told_elsewhere_is_another_one() {
+        let accepting = Accepting {
+            offer: Uuid::from_u128(1),
+            negotiation: None,
+            replaced: None,
+            words: None,
+            input: "",
+            holds: false,
+        };
+        let told_at = |address: &str| AcceptanceEndpoint {
+            address: address.to_owned(),
+            parameters: None,
+        };
+        let (one, two) = (told_at("https://a.example"), told_at("https://b.example"));
+        let content = |told| accepting.content(told);
+        assert_eq!(content(Some(&one)), content(Some(&one)));
+        assert_ne!(content(Some(&one)), content(Some(&two)));
+        assert_ne!(content(Some(&one)), content(None));
+        let named = Accepting {
+            negotiation: Some(Uuid::from_u128(2)),
+            ..accepting.clone()
+        };
+        assert_ne!(named.content(None), content(None));
+    }
 }

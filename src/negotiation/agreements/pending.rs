@@ -56,7 +56,8 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         // Until it is decided, the offer does not say that it was accepted.
-        let again = RequestKey::of_content(party, &accepting, acceptance.as_ref());
+        let target = format!("the acceptance of {}", accepting.offer);
+        let again = RequestKey::of_content(party, &target, &accepting.content(acceptance.as_ref()));
         if key.is_none()
             && let Some(answer) = self.taken_before(&again).await?
         {
