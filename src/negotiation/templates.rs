@@ -221,6 +221,19 @@ impl Templates {
                     "{what}: a guarantee's worth: {why}; offers with it will be refused"
                 );
             }
+            for term in next.template.terms.descriptions() {
+                if let Some(other) = term.content.other() {
+                    tracing::warn!(
+                        template = next.view.id,
+                        term = term.name,
+                        "{what}: its term {:?} has {} of {:?}, which is in no language that is known: it is kept, and it \
+                         decides nothing",
+                        term.name,
+                        other.local,
+                        other.namespace
+                    );
+                }
+            }
             for why in next.compiled.problems() {
                 tracing::warn!(
                     template = next.view.id,

@@ -78,6 +78,10 @@ impl AgreementOffer {
 
     /// As a document of its own that is checked, without being written: `Document::made`.
     pub fn make(&self) -> Made {
-        Made(self.document("wsag:AgreementOffer", &["wsag"]).pieces())
+        let languages = self.terms.descriptions().filter_map(|of| of.language.clone());
+        Made {
+            pieces: self.document("wsag:AgreementOffer", &["wsag"]).pieces(),
+            languages: languages.collect(),
+        }
     }
 }

@@ -146,20 +146,25 @@ impl Written for Expression {
 impl Readable for ServiceLevelObjective {
     fn read(check: &mut Check, node: Node<'_>) -> Option<ServiceLevelObjective> {
         check.children(node, |children| match children.take(WSAG, "KPITarget") {
-            Some(target) => children.check.children(target, |children| {
-                let name = children.required(WSAG, "KPIName", Check::string);
-                let level = children.required(WSAG, "CustomServiceLevel", Expression::read);
-                Some(ServiceLevelObjective {
-                    kpi_name: Some(name?),
-                    level: level?,
-                })
-            }),
+            Some(target) => read_target(children.check, target),
             None => Some(ServiceLevelObjective {
                 kpi_name: None,
                 level: children.required(WSAG, "CustomServiceLevel", Expression::read)?,
             }),
         })
     }
+}
+
+/// `wsag:KPITarget`.
+pub(crate) fn read_target(check: &mut Check, node: Node<'_>) -> Option<ServiceLevelObjective> {
+    check.children(node, |children| {
+        let name = children.required(WSAG, "KPIName", Check::string);
+        let level = children.required(WSAG, "CustomServiceLevel", Expression::read);
+        Some(ServiceLevelObjective {
+            kpi_name: Some(name?),
+            level: level?,
+        })
+    })
 }
 
 impl Written for ServiceLevelObjective {

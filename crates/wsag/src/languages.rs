@@ -29,6 +29,9 @@ pub struct TimeLanguage {
 const ELEMENT: &str = "AllocationTimeConstraint";
 const PARTS: [&str; 3] = ["StartTime", "EndTime", "Duration"];
 
+/// Our own name for what another one means: namespace and local name, which is none for any.
+pub(crate) type Meaning = (&'static str, Option<&'static str>);
+
 /// The languages that a reader knows besides our own. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeLanguages(Arc<[Arc<TimeLanguage>]>);
@@ -127,12 +130,8 @@ impl TimeLanguages {
         language.part(local)
     }
 
-    /// What a name of a Location in one of the languages means: namespace and local name, which is none for any.
-    pub(crate) fn meaning<'n>(
-        &self,
-        namespace: &str,
-        local: Option<&'n str>,
-    ) -> Option<(&'static str, Option<&'n str>)> {
+    /// What a name of a Location in one of the languages means.
+    pub(crate) fn meaning(&self, namespace: &str, local: Option<&str>) -> Option<Meaning> {
         let of_namespace = |of: &&Arc<TimeLanguage>| of.namespace == namespace;
         let mut languages = self.0.iter().filter(of_namespace).peekable();
         languages.peek()?;
@@ -145,10 +144,21 @@ impl TimeLanguages {
         };
         languages.find_map(meant).map(|local| (ARP, Some(local)))
     }
+
+    /// What a name without a namespace means where it is that of a part in one of the languages.
+    pub(crate) fn meaning_of_local(&self, local: &str) -> Option<&'static str> {
+        self.0.iter().find_map(|of| of.part(local))
+    }
 }
 
 impl FromIterator<TimeLanguage> for TimeLanguages {
     fn from_iter<I: IntoIterator<Item = TimeLanguage>>(languages: I) -> Self {
-        Self(languages.into_iter().map(Arc::new).collect())
+        languages.into_iter().map(Arc::new).collect()
+    }
+}
+
+impl FromIterator<Arc<TimeLanguage>> for TimeLanguages {
+    fn from_iter<I: IntoIterator<Item = Arc<TimeLanguage>>>(languages: I) -> Self {
+        Self(languages.into_iter().collect())
     }
 }

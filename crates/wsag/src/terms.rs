@@ -4,8 +4,8 @@ mod alternatives;
 
 use std::sync::Arc;
 
-pub(crate) use alternatives::term_nodes;
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
+pub(crate) use alternatives::{term_nodes, terms_below};
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
@@ -86,6 +86,16 @@ pub enum ServiceDescription {
     Scheduling(Box<Scheduling>),
     /// Something in a language that is not known here. It is shown again word for word, and decides nothing.
     Other(Box<OtherContent>),
+}
+
+impl ServiceDescription {
+    /// The element, where it is of a language that is not known here.
+    pub fn other(&self) -> Option<&OtherContent> {
+        match self {
+            ServiceDescription::Other(other) => Some(other),
+            _ => None,
+        }
+    }
 }
 
 /// An element of a language that is not known here.
@@ -225,7 +235,7 @@ impl Readable for Terms {
 }
 
 /// The guard bounds the depth of this recursion.
-fn read_compositor(check: &mut Check, node: Node<'_>) -> Option<Vec<TermTree>> {
+pub(crate) fn read_compositor(check: &mut Check, node: Node<'_>) -> Option<Vec<TermTree>> {
     check.children(node, |children| {
         if node.first_child().is_none() {
             let message = format!("{} needs at least one member: {MEMBERS}", node.name());
@@ -280,7 +290,7 @@ fn read_names(check: &mut Check, node: Node<'_>) -> Option<(String, String)> {
 /// The contents of service descriptions that are known here.
 pub const KNOWN_CONTENTS: &str = "jsdl:JobDefinition, arp:AllocationTimeConstraint or bsp:Scheduling";
 
-fn read_description_term(check: &mut Check, node: Node<'_>) -> Option<ServiceDescriptionTerm> {
+pub(crate) fn read_description_term(check: &mut Check, node: Node<'_>) -> Option<ServiceDescriptionTerm> {
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN_CONTENTS))?;
     let content = if child.is(JSDL, "JobDefinition") {
@@ -312,16 +322,18 @@ fn is_of_another_language(node: Node<'_>) -> bool {
     !node.namespace().is_empty() && ns::usual_prefix(node.namespace()).is_none()
 }
 
-/// The contents of service descriptions in other languages. Rules of the protocol do not look into them.
+/// The contents of service descriptions in other languages, of an offer, a template or their terms. Rules of the protocol do not
+/// look into them.
 pub(crate) fn other_contents(above: Node<'_>) -> LeftOut {
-    let descriptions = above
-        .descendants()
-        .filter(|node| node.is(WSAG, "ServiceDescriptionTerm"));
+    let terms = Some(above).filter(|node| node.is(WSAG, "Terms"));
+    let terms = terms.or_else(|| above.child(WSAG, "Terms"));
+    let descriptions = terms.into_iter().flat_map(terms_below);
+    let descriptions = descriptions.filter(|node| node.is(WSAG, "ServiceDescriptionTerm"));
     let contents = descriptions.filter_map(Node::first_child);
     LeftOut::of(contents.filter(|node| is_of_another_language(*node)), 1)
 }
 
-fn read_reference_term(check: &mut Check, node: Node<'_>) -> Option<ServiceReference> {
+pub(crate) fn read_reference_term(check: &mut Check, node: Node<'_>) -> Option<ServiceReference> {
     const KNOWN: &str = "wsa:EndpointReference";
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN))?;
@@ -344,20 +356,23 @@ fn refuse_unknown_term<T>(check: &mut Check, node: Node<'_>, known: &str) -> Opt
     None
 }
 
-fn read_properties_term(check: &mut Check, node: Node<'_>) -> Option<ServiceProperties> {
+pub(crate) fn read_properties_term(check: &mut Check, node: Node<'_>) -> Option<ServiceProperties> {
     let names = read_names(check, node);
     let variables = check.children_only(node, |children| {
-        children.required(WSAG, "VariableSet", |check, node| {
-            check.children(node, |children| {
-                Some(children.at_least_one(WSAG, "Variable", Variable::read))
-            })
-        })
+        children.required(WSAG, "VariableSet", read_variables)
     });
     let (name, service_name) = names?;
     Some(ServiceProperties {
         name,
         service_name,
         variables: variables?,
+    })
+}
+
+/// `wsag:VariableSet`.
+pub(crate) fn read_variables(check: &mut Check, node: Node<'_>) -> Option<Vec<Variable>> {
+    check.children(node, |children| {
+        Some(children.at_least_one(WSAG, "Variable", Variable::read))
     })
 }
 

@@ -123,6 +123,31 @@ fn variables_of_service_properties_stand_for_what_their_locations_select() {
 }
 
 #[test]
+fn a_variable_never_looks_into_a_term_in_an_unknown_language() {
+    let colours = "<wsag:ServiceDescriptionTerm wsag:Name='COLOURS' wsag:ServiceName='COMPUTE'><c:Colours \
+         xmlns:c='urn:example:colours' xmlns:arp='http://www.ogf.org/graap/AR/2009/04/'><arp:StartTime>2030-01-01T00:00:00Z\
+         </arp:StartTime></c:Colours></wsag:ServiceDescriptionTerm><wsag:GuaranteeTerm";
+    let offer = text("o01-offer-sleep.xml").replacen("<wsag:GuaranteeTerm", colours, 1);
+    let document = Document::parse(offer.as_bytes()).unwrap();
+    for (location, value) in [
+        ("//arp:StartTime", Some("2026-01-10T08:00:00Z")),
+        (
+            "declare namespace c=\"urn:example:colours\"; //c:Colours/arp:StartTime",
+            None,
+        ),
+    ] {
+        let template = with_variables(&[("begin", "xs:dateTime", location)], "nodes le 4");
+        assert!(template.unbound().is_empty());
+        let bound = template.bound("started le begin", &document, &wsag::LeftOut::default());
+        assert_eq!(
+            bound.ok(),
+            value.map(|value| format!("started le {value}")),
+            "{location}"
+        );
+    }
+}
+
+#[test]
 fn variables_that_cannot_be_bound_are_named_with_the_reason() {
     for (variable, why) in [
         (

@@ -287,7 +287,7 @@ fn what_cannot_be_evaluated_refuses_every_offer_with_the_reason() {
                 "//jsdl:Exact",
                 "<xs:sequence><xs:element name='a' type='t'/></xs:sequence>",
             ),
-            "the type t is not known",
+            "the type t is not supported",
         ),
         (
             item(

@@ -138,6 +138,135 @@ fn a_template_may_name_a_time_in_either_language_and_holds_of_both() {
         .replace("name=\"Duration\"", "name=\"For\"");
     let template = template(&translated(&named));
     assert_eq!(wrong(&translated(&text("o01-offer-sleep.xml")), &template), []);
+    assert_eq!(wrong(&text("o01-offer-sleep.xml"), &template), []);
+}
+
+/// An offer with this term besides, which no language is known for.
+fn with_term(content: &str) -> String {
+    text("o01-offer-sleep.xml").replace(
+        "<wsag:GuaranteeTerm",
+        &format!(
+            "<wsag:ServiceDescriptionTerm wsag:Name=\"OTHER\" wsag:ServiceName=\"COMPUTE\">{content}\
+             </wsag:ServiceDescriptionTerm><wsag:GuaranteeTerm"
+        ),
+    )
+}
+
+/// The paths at which an offer does not meet a template with one item.
+fn unmet(offer: &str, location: &str, constraint: &str) -> Vec<String> {
+    let (start, _) = ADVANCE_RESERVATION
+        .split_once("<wsag:CreationConstraints>")
+        .unwrap();
+    let item = format!(
+        "{start}<wsag:CreationConstraints><wsag:Item wsag:Name=\"i\"><wsag:Location>declare namespace c='urn:example:colours'; \
+         declare namespace w='{NAMESPACE}'; {location}</wsag:Location><wsag:ItemConstraint>{constraint}</wsag:ItemConstraint>\
+         </wsag:Item></wsag:CreationConstraints></wsag:Template>"
+    );
+    let compiled = CompiledTemplate::compile(&template(&item));
+    assert_eq!(compiled.problems(), &[][..], "{location}");
+    let languages = languages();
+    let document = Document::parse_in(offer.as_bytes(), &languages).unwrap();
+    read(&document).unwrap_or_else(|violations| panic!("{violations}"));
+    let paths = compiled.check(&document).into_iter().map(|of| of.path);
+    paths.collect()
+}
+
+#[test]
+fn only_a_location_that_names_an_unknown_language_looks_into_its_terms() {
+    let fake = "<jsdl:CandidateHosts xmlns:jsdl='http://schemas.ggf.org/jsdl/2005/11/jsdl'><jsdl:HostName>a</jsdl:HostName>\
+                </jsdl:CandidateHosts>";
+    let offer = with_term(&format!(
+        "<c:Colours xmlns:c='urn:example:colours'>{fake}<c:Shade>dark</c:Shade></c:Colours>"
+    ));
+    let host = "<xs:sequence><xs:element ref='jsdl:HostName'/></xs:sequence>";
+    let light = "<xs:enumeration value='light'/>";
+    // No fake meets what the template demands, or is held to what it demands of others.
+    assert_eq!(
+        unmet(&offer, "//jsdl:CandidateHosts", host),
+        ["/wsag:AgreementOffer"]
+    );
+    assert_eq!(unmet(&offer, "//jsdl:HostName", light), [""; 0]);
+    // What is about the term is.
+    for location in [
+        "//c:Colours/c:Shade",
+        "//c:Shade",
+        "//c:Colours/jsdl:CandidateHosts",
+    ] {
+        assert_eq!(unmet(&offer, location, light).len(), 1, "{location}");
+    }
+}
+
+#[test]
+fn a_location_selects_by_the_name_that_is_written_and_by_what_it_means() {
+    let colours = format!("<w:Colours xmlns:w='{NAMESPACE}' For='9' w:From='9'><w:For>9</w:For></w:Colours>");
+    let offer = with_term(&colours);
+    let none = "<xs:maxInclusive value='8'/>";
+    for (location, place) in [
+        ("//w:Colours/w:For", "/w:Colours/w:For"),
+        ("//w:Colours/@w:From", "/w:Colours/@From"),
+        ("//w:Colours[@w:From='9']/@For", "/w:Colours/@For"),
+    ] {
+        let found = unmet(&offer, location, none);
+        assert!(
+            found.len() == 1 && found[0].ends_with(place),
+            "{location}: {found:?}"
+        );
+    }
+    let when = "/arp:AllocationTimeConstraint";
+    let found = unmet(
+        &offer,
+        "//wsag:ServiceDescriptionTerm/w:*",
+        "<xs:length value='2'/>",
+    );
+    assert!(
+        found.len() == 2 && found[0].ends_with(when) && found[1].ends_with("/w:Colours"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn what_is_kept_elsewhere_is_no_time_and_is_offered_again_as_it_was() {
+    let kept = format!("<w:When xmlns:w=\"{NAMESPACE}\"><w:From>soon</w:From></w:When>");
+    let sent = text("o01-offer-sleep.xml").replace("</wsag:Context>", &format!("{kept}</wsag:Context>"));
+    let languages = languages();
+    let (made, places) = (offer(&sent, &languages).make(), Places::document(""));
+    let made = Document::made(&made, &places).unwrap();
+    let sent = Document::parse_in(sent.as_bytes(), &languages).unwrap();
+    assert_eq!(wsag::compare::first_difference(&sent, &made), None);
+}
+
+#[test]
+fn an_offer_that_is_made_of_values_knows_its_language() {
+    let properties = format!(
+        "<wsag:ServiceProperties wsag:Name=\"P\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet><wsag:Variable \
+         wsag:Name=\"begun\"><wsag:Location>declare namespace w='{NAMESPACE}'; //wsag:ServiceTermState/w:From</wsag:Location>\
+         </wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm"
+    );
+    let sent = translated(&text("o01-offer-sleep.xml"))
+        .replace("<wsag:GuaranteeTerm", &properties)
+        .replace("completed le deadline", "begun le deadline");
+    let (made, places) = (offer(&sent, &languages()).make(), Places::document(""));
+    assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
+}
+
+#[test]
+fn a_path_is_that_of_a_document_which_does_not_know_the_language() {
+    // A wrong sibling, of the name that ours have.
+    let sent = translated(&text("o01-offer-sleep.xml"))
+        .replace("<w:Until>", "<arp:EndTime xmlns:arp=\"http://www.ogf.org/graap/AR/2009/04/\">2026-01-10T20:00:00Z</arp:EndTime><w:Until>");
+    let languages = languages();
+    let document = Document::parse_in(sent.as_bytes(), &languages).unwrap();
+    let found = read(&document).unwrap_err().0;
+    assert!(found[0].path.ends_with("/w:When/w:Until"), "{found:?}");
+    // What stands in a term in an unknown language is not counted.
+    let jsdl = "xmlns:jsdl=\"http://schemas.ggf.org/jsdl/2005/11/jsdl\"";
+    let content =
+        format!("<c:Colours xmlns:c=\"urn:example:colours\"><jsdl:JobDefinition {jsdl}/></c:Colours>");
+    let sent = with_term(&content);
+    let document = Document::parse(sent.as_bytes()).unwrap();
+    let path = |nth| document.path_to(wsag::ns::JSDL, "JobDefinition", nth);
+    assert!(path(0).ends_with("[1]/jsdl:JobDefinition"), "{}", path(0));
+    assert_eq!(path(1), "/wsag:AgreementOffer");
 }
 
 #[test]
@@ -183,7 +312,8 @@ fn names_that_would_be_no_language_are_refused() {
 #[test]
 fn a_term_in_an_unknown_language_is_kept_word_for_word_and_not_looked_into() {
     // What stands in it would be wrong in an offer.
-    let colours = "<c:Colours xmlns:c=\"urn:example:colours\"  shade = 'light'><!-- as it is --><jsdl:TotalResourceCount \
+    let colours = "<c:Colours xmlns:c=\"urn:example:colours\"  shade = 'light'><!-- as it is --><wsag:ServiceDescriptionTerm \
+         xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\"><c:Red/></wsag:ServiceDescriptionTerm><jsdl:TotalResourceCount \
          xmlns:jsdl=\"http://schemas.ggf.org/jsdl/2005/11/jsdl\"><jsdl:Exact>none</jsdl:Exact></jsdl:TotalResourceCount>\
          </c:Colours>";
     let text = text("o01-offer-sleep.xml").replace(

@@ -246,8 +246,12 @@ fn is_stricter(violation: &Violation) -> bool {
     // Expressions are texts; of their attributes the language alone is known.
     let of_expression = ["may hold only text", "allowed are bsp:dialect"];
     // Unknown critical extensions are well-formed for a schema, and so are elements of the protocol that are no term's content.
+    let mut steps = violation.path.rsplit('/').skip(1);
+    let is_description = steps
+        .next()
+        .is_some_and(|step| step.starts_with("wsag:ServiceDescriptionTerm"));
     violation.kind == ViolationKind::UnknownExtension
-        || violation.kind == ViolationKind::UnknownTerm
+        || (violation.kind == ViolationKind::UnknownTerm && is_description)
         // A schema cannot exclude two namespaces from a wildcard.
         || violation.message.starts_with("an element of WS-Agreement itself")
         // libxml2 lets an element of the schema's own namespace follow a wildcard for other namespaces.

@@ -106,6 +106,89 @@ fn types_with_children_are_checked_as_their_elements_are() {
 }
 
 #[test]
+fn the_types_of_terms_and_their_parts_are_known() {
+    let offer = text("o01-offer-sleep.xml");
+    for (location, element, right, wrong) in [
+        ("//wsag:Terms", "All", "TermCompositorType", "VariableSetType"),
+        (
+            "//wsag:ServiceLevelObjective",
+            "KPITarget",
+            "KPITargetType",
+            "PreferenceType",
+        ),
+        (
+            "//wsag:All",
+            "ServiceDescriptionTerm",
+            "ServiceDescriptionTermType",
+            "ServiceReferenceType",
+        ),
+        (
+            "//wsag:All",
+            "ServiceDescriptionTerm",
+            "ServiceDescriptionTermType",
+            "ServicePropertiesType",
+        ),
+    ] {
+        let of = |kind: &str| {
+            let element = format!("<xs:element name='{element}' type='wsag:{kind}' maxOccurs='2'/>");
+            let particle = format!("<xs:sequence>{element}<xs:any minOccurs='0'/></xs:sequence>");
+            let template = item(location, &particle);
+            assert!(template.unknown_types().is_empty());
+            check(&template, &offer)
+        };
+        assert_eq!(of(right), [], "{right}");
+        assert!(!of(wrong).is_empty(), "{wrong}");
+    }
+}
+
+#[test]
+fn types_in_annotations_and_of_complex_content_keep_no_template_out() {
+    let of = |child: &str| {
+        let constraint =
+            format!("<xs:sequence><xs:element name='a'>{child}</xs:element><xs:any/></xs:sequence>");
+        item("//jsdl:Exact", &constraint).unknown_types().to_vec()
+    };
+    let complex = |derived: &str| {
+        of(&format!(
+            "<xs:complexType><xs:complexContent>{derived}</xs:complexContent></xs:complexType>"
+        ))
+    };
+    assert_eq!(
+        of("<xs:annotation><xs:appinfo><xs:element type='my:t'/></xs:appinfo></xs:annotation>"),
+        [""; 0]
+    );
+    assert_eq!(complex("<xs:restriction base='xs:anyType'/>"), [""; 0]);
+    assert_eq!(complex("<xs:extension base='jsdl:RangeValue_Type'/>"), [""; 0]);
+    assert!(complex("<xs:extension base='my:t'/>")[0].contains("my:t is not supported"));
+}
+
+#[test]
+fn lengths_count_octets_of_bytes_and_items_of_lists() {
+    let of = |base: &str, length: usize, value: &str| {
+        let restriction =
+            format!("<xs:restriction base='{base}'><xs:length value='{length}'/></xs:restriction>");
+        name_meets(&format!("<xs:simpleType>{restriction}</xs:simpleType>"), value)
+    };
+    for (base, length, value) in [
+        ("xs:hexBinary", 2, "0aF9"),
+        ("xs:base64Binary", 2, "YWI="),
+        ("xs:base64Binary", 1, "YQ=="),
+        ("xs:base64Binary", 3, "YW Jj"),
+        ("xs:NMTOKENS", 2, "one two"),
+    ] {
+        assert!(of(base, length, value), "{value} has the length {length}");
+        assert!(
+            !of(base, value.len(), value),
+            "{value} does not have the length {}",
+            value.len()
+        );
+    }
+    for list in ["xs:NMTOKENS", "xs:IDREFS", "xs:ENTITIES"] {
+        assert!(is_of(list, "one") && !is_of(list, " "), "{list}");
+    }
+}
+
+#[test]
 fn types_that_are_not_known_are_named_with_their_places() {
     let of_element = |kind: &str| {
         let particle = format!("<xs:sequence><xs:element name='a' type='{kind}'/></xs:sequence>");

@@ -276,21 +276,18 @@ impl<'a> Check<'a> {
                 Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::Scheduling(_))
             );
             let is_in_template = self.is_in_template(term);
+            let other = match term {
+                Term::ServiceDescription(of) => of.content.other(),
+                _ => None,
+            };
+            match other {
+                _ if optional || is_in_template => {}
+                Some(other) => self.unknown_content(nth, other),
+                None => self.not_in_template(nth, term),
+            }
             let Term::ServiceDescription(description) = term else {
-                if !is_in_template {
-                    self.not_in_template(nth, term);
-                }
                 continue;
             };
-            if let ServiceDescription::Other(other) = &description.content {
-                if !is_in_template {
-                    self.unknown_content(nth, other);
-                }
-                continue;
-            }
-            if !optional && !is_in_template {
-                self.not_in_template(nth, term);
-            }
             let (is_another, what) = match &description.content {
                 ServiceDescription::JobDefinition(job) => {
                     (described.job.replace(job).is_some(), "jsdl:JobDefinition")
@@ -354,10 +351,10 @@ impl<'a> Check<'a> {
             Term::Guarantee(_) => String::new(),
         };
         let other = |of: &Term| match of {
-            Term::ServiceDescription(of) => match &of.content {
-                ServiceDescription::Other(of) => Some((of.namespace.clone(), of.local.clone())),
-                _ => None,
-            },
+            Term::ServiceDescription(of) => {
+                let other = of.content.other();
+                other.map(|of| (of.namespace.clone(), of.local.clone()))
+            }
             _ => None,
         };
         let is_alike = |known: &Term| {

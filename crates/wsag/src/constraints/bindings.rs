@@ -165,7 +165,9 @@ pub(super) enum Values<'b> {
 
 fn values_of_location(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<Value>, String> {
     let selected = paths.select(view)?;
-    let values = selected.iter().map(|selected| {
+    // What a term in an unknown language says decides nothing, whatever it is called there.
+    let known = selected.iter().filter(|selected| !view.is_foreign(selected));
+    let values = known.map(|selected| {
         let text = selected.value();
         Value::parse(&collapse_space(&text), kind).ok_or_else(|| {
             format!(
@@ -188,7 +190,7 @@ fn predefined_variable(paths: &Paths) -> Result<Option<&'static str>, String> {
         let named = path.iter().filter(|step| step.kind == StepKind::Element);
         let named: Vec<(&str, &str)> = named
             .map(|step| {
-                let (namespace, local) = (step.test.namespace.as_deref(), step.test.local.as_deref());
+                let (namespace, local) = step.test.meant();
                 (namespace.unwrap_or_default(), local.unwrap_or_default())
             })
             .collect();

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use crate::constraints::published::{self, Published};
 use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
-use crate::xml::ns::{self, XS};
+use crate::languages::Meaning;
+use crate::xml::ns::{self, ARP, XS};
 use crate::xml::{Check, Node, qualified_name, shorten_text};
 
 /// Most steps that matching the children of one element may take.
@@ -38,6 +39,8 @@ struct Element {
     /// None matches the namespace of the element that the constraint selects.
     namespace: Option<String>,
     local: String,
+    /// What the name means, where it is one of a language of others.
+    meaning: Option<Meaning>,
     content: Content,
 }
 
@@ -223,18 +226,21 @@ pub(super) fn unknown_type(node: Node<'_>) -> Option<String> {
         let mut names = names.split_ascii_whitespace();
         names.find_map(|name| Type::named(name, node).err())
     };
+    let content = |names: &str| {
+        let mut names = names.split_ascii_whitespace();
+        names.find_map(|name| Content::named(name, node).err())
+    };
     match (node.namespace(), node.local()) {
-        (XS, "element") => {
-            let mut names = named("type").split_ascii_whitespace();
-            names.find_map(|name| Content::named(name, node).err())
+        (XS, "element") => content(named("type")),
+        (XS, "restriction" | "extension") => {
+            let parent = node.parent().filter(|parent| parent.namespace() == XS);
+            match parent.map(Node::local) {
+                Some("complexContent" | "simpleContent") => content(named("base")),
+                _ => simple(named("base")),
+            }
         }
-        (XS, "restriction") => simple(named("base")),
         (XS, "list") => simple(named("itemType")),
         (XS, "union") => simple(named("memberTypes")),
-        (XS, "extension") => Some(
-            "a type that extends another one cannot be evaluated: name a published type in xs:element"
-                .to_owned(),
-        ),
         _ => None,
     }
 }
@@ -262,12 +268,12 @@ impl Element {
         if namespace.is_none() && !prefix.is_empty() {
             return Err("the prefix of an element is not declared".to_owned());
         }
-        let (namespace, local) = match namespace {
-            Some(namespace) => match node.languages().meaning(namespace, Some(local)) {
-                Some((namespace, Some(local))) => (Some(namespace), local),
-                _ => (Some(namespace), local),
-            },
-            None => (None, local),
+        let meaning = match namespace {
+            Some(namespace) => node.languages().meaning(namespace, Some(local)),
+            None => node
+                .languages()
+                .meaning_of_local(local)
+                .map(|local| (ARP, Some(local))),
         };
         let content = match node.attribute("", "type") {
             Some(name) => Content::named(name, node)?,
@@ -283,16 +289,21 @@ impl Element {
         Ok(Element {
             namespace: namespace.map(str::to_owned),
             local: local.to_owned(),
+            meaning,
             content,
         })
     }
 
     fn matches(&self, node: Node<'_>, namespace: &str) -> bool {
-        let is_named = match self.namespace {
-            Some(_) => node.local() == self.local,
-            None => node.local() == self.local || node.written_local() == Some(self.local.as_str()),
-        };
-        is_named && node.namespace() == self.namespace.as_deref().unwrap_or(namespace)
+        let is_meant = self.meaning == Some((node.namespace(), Some(node.local())));
+        match self.namespace.as_deref() {
+            Some(of) => is_meant || (node.local() == self.local && node.namespace() == of),
+            None => {
+                let is_written =
+                    node.local() == self.local || node.written_local() == Some(self.local.as_str());
+                (is_meant || is_written) && node.namespace() == namespace
+            }
+        }
     }
 
     fn check<'d>(

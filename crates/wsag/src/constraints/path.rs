@@ -28,7 +28,8 @@ const NESTING_MAX: usize = 16;
 const SUBSET: &str = "a Location may only have paths from the root, joined by |, of child, descendant and attribute steps; the last \
                       step may be text(), and predicates may be positions or compare attributes, children and names with strings";
 
-/// Reads the text; `namespace` gives the namespace of a prefix. What it names in one of the languages is what that means.
+/// Reads the text; `namespace` gives the namespace of a prefix. What it names in one of the languages is also what that
+/// means.
 ///
 /// # Errors
 /// Why it is no Location that can be evaluated.
@@ -130,7 +131,7 @@ impl<'t> Parser<'t, '_> {
             kind = Kind::Text;
             Test::ANY
         } else {
-            self.test()?
+            self.test(kind)?
         };
         let mut predicates = Vec::new();
         self.space();
@@ -185,7 +186,7 @@ impl<'t> Parser<'t, '_> {
         word.starts_with(is_name_start).then_some(word)
     }
 
-    fn test(&mut self) -> Result<Test, String> {
+    fn test(&mut self, kind: Kind) -> Result<Test, String> {
         if self.take("*") {
             return Ok(Test::ANY);
         }
@@ -210,10 +211,11 @@ impl<'t> Parser<'t, '_> {
             self.rest = at;
             return Err(self.unexpected("a name or *"));
         }
-        if let Some((namespace, local)) = self.languages.meaning(&name.0, name.1) {
-            name = (namespace.into(), local);
-        }
+        // Attributes have no other meaning in any language.
+        let is_element = kind == Kind::Element;
+        let meaning = is_element.then(|| self.languages.meaning(&name.0, name.1));
         Ok(Test {
+            meaning: meaning.flatten(),
             namespace: Some(name.0),
             local: name.1.map(str::to_owned),
         })
@@ -309,7 +311,7 @@ impl<'t> Parser<'t, '_> {
         }
         let kind = self.axis();
         self.space();
-        let test = self.test()?;
+        let test = self.test(kind)?;
         Ok(if kind == Kind::Attribute {
             Subject::Attribute(test)
         } else {

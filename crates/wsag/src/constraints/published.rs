@@ -8,15 +8,19 @@ use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::{
     BusinessValueList, Compensation, GuaranteeTerm, Obligated, ServiceLevelObjective, ServiceScope,
+    Utilities, read_target,
 };
 use crate::job::{
     ARCHITECTURES, Application, Bound, CreationFlag, DataStaging, Exact, JobDefinition, PosixApplication,
     RangeValue, Resources, read_architecture_element, read_identification, read_job_description,
     read_operating_system, read_place,
 };
-use crate::negotiations::{NegotiationRole, Requirement};
+use crate::negotiations::{NegotiationRole, Requirement, read_noncritical};
 use crate::states::{AgreementState, GuaranteeState};
-use crate::terms::{Terms, Variable};
+use crate::terms::{
+    Terms, Variable, read_compositor, read_description_term, read_properties_term, read_reference_term,
+    read_variables,
+};
 use crate::xml::ns::{self, ARP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
 use crate::xml::{Check, Named, Node, Readable};
 
@@ -32,7 +36,7 @@ pub(super) enum Published {
 
 use Published::{Content, Names, Text};
 
-static TYPES: [(&str, &str, Published); 41] = [
+static TYPES: [(&str, &str, Published); 49] = [
     (WSAG, "AgreementRoleType", Names(names_of::<Role>)),
     (WSAG, "ServiceRoleType", Names(names_of::<Obligated>)),
     (
@@ -52,6 +56,42 @@ static TYPES: [(&str, &str, Published); 41] = [
     ),
     (WSAG, "AgreementContextType", Content(read::<Context>)),
     (WSAG, "TermTreeType", Content(read::<Terms>)),
+    (
+        WSAG,
+        "TermCompositorType",
+        Content(|check, node| ignore(read_compositor(check, node))),
+    ),
+    (
+        WSAG,
+        "ServiceDescriptionTermType",
+        Content(|check, node| ignore(read_description_term(check, node))),
+    ),
+    (
+        WSAG,
+        "ServiceReferenceType",
+        Content(|check, node| ignore(read_reference_term(check, node))),
+    ),
+    (
+        WSAG,
+        "ServicePropertiesType",
+        Content(|check, node| ignore(read_properties_term(check, node))),
+    ),
+    (
+        WSAG,
+        "VariableSetType",
+        Content(|check, node| ignore(read_variables(check, node))),
+    ),
+    (
+        WSAG,
+        "KPITargetType",
+        Content(|check, node| ignore(read_target(check, node))),
+    ),
+    (WSAG, "PreferenceType", Content(read::<Utilities>)),
+    (
+        WSAG,
+        "NoncriticalExtensionType",
+        Content(|check, node| ignore(read_noncritical(check, node))),
+    ),
     (WSAG, "VariableType", Content(read::<Variable>)),
     (WSAG, "GuaranteeTermType", Content(read::<GuaranteeTerm>)),
     (WSAG, "ServiceSelectorType", Content(read::<ServiceScope>)),

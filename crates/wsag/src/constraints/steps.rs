@@ -8,7 +8,9 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::xml::ns::WSAG;
+use crate::languages::Meaning;
+use crate::terms::other_contents;
+use crate::xml::ns::{WSAG, usual_prefix};
 use crate::xml::{LeftOut, Node, qualified_name};
 
 /// Paths from the root, joined by `|`.
@@ -36,6 +38,8 @@ pub(super) struct Test {
     /// One copy serves all tests of a Location.
     pub(super) namespace: Option<Arc<str>>,
     pub(super) local: Option<String>,
+    /// Another name that it selects: what this one means, where it is that of an element in a language of others.
+    pub(super) meaning: Option<Meaning>,
 }
 
 pub(super) enum Predicate {
@@ -77,6 +81,8 @@ pub(crate) struct View<'d> {
     all: Vec<Node<'d>>,
     /// None where the offer is seen with all its terms.
     left_out: Option<&'d LeftOut>,
+    /// The contents of its terms in languages that are not known.
+    others: LeftOut,
     work: Cell<usize>,
 }
 
@@ -102,6 +108,7 @@ impl<'d> View<'d> {
             offer,
             all,
             left_out,
+            others: other_contents(offer),
             work: Cell::new(0),
         }
     }
@@ -113,6 +120,11 @@ impl<'d> View<'d> {
 
     pub(crate) fn has(&self, node: Node<'_>) -> bool {
         !self.left_out.is_some_and(|of| of.has(node))
+    }
+
+    /// Whether a node stands in a term in a language that is not known.
+    pub(crate) fn is_foreign(&self, selected: &Selected<'_>) -> bool {
+        self.others.has(selected.owner())
     }
 
     /// The offer.
@@ -155,7 +167,7 @@ impl<'d> View<'d> {
     }
 
     fn matches(&self, node: Node<'d>, test: &Test) -> bool {
-        test.is(self.local(node), || self.namespace(node))
+        test.is_element(self.local(node), || self.namespace(node))
     }
 }
 
@@ -163,7 +175,29 @@ impl Test {
     pub(super) const ANY: Test = Test {
         namespace: None,
         local: None,
+        meaning: None,
     };
+
+    /// The names as they count: what they mean, or else as they are written.
+    pub(super) fn meant(&self) -> (Option<&str>, Option<&str>) {
+        match self.meaning {
+            Some((namespace, local)) => (Some(namespace), local),
+            None => (self.namespace.as_deref(), self.local.as_deref()),
+        }
+    }
+
+    /// Whether it names elements of a language that is not known.
+    fn is_foreign(&self) -> bool {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        let is_known = self.local.is_some() && self.meaning.is_some();
+        !is_known && !namespace.is_empty() && usual_prefix(namespace).is_none()
+    }
+
+    /// Whether it selects an element: by the name that is written, or by what that means.
+    fn is_element<'d>(&self, local: &str, namespace: impl Fn() -> &'d str) -> bool {
+        let is_meant = |(of, meant): Meaning| meant.is_none_or(|meant| meant == local) && of == namespace();
+        self.is(local, &namespace) || self.meaning.is_some_and(is_meant)
+    }
 
     /// The local name first: it is short and decides nearly always.
     fn is<'d>(&self, local: &str, namespace: impl FnOnce() -> &'d str) -> bool {
@@ -182,14 +216,19 @@ impl Comparison {
 }
 
 impl Paths {
-    /// The nodes that the paths select, each once.
+    /// The nodes that the paths select, each once. Of a term in a language that is not known, only a path that names an element
+    /// of such a language selects something: no other path was written for it.
     ///
     /// # Errors
     /// Once it takes too long.
     pub(crate) fn select<'d>(&self, view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
         let mut found: Vec<Selected<'d>> = Vec::new();
         for path in &self.0 {
-            found.extend(select_by_steps(path, view)?);
+            let names_foreign = path
+                .iter()
+                .any(|step| step.kind == Kind::Element && step.test.is_foreign());
+            let selected = select_by_steps(path, view)?.into_iter();
+            found.extend(selected.filter(|selected| names_foreign || !view.is_foreign(selected)));
         }
         if self.0.len() > 1 {
             let mut seen = HashSet::new();
@@ -200,6 +239,13 @@ impl Paths {
 }
 
 impl<'d> Selected<'d> {
+    /// The element that it is or belongs to.
+    fn owner(&self) -> Node<'d> {
+        match self {
+            Selected::Element(node) | Selected::Text(node, _) | Selected::Attribute(node, ..) => *node,
+        }
+    }
+
     /// The element that it is or belongs to, and its path from there on.
     pub(super) fn place(&self) -> (Node<'d>, String) {
         match self {

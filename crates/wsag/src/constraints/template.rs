@@ -4,6 +4,7 @@ use crate::constraints::bindings::Bindings;
 use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::particles::unknown_type;
 use crate::constraints::steps::View;
+use crate::constraints::types::is_annotation;
 use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
@@ -176,8 +177,13 @@ impl CompiledTemplate {
     }
 }
 
-/// The types that constraints name and that are not known, each with its place.
-fn unknown_types(constraints: Node<'_>) -> Vec<String> {
-    let wrong = |node: Node<'_>| unknown_type(node).map(|why| format!("{}: {why}", node.path()));
-    constraints.descendants().filter_map(wrong).collect()
+/// The types that constraints name and that are not known, each with its place. Annotations are for people. The guard bounds the
+/// depth of this recursion.
+fn unknown_types(node: Node<'_>) -> Vec<String> {
+    let wrong = unknown_type(node).map(|why| format!("{}: {why}", node.path()));
+    let children = node.children().filter(|child| !is_annotation(*child));
+    wrong
+        .into_iter()
+        .chain(children.flat_map(unknown_types))
+        .collect()
 }

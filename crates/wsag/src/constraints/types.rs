@@ -132,6 +132,9 @@ const SIZES: [&str; 5] = [
     "fractionDigits",
 ];
 
+/// The place of `minLength` there.
+const LEAST: usize = 1;
+
 /// A facet that bounds values: its name, the order to the bound that it allows, and its words.
 type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
 
@@ -151,7 +154,8 @@ impl Type {
         let unknown = || {
             let shown = shorten_text(name);
             format!(
-                "the type {shown} is not known; known are those of XML Schema and of the protocol's schemas"
+                "the type {shown} is not supported; supported are those of XML Schema, and of the protocol's schemas those of what \
+                 offers can have"
             )
         };
         let (namespace, local) = published::resolve(name, scope).ok_or_else(unknown)?;
@@ -179,7 +183,11 @@ impl Type {
     /// A type of XML Schema itself.
     fn built_in(local: &str) -> Option<Type> {
         if let Some((_, item)) = LISTS.iter().find(|(name, _)| *name == local) {
-            return Type::built_in(item).map(|item| Type::List(Box::new(item)));
+            let list = Type::List(Box::new(Type::built_in(item)?));
+            // Of these lists none is empty.
+            let mut facets = Facets::default();
+            facets.sizes[LEAST] = Some(1);
+            return Some(Type::Restriction(Box::new(list), facets));
         }
         let builtin = BUILTINS.iter().find(|builtin| builtin.name == local);
         builtin.map(Type::Builtin)
@@ -238,6 +246,19 @@ impl Type {
             Type::Builtin(builtin) => Some(builtin.order),
             Type::Restriction(base, _) => base.order(),
             Type::List(_) => Some(Order::Text),
+        }
+    }
+
+    /// How long a value is, and in what.
+    fn length(&self, value: &str) -> (usize, &'static str) {
+        let digits = || value.bytes().filter(|b| !matches!(b, b' ' | b'=')).count();
+        match self {
+            Type::Restriction(base, _) => base.length(value),
+            Type::List(_) => (value.split_ascii_whitespace().count(), "items"),
+            Type::Builtin(of) if of.name == "hexBinary" => (digits() / 2, "octets"),
+            // Each letter has six bits, and those that fill no octet count for nothing.
+            Type::Builtin(of) if of.name == "base64Binary" => (digits() * 6 / 8, "octets"),
+            _ => (value.chars().count(), "characters"),
         }
     }
 
@@ -507,10 +528,7 @@ impl Facets {
     }
 
     fn check_sizes(&self, base: &Type, value: &str) -> Result<(), String> {
-        let (length, unit) = match base {
-            Type::List(_) => (value.split_ascii_whitespace().count(), "items"),
-            _ => (value.chars().count(), "characters"),
-        };
+        let (length, unit) = base.length(value);
         let [wanted, least, most, digits, after_point] = self.sizes;
         if let Some(wanted) = wanted.filter(|wanted| length != *wanted) {
             return Err(format!("{wanted} {unit} are expected, not {length}"));

@@ -104,10 +104,13 @@ fn term_nodes_of<'d>(document: &'d Document<'_>) -> Vec<Node<'d>> {
 
 /// The terms of an offer, in the order of [`Terms::flatten`].
 pub(crate) fn term_nodes(offer: Node<'_>) -> Vec<Node<'_>> {
+    offer.child(WSAG, "Terms").map_or_else(Vec::new, terms_below)
+}
+
+/// The terms in `wsag:Terms`, in the order of [`Terms::flatten`].
+pub(crate) fn terms_below(terms: Node<'_>) -> Vec<Node<'_>> {
     let mut found = Vec::new();
-    if let Some(terms) = offer.child(WSAG, "Terms") {
-        collect_terms(terms, &mut found);
-    }
+    collect_terms(terms, &mut found);
     found
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::languages::{TimeLanguage, TimeLanguages};
+use crate::terms::other_contents;
 use crate::xml::fragment::Fragment;
 use crate::xml::guard::{self, GuardError};
 use crate::xml::ns;
@@ -13,7 +14,11 @@ use crate::xml::tree::{self, Attribute, Element, NONE, Name, Tree};
 use crate::xml::writer::{Piece, escape_attribute};
 
 /// An offer that was put together from values, to be checked as a document without being written.
-pub struct Made(pub(crate) Vec<Piece>);
+pub struct Made {
+    pub(crate) pieces: Vec<Piece>,
+    /// The languages in which it says when.
+    pub(crate) languages: TimeLanguages,
+}
 
 /// Most bytes of declarations that the fragments of one document are given, because they were inherited from above them. A few
 /// characters of a fragment may need a declaration of some hundred bytes, and every fragment has its own.
@@ -68,11 +73,11 @@ impl<'a> Document<'a> {
     /// # Errors
     /// That it is larger than a document may be.
     pub fn made(made: &'a Made, places: &'a Places) -> Result<Document<'a>, GuardError> {
-        let bytes = made.0.iter().map(Piece::bytes).sum();
+        let bytes = made.pieces.iter().map(Piece::bytes).sum();
         if bytes > guard::BYTES_MAX {
             return Err(GuardError::TooLarge { bytes });
         }
-        let tree = tree::tree_of_pieces(&made.0, places);
+        let tree = tree::tree_of_pieces(&made.pieces, &made.languages, places);
         let tree = tree.map_err(|reason| guard::refusal_of_text("", 0, reason))?;
         if tree.elements.len() > guard::ELEMENTS_MAX {
             let most = format!("more than {} elements", guard::ELEMENTS_MAX);
@@ -81,10 +86,15 @@ impl<'a> Document<'a> {
         Ok(Document { tree })
     }
 
-    /// The path of the `nth` element (from 0) of this name in document order; of the root where there is none, so that
+    /// The path of the `nth` element (from 0) of this name in document order, terms of an offer in unknown languages left out; of the root where there is none, so that
     /// a missing element can be reported too. O(size of the document).
     pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
-        let mut found = self.root().descendants().filter(|node| node.is(namespace, local));
+        let others: Vec<LeftOut> = self.offers().into_iter().map(other_contents).collect();
+        let is_ours = |node: &Node<'_>| !others.iter().any(|of| of.has(*node));
+        let mut found = self
+            .root()
+            .descendants()
+            .filter(|node| node.is(namespace, local) && is_ours(node));
         found.nth(nth).unwrap_or(self.root()).path()
     }
 
@@ -325,8 +335,7 @@ impl<'d> Node<'d> {
             let root = self.tree.places.map(Places::root);
             return root.map_or_else(|| format!("/{name}"), ToOwned::to_owned);
         };
-        let same = |node: &Node<'_>| node.is(self.namespace(), self.local());
-        if parent.children().filter(same).count() == 1 {
+        if parent.children().filter(|node| node.is_alike(self)).count() == 1 {
             return format!("/{name}");
         }
         format!("/{name}[{}]", self.position() + 1)
@@ -337,8 +346,16 @@ impl<'d> Node<'d> {
         let siblings = self.parent().into_iter().flat_map(Node::children);
         siblings
             .take_while(|node| node.id != self.id)
-            .filter(|node| node.is(self.namespace(), self.local()))
+            .filter(|node| node.is_alike(self))
             .count()
+    }
+
+    /// Whether another element has the same name in paths.
+    fn is_alike(self, other: Node<'_>) -> bool {
+        match (self.tree.renamed(self.id), other.tree.renamed(other.id)) {
+            (None, None) => self.is(other.namespace(), other.local()),
+            _ => self.name_in_paths() == other.name_in_paths(),
+        }
     }
 
     /// Where this element stands in the text of its document.

@@ -28,6 +28,9 @@ const BUILTIN: [(&str, &str); 3] = [("", ""), ("xml", ns::XML), ("", ns::ARP)];
 /// The index of the third.
 const MEANT: u32 = 2;
 
+/// The elements in which terms may stand in `wsag:Terms`.
+const COMPOSITORS: [&str; 3] = ["All", "ExactlyOne", "OneOrMore"];
+
 /// An element that has another name than the one by which it is known here.
 pub(crate) struct Renamed<'a> {
     /// The element.
@@ -115,8 +118,12 @@ pub(crate) fn build_tree<'a>(text: &'a str, languages: &TimeLanguages) -> Result
 ///
 /// # Errors
 /// A part that a fragment after the guard cannot have.
-pub(crate) fn tree_of_pieces<'a>(pieces: &'a [Piece], places: &'a Places) -> Result<Tree<'a>, String> {
-    let mut builder = Builder::new("", TimeLanguages::default());
+pub(crate) fn tree_of_pieces<'a>(
+    pieces: &'a [Piece],
+    languages: &TimeLanguages,
+    places: &'a Places,
+) -> Result<Tree<'a>, String> {
+    let mut builder = Builder::new("", languages.clone());
     builder.tree.places = Some(places);
     for (prefix, namespace) in ns::PREFIXES {
         builder.declare(prefix, namespace.into());
@@ -362,7 +369,9 @@ impl<'a> Builder<'a> {
             .and_then(|(parent, _)| self.tree.renamed(*parent));
         let (language, local) = match inside.and_then(|of| of.language) {
             Some(number) => (number, languages.meaning_of_part(number, namespace, name.local)?),
-            None => languages.of_element(namespace, name.local)?,
+            None => languages
+                .of_element(namespace, name.local)
+                .filter(|_| self.is_in_description())?,
         };
         let meant = Name {
             local,
@@ -370,6 +379,19 @@ impl<'a> Builder<'a> {
             ..name
         };
         Some((language, meant))
+    }
+
+    /// Whether the next element is the content of a service description term. Elsewhere, an element of a language is kept as
+    /// it is written.
+    fn is_in_description(&self) -> bool {
+        let open = self.open.iter().rev();
+        let names = open.map(|(id, _)| self.tree.elements[*id as usize].name);
+        let mut names = names.map(|name| {
+            let namespace: &str = &self.tree.declarations[name.namespace as usize].1;
+            if namespace == ns::WSAG { name.local } else { "" }
+        });
+        names.next() == Some("ServiceDescriptionTerm")
+            && names.find(|name| !COMPOSITORS.contains(name)) == Some("Terms")
     }
 
     /// Notes the name that the element just opened has in the document.
