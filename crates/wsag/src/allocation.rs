@@ -1,7 +1,8 @@
 //! When it is to run: `arp:AllocationTimeConstraint`.
 
+use crate::languages::TimeLanguage;
 use crate::xml::datatypes::parse_integer;
-use crate::xml::{DateTime, element};
+use crate::xml::{DateTime, Xml, element};
 
 element! {
     /// `arp:AllocationTimeConstraint`: run `duration` seconds anywhere between `start` and `end`. Each part may be absent; whether
@@ -15,6 +16,36 @@ element! {
         pub end: Option<DateTime> = "arp:EndTime",
         /// Seconds.
         pub duration: Option<i32> = "arp:Duration" by parse_seconds,
+    }
+}
+
+impl AllocationTimeConstraint {
+    /// Writes it in a language of another system.
+    pub(crate) fn write_in(&self, xml: &mut Xml, language: &TimeLanguage) {
+        xml.start_as(
+            "arp:AllocationTimeConstraint",
+            &language.element,
+            Some(&language.namespace),
+        );
+        let mut part = |meant, written: &str, value: Option<String>| {
+            if let Some(value) = value {
+                xml.start_as(meant, written, None);
+                xml.text(&value);
+                xml.end();
+            }
+        };
+        part(
+            "arp:StartTime",
+            &language.start,
+            self.start.map(|at| at.to_string()),
+        );
+        part("arp:EndTime", &language.end, self.end.map(|at| at.to_string()));
+        part(
+            "arp:Duration",
+            &language.duration,
+            self.duration.map(|of| of.to_string()),
+        );
+        xml.end();
     }
 }
 

@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use crate::allocation::AllocationTimeConstraint;
-use crate::xml::Xml;
 use crate::xml::ns::{ARP, usual_prefix};
 
 /// The names of the elements of one language. All are of one namespace.
@@ -75,30 +73,6 @@ impl TimeLanguage {
     fn part(&self, local: &str) -> Option<&'static str> {
         let at = self.parts().iter().position(|name| *name == local)?;
         Some(PARTS[at])
-    }
-
-    /// Writes a time constraint in this language.
-    pub(crate) fn write(&self, xml: &mut Xml, time: &AllocationTimeConstraint) {
-        xml.start_as(
-            "arp:AllocationTimeConstraint",
-            &self.element,
-            Some(&self.namespace),
-        );
-        let mut part = |meant, written: &str, value: Option<String>| {
-            if let Some(value) = value {
-                xml.start_as(meant, written, None);
-                xml.text(&value);
-                xml.end();
-            }
-        };
-        part("arp:StartTime", &self.start, time.start.map(|at| at.to_string()));
-        part("arp:EndTime", &self.end, time.end.map(|at| at.to_string()));
-        part(
-            "arp:Duration",
-            &self.duration,
-            time.duration.map(|of| of.to_string()),
-        );
-        xml.end();
     }
 }
 

@@ -401,7 +401,7 @@ fn write_term(xml: &mut Xml, term: &Term) {
             match &term.content {
                 ServiceDescription::JobDefinition(job) => job.put(xml, "jsdl:JobDefinition"),
                 ServiceDescription::AllocationTime(window) => match &term.language {
-                    Some(language) => language.write(xml, window),
+                    Some(language) => window.write_in(xml, language),
                     None => window.put(xml, "arp:AllocationTimeConstraint"),
                 },
                 ServiceDescription::Other(other) => xml.insert(&other.source),

@@ -28,7 +28,7 @@ pub(crate) struct Particle {
 }
 
 enum Term {
-    Element(Element),
+    Element(Box<Element>),
     Sequence(Vec<Particle>),
     Choice(Vec<Particle>),
     All(Vec<Particle>),
@@ -114,7 +114,7 @@ impl Particle {
             (XS, "group") if node.attribute("", "ref").is_none() => Term::Sequence(members()?),
             (XS, "group") => return Err("a group that is defined elsewhere cannot be looked up".to_owned()),
             (XS, "any") => Term::Any,
-            (XS, "element") => Term::Element(Element::read(node, nesting)?),
+            (XS, "element") => Term::Element(Box::new(Element::read(node, nesting)?)),
             _ => return Err(format!("{} is not known in a particle", node.name())),
         };
         let single = |member: &Particle| matches!(member.term, Term::Element(_)) && member.most == Some(1);
@@ -185,7 +185,7 @@ impl Particle {
     /// The declaration of a child.
     fn find(&self, child: Node<'_>, namespace: &str) -> Option<&Element> {
         match &self.term {
-            Term::Element(element) => element.matches(child, namespace).then_some(element),
+            Term::Element(element) => element.matches(child, namespace).then_some(&**element),
             term => term
                 .members()
                 .iter()
@@ -296,14 +296,11 @@ impl Element {
 
     fn matches(&self, node: Node<'_>, namespace: &str) -> bool {
         let is_meant = self.meaning == Some((node.namespace(), Some(node.local())));
-        match self.namespace.as_deref() {
-            Some(of) => is_meant || (node.local() == self.local && node.namespace() == of),
-            None => {
-                let is_written =
-                    node.local() == self.local || node.written_local() == Some(self.local.as_str());
-                (is_meant || is_written) && node.namespace() == namespace
-            }
+        if let Some(of) = self.namespace.as_deref() {
+            return is_meant || (node.local() == self.local && node.namespace() == of);
         }
+        let is_written = node.local() == self.local || node.written_local() == Some(self.local.as_str());
+        (is_meant || is_written) && node.namespace() == namespace
     }
 
     fn check<'d>(

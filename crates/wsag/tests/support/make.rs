@@ -403,11 +403,7 @@ impl Make {
         );
         NegotiationItem {
             name: "i".to_owned(),
-            requirement: if required {
-                Requirement::Required
-            } else {
-                Requirement::Optional
-            },
+            requirement: [Requirement::Optional, Requirement::Required][usize::from(required)],
             importance,
             bounds: (None, None),
             source: Fragment::parse(&source).unwrap(),
