@@ -217,7 +217,7 @@ fn a_template_that_no_offer_can_keep_to_is_refused() {
             "name=\"StartTime\" type=\"xs:dateTime\"",
             "name=\"StartTime\" type=\"jsdl:Instant_Type\"",
             "/wsag:Template/wsag:CreationConstraints/wsag:Item[8]/wsag:ItemConstraint/xs:sequence/xs:element[1]: the type \
-             jsdl:Instant_Type is not known",
+             jsdl:Instant_Type is not supported",
         ),
     ] {
         let wrong = template.replacen(part, replacement, 1);

@@ -76,7 +76,7 @@ async fn the_rest_goes_on(url: &str) -> Result<(), StoodStill> {
     let client = server.client();
     let (id, end) = crowded(&client, "count").await?;
     let told = overrun(&client, id, end).await?;
-    let said = "it saves itself in the last 10 seconds of its slot, and the rest goes on as piece 2 4 seconds after that, for 30 \
+    let said = "it saves itself in the last 10 seconds of its slot, and the rest goes on 4 seconds after that as piece 2, for 30 \
                 seconds, for at most 0.03 EUR more";
     assert!(told.ends_with(said), "{told}");
     let planned = show(&client, id).await;
@@ -168,7 +168,10 @@ async fn what_is_not_saved_ends(url: &str) -> Result<(), StoodStill> {
     let client = server.client();
     let (id, end) = crowded(&client, "deaf").await?;
     let told = overrun(&client, id, end).await?;
-    assert!(told.contains("the rest goes on as piece 2"), "{told}");
+    assert!(
+        told.contains("the rest goes on 4 seconds after that as piece 2"),
+        "{told}"
+    );
     let over = until(&client, id, "Completed").await;
     assert_eq!(
         (&over["state"], &over["outcome"]),

@@ -15,7 +15,7 @@ use crate::languages::TimeLanguage;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
-use crate::xml::{Check, Fragment, LeftOut, Node, Readable, ViolationKind, Written, Xml, element};
+use crate::xml::{Check, Document, Fragment, LeftOut, Node, Readable, ViolationKind, Written, Xml, element};
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -320,6 +320,20 @@ pub(crate) fn read_description_term(check: &mut Check, node: Node<'_>) -> Option
 /// Whether an element is of a namespace that the protocol does not use.
 fn is_of_another_language(node: Node<'_>) -> bool {
     !node.namespace().is_empty() && ns::usual_prefix(node.namespace()).is_none()
+}
+
+impl Document<'_> {
+    /// The path of the `nth` element (from 0) of this name in document order, without what terms in unknown languages contain; of the
+    /// root where there is none, so that a missing element can be reported too. O(size of the document).
+    pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
+        let others: Vec<LeftOut> = self.offers().into_iter().map(other_contents).collect();
+        let is_ours = |node: &Node<'_>| !others.iter().any(|of| of.has(*node));
+        let mut found = self
+            .root()
+            .descendants()
+            .filter(|node| node.is(namespace, local) && is_ours(node));
+        found.nth(nth).unwrap_or(self.root()).path()
+    }
 }
 
 /// The contents of service descriptions in other languages, of an offer, a template or their terms. Rules of the protocol do not

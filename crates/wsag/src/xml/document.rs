@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::languages::{TimeLanguage, TimeLanguages};
-use crate::terms::other_contents;
 use crate::xml::fragment::Fragment;
 use crate::xml::guard::{self, GuardError};
 use crate::xml::ns;
@@ -84,18 +83,6 @@ impl<'a> Document<'a> {
             return Err(guard::refusal_of_text("", 0, most));
         }
         Ok(Document { tree })
-    }
-
-    /// The path of the `nth` element (from 0) of this name in document order, terms of an offer in unknown languages left out; of the root where there is none, so that
-    /// a missing element can be reported too. O(size of the document).
-    pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
-        let others: Vec<LeftOut> = self.offers().into_iter().map(other_contents).collect();
-        let is_ours = |node: &Node<'_>| !others.iter().any(|of| of.has(*node));
-        let mut found = self
-            .root()
-            .descendants()
-            .filter(|node| node.is(namespace, local) && is_ours(node));
-        found.nth(nth).unwrap_or(self.root()).path()
     }
 
     /// Whether its fragments needed [`INHERITED_MAX`] or more, so that not all of them can stand alone.

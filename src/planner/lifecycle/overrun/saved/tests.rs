@@ -82,7 +82,7 @@ fn the_rest_of_work_that_is_not_over_goes_on_after_those_who_have_its_nodes() {
     assert_eq!((agreement.deadline, agreement.duration), (Time(200), 40));
     assert_eq!((agreement.overrun(), agreement.used_overrun()), (20, 0));
     let line = "its work is not over, and its nodes are promised to others: it saves itself in the last 2 seconds of its \
-                slot, and the rest goes on as piece 2 20 seconds after that, for 20 seconds";
+                slot, and the rest goes on 20 seconds after that as piece 2, for 20 seconds";
     assert_eq!(domain.lines(id).last(), Some(&line));
     domain.check_rebuilt();
     domain.pass_until(39);
