@@ -123,7 +123,7 @@ fn time_of(domain: &mut Domain, requests: &[Proposal]) -> (Duration, usize) {
     })
 }
 
-/// With `BESPEAK_TEST_ENERGY_DECISIONS` of them it prints the table of docs/performance.md.
+/// With `BESPEAK_TEST_ENERGY_DECISIONS` of them it prints a table.
 #[test]
 fn decisions_with_prices_of_energy_beside_the_same_ones_without() {
     let wanted = std::env::var("BESPEAK_TEST_ENERGY_DECISIONS").ok();
