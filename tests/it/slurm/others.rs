@@ -137,14 +137,17 @@ fn a_program_that_slurm_ends_is_cancelled_though_its_end_was_recorded_as_its_own
         &["--name", &slurm_name_of_run("cluster", Run::first(id))],
     );
     // Slurm calls it completing until it has killed it, and each executor asks Slurm anew.
-    let end = loop {
+    let mut end = None;
+    poll_until(PATIENCE, || {
         site.restart();
         match site.executor.poll(Run::first(id)).unwrap() {
-            JobStatus::Ended(end) => break end,
+            JobStatus::Ended(of) => end = Some(of),
             JobStatus::Running { .. } => {}
             JobStatus::NotStarted => panic!("it had begun"),
         }
-    };
+        end.is_some()
+    });
+    let end = end.expect("Slurm ends it");
     assert_eq!(end.outcome, RunOutcome::Terminated);
 }
 
