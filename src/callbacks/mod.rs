@@ -215,7 +215,7 @@ impl CallBacks {
             if began.elapsed() >= TURN.1 {
                 return;
             }
-            // Just before each call: whoever has lost the last key, or taken the address back, is told nothing more.
+            // Just before each call: a party without a key is told nothing more, and an address that was taken back neither.
             match self.store.is_to_be_told(receiver.id, self.clock.micros()).await {
                 Ok(true) => {}
                 Ok(false) => {

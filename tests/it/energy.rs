@@ -76,7 +76,7 @@ fn prices_come_from_an_address_and_stay_where_it_gives_none() {
             "they are known from the start on"
         );
         assert_eq!(unread(&client).await, 0);
-        // Who takes it may be paid.
+        // Below zero the provider is paid.
         data.put("/prices", "2020-01-01T00:00:00Z,-0.05,20\n");
         costs(&client, "-0.05").await;
         data.put("/other", "2020-01-01T00:00:00Z,0.01\n");

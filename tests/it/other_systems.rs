@@ -14,7 +14,7 @@ use crate::support::server::Server;
 
 const HOUR: i64 = 3_600;
 
-/// The namespace of WSAG4J's time constraints, whose parts are named as ours are.
+/// The namespace of WSAG4J's time constraints. Their parts have the same names as ours.
 const WSAG4J: &str = "http://schemas.wsag4j.org/2009/07/wsag4j-scheduling-extensions";
 
 /// A service with four nodes that knows WSAG4J's time constraints, with a template in place of the built-in one if one is given.

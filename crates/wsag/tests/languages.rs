@@ -82,7 +82,7 @@ fn a_time_constraint_in_another_language_is_read_as_ours() {
     assert_eq!(contents(&read_in_it), contents(&offer(&ours, &languages())));
     let named = read_in_it.terms.descriptions().last().unwrap().language.clone();
     assert_eq!(named.as_deref(), Some(&language()));
-    // Nobody who does not know the language takes it for a time.
+    // A reader that does not know the language takes it for no time.
     let unknown = offer(&theirs, &TimeLanguages::default());
     let ServiceDescription::Other(other) = contents(&unknown)[1] else {
         panic!("{unknown:?}");

@@ -37,7 +37,7 @@ pub(crate) struct Renamed<'a> {
     id: u32,
     /// The name that it has in the document, perhaps with a prefix.
     pub(crate) written: &'a str,
-    /// The number of the language of which it is a time constraint, or a part of one. None where nobody asks for that.
+    /// The number of the language of which it is a time constraint, or a part of one. None in a document that was made of values.
     pub(crate) language: Option<usize>,
 }
 
