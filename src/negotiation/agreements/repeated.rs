@@ -7,7 +7,7 @@ use wsag::operations::CreateInput;
 use wsag::{Document, Message};
 
 use super::accept::Accepting;
-use crate::agreement::{Agreement, AgreementState, EventKind, Wording};
+use crate::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
 use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RequestKey, Result};
@@ -99,7 +99,7 @@ impl Negotiation {
         is_pending: bool,
     ) -> Result<Option<AcceptedView>> {
         let offered = self.worded_offer(accepting.offer).await?;
-        let (own, accepted) = (accepting.words.clone(), offered.row.agreement);
+        let own = accepting.words.clone();
         let said = self.run_document_work(move |_| words_of_acceptance(own.as_deref(), &offered));
         let Some((id, words)) = said.await? else {
             return Ok(None);
@@ -108,15 +108,24 @@ impl Negotiation {
             Some(id) if is_pending => self.waiting_for(party, id, accepting.offer).await?,
             _ => None,
         };
-        // Where it is decided meanwhile, the offer has the agreement by now.
-        let first = match (waiting, accepted) {
-            (Some(waiting), _) => Some(waiting),
-            (None, Some(agreement)) => self.store.agreement(agreement).await?,
-            (None, None) => None,
+        let first = match waiting {
+            Some(waiting) => Some(waiting),
+            // Read again: an acceptance that waited when the offer was read may be decided by now.
+            None => match self.store.offer(accepting.offer).await? {
+                Some((row, _)) => self.agreement_of_offer(&row).await?,
+                None => None,
+            },
         };
         let said = Said { words, is_pending };
         match first.filter(|of| of.party == party && of.initiator_id == id) {
             Some(first) => self.answer_of(&first, &said).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn agreement_of_offer(&self, offer: &NegotiationOffer) -> Result<Option<Agreement>> {
+        match offer.agreement {
+            Some(agreement) => Ok(self.store.agreement(agreement).await?),
             None => Ok(None),
         }
     }
