@@ -3,6 +3,7 @@
 //! begin with `-` unless it is a number that the provider allows to be negative.
 
 mod checkpoint;
+mod isolation;
 mod limits;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 pub use checkpoint::{Checkpoint, CheckpointSignal};
+pub use isolation::Isolation;
 pub use limits::{JobLimits, LimitKeys};
 
 /// Applications in a catalogue: enough for any provider, and small enough to be searched and shown whole.
@@ -50,6 +52,9 @@ pub struct Application {
     pub limits: JobLimits,
     /// How it saves its work and goes on with it, where it can: its work may be done in pieces then.
     pub checkpoint: Option<Checkpoint>,
+    /// What its jobs on this machine see besides their own files; none where the provider trusts it, so that they run as the service
+    /// does.
+    pub isolation: Option<Isolation>,
 }
 
 /// An argument of an application.
@@ -153,6 +158,8 @@ impl Catalogue {
                     }],
                     limits: JobLimits::default(),
                     checkpoint: None,
+                    // Programs of the system that read their argument and nothing else.
+                    isolation: None,
                 })
             });
         Self {
@@ -362,6 +369,12 @@ struct ApplicationKeys {
     #[serde(default)]
     limits: LimitKeys,
     checkpoint: Option<Checkpoint>,
+    #[serde(default)]
+    trusted: bool,
+    #[serde(default)]
+    visible: Vec<PathBuf>,
+    #[serde(default)]
+    network: bool,
 }
 
 impl TryFrom<ApplicationKeys> for Application {
@@ -376,7 +389,11 @@ impl TryFrom<ApplicationKeys> for Application {
             arguments,
             limits,
             checkpoint,
+            trusted,
+            visible,
+            network,
         } = keys;
+        let isolation = Isolation { visible, network };
         let wrong = |key: &str, expected: &str| {
             Err(CatalogueError(format!(
                 "application `{name}`: {key}: expected {expected}"
@@ -389,6 +406,15 @@ impl TryFrom<ApplicationKeys> for Application {
         }
         if !program.is_absolute() {
             return wrong("program", "an absolute path");
+        }
+        if trusted && isolation != Isolation::default() {
+            return wrong(
+                "trusted",
+                "false beside `visible` and `network`, since a trusted application is not isolated",
+            );
+        }
+        if let Some(key) = isolation.wrong_key() {
+            return wrong(key, isolation::EXPECTED_PATHS);
         }
         if arguments.len() > ARGUMENTS_MAX {
             return wrong("argument", &format!("at most {ARGUMENTS_MAX} of them"));
@@ -408,6 +434,7 @@ impl TryFrom<ApplicationKeys> for Application {
             arguments,
             limits,
             checkpoint,
+            isolation: (!trusted).then_some(isolation),
         })
     }
 }

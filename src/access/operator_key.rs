@@ -1,7 +1,8 @@
 //! The first operator key: made at the first start, kept in a file of the data folder that holds nothing else.
 //!
-//! The file is complete on disk before the key is stored. A crash in between leaves a file with a key that is not stored yet: the
-//! next start stores it then. So a start never ends without a usable key in the file, and every stored key is in a file.
+//! A key that is found in the file works only if it is stored: whoever can write the file gains nothing. A new key is first written
+//! to a draft beside the file, complete on disk, then stored, and then the draft gets the name of the file. A crash in between leaves a
+//! draft: if its key is stored, the next start goes on with it. So a start never ends without a usable key in the file.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -37,29 +38,39 @@ impl Access {
             path: path.display().to_string(),
             source,
         };
-        if let Some(secret) = read_operator_key(&path).map_err(failed)? {
-            if self.store.key_by_digest(&secret.digest()).await?.is_none() {
+        if let Some(secret) = read_operator_key(&path).map_err(failed)?
+            && self.is_operators(&secret).await?
+        {
+            return Ok(OperatorKey {
+                secret,
+                path,
+                is_new: false,
+            });
+        }
+        let draft = path.with_extension("key.new");
+        let secret = match read_operator_key(&draft).map_err(failed)? {
+            // It was stored before a crash.
+            Some(secret) if self.is_operators(&secret).await? => secret,
+            _ => {
+                let secret = Secret::key()?;
+                write_operator_key(data_dir, &draft, &secret).map_err(failed)?;
                 self.store_key(&secret, OPERATOR_PARTY, Role::Operator, Some(LABEL), None)
                     .await?;
+                secret
             }
-            let caller = self.authenticate(secret.expose()).await?;
-            if caller.is_some_and(|caller| caller.role == Role::Operator) {
-                return Ok(OperatorKey {
-                    secret,
-                    path,
-                    is_new: false,
-                });
-            }
-        }
-        let secret = Secret::key()?;
-        write_operator_key(data_dir, &path, &secret).map_err(failed)?;
-        self.store_key(&secret, OPERATOR_PARTY, Role::Operator, Some(LABEL), None)
-            .await?;
+        };
+        put_operator_key(data_dir, &draft, &path).map_err(failed)?;
         Ok(OperatorKey {
             secret,
             path,
             is_new: true,
         })
+    }
+
+    /// Whether a key is stored, valid, and an operator's.
+    async fn is_operators(&self, secret: &Secret) -> Result<bool, Error> {
+        let caller = self.authenticate(secret.expose()).await?;
+        Ok(caller.is_some_and(|caller| caller.role == Role::Operator))
     }
 }
 
@@ -74,19 +85,23 @@ fn read_operator_key(path: &Path) -> io::Result<Option<Secret>> {
     Ok(Secret::parse_key(text.trim()))
 }
 
-/// Puts the key there whole or not at all, and lasting.
-fn write_operator_key(folder: &Path, path: &Path, secret: &Secret) -> io::Result<()> {
+/// Writes the key to a draft, private and lasting.
+fn write_operator_key(folder: &Path, draft: &Path, secret: &Secret) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let unfinished = path.with_extension("key.new");
     let mut file = OpenOptions::new()
         .create(true)
         .truncate(true)
         .write(true)
         .mode(0o600)
-        .open(&unfinished)?;
+        .open(draft)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(secret.expose().as_bytes())?;
     file.sync_all()?;
-    fs::rename(&unfinished, path)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Gives the draft the name of the file, lasting.
+fn put_operator_key(folder: &Path, draft: &Path, path: &Path) -> io::Result<()> {
+    fs::rename(draft, path)?;
     File::open(folder)?.sync_all()
 }

@@ -47,6 +47,13 @@ impl Executors {
         clusters.map(|(name, of)| (name.clone(), of.clone())).collect()
     }
 
+    /// Those among them that judge jobs before they are promised.
+    pub fn judges(&self) -> Vec<(String, Shared)> {
+        let present = self.present.read().unwrap_or_else(PoisonError::into_inner);
+        let judges = present.iter().filter(|(_, of)| of.judges_jobs());
+        judges.map(|(name, of)| (name.clone(), of.clone())).collect()
+    }
+
     /// Makes the executor of a resource, in the place of another one where it had one: calls of that which have not returned count
     /// as calls of this one.
     pub(super) fn begin(&self, resource: &Resource) -> Result<Shared, String> {

@@ -88,6 +88,11 @@ impl Shared {
         self.executor.is_cluster()
     }
 
+    /// Whether it judges jobs before they are promised, as [`Executor::judges_jobs`] tells.
+    pub fn judges_jobs(&self) -> bool {
+        self.executor.judges_jobs()
+    }
+
     /// Why it would refuse a job, as [`Executor::refusal_of`] tells; `None` also where it does not answer in time. Requests wait
     /// for this, so that only some ask at a time, and none takes the place of a call about a job that runs.
     pub async fn refusal_of(&self, job: ProspectiveJob) -> Option<String> {
@@ -394,6 +399,7 @@ impl Lane {
             slot_end: slot_end(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,
+            isolation: application.isolation,
             piece,
             restarts: job.restarts,
         })

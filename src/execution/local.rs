@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::{ExecutionError, Executor, JobSpec, JobStatus, SaveWork};
+use super::{ExecutionError, Executor, JobSpec, JobStatus, ProspectiveJob, SaveWork};
 use crate::agreement::Run;
 use crate::clock::Micros;
 use crate::execution::files::if_there;
@@ -31,6 +31,8 @@ pub struct LocalExecutor {
     supervisors: Mutex<HashMap<Run, (Child, Instant)>>,
     /// Those among them that have recorded the end, and clear up.
     leaving: Mutex<Vec<Child>>,
+    /// Why this machine cannot isolate jobs, where it cannot.
+    unisolated: Option<String>,
 }
 
 impl LocalExecutor {
@@ -45,7 +47,17 @@ impl LocalExecutor {
             executable: EXECUTABLE.into(),
             supervisors: Mutex::default(),
             leaving: Mutex::default(),
+            unisolated: None,
         })
+    }
+
+    /// The same where this machine cannot isolate jobs, for a reason: it takes those of trusted applications only.
+    #[must_use]
+    pub fn without_isolation(self, why: Option<String>) -> Self {
+        Self {
+            unisolated: why,
+            ..self
+        }
     }
 
     /// The same with another executable that has the `supervise` and `launch` commands, for a program that has not.
@@ -120,6 +132,18 @@ impl LocalExecutor {
 }
 
 impl Executor for LocalExecutor {
+    fn judges_jobs(&self) -> bool {
+        self.unisolated.is_some()
+    }
+
+    fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
+        let why = self.unisolated.as_ref().filter(|_| job.is_isolated)?;
+        let application = &job.application;
+        Some(format!(
+            "{application} is not trusted, and jobs cannot be isolated: {why}"
+        ))
+    }
+
     fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {
         let run = job.run();
         let Some(before) = run.slot.checked_sub(1).filter(|slot| *slot > 0) else {

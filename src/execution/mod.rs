@@ -137,6 +137,8 @@ pub struct ProspectiveJob {
     pub nodes: u32,
     /// Seconds that its slot would last.
     pub seconds: Seconds,
+    /// Whether it may run on this machine only if it is isolated: its application is not trusted.
+    pub is_isolated: bool,
 }
 
 /// How long a call may take if its executor says nothing else: a disk or a command that needs longer is in trouble.
@@ -161,6 +163,11 @@ pub trait Executor: Send + Sync {
     /// The cost of its slots for its cluster since it began; none where it has no cluster.
     fn cost(&self) -> Option<Cost> {
         None
+    }
+
+    /// Whether [`Executor::refusal_of`] may have something to say.
+    fn judges_jobs(&self) -> bool {
+        self.is_cluster()
     }
 
     /// Why the resource would refuse a job of this kind whenever it came, in its own words; `None` where it would take it, or where

@@ -1,5 +1,6 @@
 //! The connections that are open, and how many of them each address has, so that a client without a key cannot take all of them.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -18,6 +19,12 @@ impl From<IpAddr> for Origin {
             IpAddr::V6(address) if !address.is_loopback() => network(address).into(),
             address => address,
         })
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

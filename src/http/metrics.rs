@@ -30,6 +30,8 @@ metrics! {
     OPEN_FILES_LIMIT = Gauge "process_max_fds": "File descriptors that may be open.";
     CONNECTIONS_REFUSED = Counter "bespeak_http_connections_refused_total":
         "Connections that were closed at once, because their address had as many as it may have.";
+    WRONG_KEYS_DELAYED = Counter "bespeak_http_wrong_keys_delayed_total":
+        "Wrong keys that were answered later, because their address had sent others before.";
 }
 
 /// The route of a request that no route is for.
@@ -178,6 +180,7 @@ pub(super) async fn get_metrics(
     api.measured.expose(&mut text);
     expose_clock_steps(api.negotiation.clock().steps(), &mut text);
     expose_connections(&api.connections, &mut text);
+    text.number(WRONG_KEYS_DELAYED, api.wrong_keys.delayed());
     api.negotiation.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())
 }

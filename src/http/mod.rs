@@ -27,6 +27,7 @@ mod resources;
 mod shares;
 mod templates;
 mod trail;
+mod wrong_keys;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +39,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
-use tracing::Instrument;
+use tracing::{Instrument, field};
 use uuid::Uuid;
 use wsag::states::Part;
 
@@ -51,6 +52,7 @@ pub use metrics::Measured;
 pub(crate) use openapi::openapi_description;
 pub use places::Places;
 pub(crate) use resources::require_operator;
+pub use wrong_keys::WrongKeys;
 
 use crate::access::{Access, Caller, Role};
 use crate::negotiation::{self, Negotiation, OfferMessage, Scope};
@@ -83,6 +85,8 @@ pub struct Api {
     pub body_timeout: Duration,
     /// For requests at work; more are turned away.
     pub places: Places,
+    /// The wrong keys that came lately.
+    pub wrong_keys: WrongKeys,
     /// The counts of requests.
     pub measured: Measured,
     /// The connections that they come on.
@@ -261,7 +265,9 @@ async fn trace_request(mut request: Request, next: Next) -> Response {
     let value = HeaderValue::from_str(&id).expect("a UUID is visible ASCII");
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     request.headers_mut().insert(REQUEST_ID, value.clone());
-    let span = tracing::info_span!("request", id);
+    let peer = origin_of_request(&request).map(field::display);
+    // Who it is from is known later.
+    let span = tracing::info_span!("request", id, peer, party = field::Empty, key = field::Empty);
     async move {
         let begun = tokio::time::Instant::now();
         let mut response = next.run(request).await;
@@ -294,6 +300,13 @@ pub(crate) fn origin_of_request(request: &Request) -> Option<Origin> {
     request.extensions().get().copied()
 }
 
+/// Notes in the log of the present request who has sent it.
+pub(crate) fn log_caller(caller: &Caller) {
+    let span = tracing::Span::current();
+    span.record("party", &caller.party);
+    span.record("key", field::display(caller.key));
+}
+
 /// Lets in callers with a key, and tells the handlers which caller it is.
 async fn authenticate_request(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
     let bearer = request
@@ -306,10 +319,16 @@ async fn authenticate_request(State(api): State<Api>, mut request: Request, next
     let key = bearer.ok_or(Error::NoKey)?;
     let caller = {
         // Until its party is known: guesses are work, too.
-        let _place = api.places.take_unknown(origin_of_request(&request))?;
-        api.access.authenticate(&key).await
+        let origin = origin_of_request(&request);
+        let _place = api.places.take_unknown(origin)?;
+        let caller = api.access.authenticate(&key).await;
+        let caller = caller.map_err(negotiation::Error::from)?;
+        if caller.is_none() {
+            api.wrong_keys.wait_after(origin).await;
+        }
+        caller.ok_or(Error::NoKey)?
     };
-    let caller = caller.map_err(negotiation::Error::from)?.ok_or(Error::NoKey)?;
+    log_caller(&caller);
     if caller.role == Role::Monitor && request.uri().path() != METRICS {
         return Err(Error::Forbidden("a role that may more than read /metrics"));
     }

@@ -288,6 +288,7 @@ mod tests {
                 .to_vec(),
             limits: crate::catalogue::JobLimits::default(),
             checkpoint: None,
+            isolation: None,
         };
         Catalogue::new(vec![application(Some("1.0")), application(None)]).unwrap()
     }

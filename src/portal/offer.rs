@@ -116,6 +116,7 @@ mod tests {
             }],
             limits: crate::catalogue::JobLimits::default(),
             checkpoint: None,
+            isolation: None,
         }
     }
 

@@ -12,7 +12,7 @@ use super::sign_in::SignIn;
 use super::values::Values;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
-use crate::http::{Api, base_address, body_of, origin_of_request};
+use crate::http::{Api, base_address, body_of, log_caller, origin_of_request};
 use crate::negotiation;
 
 /// The name of the session's cookie.
@@ -48,7 +48,10 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         .session(cookie)
         .await
         .map_err(negotiation::Error::from)?;
-    Ok(session.map(|(caller, csrf)| Visitor { caller, csrf }))
+    Ok(session.map(|(caller, csrf)| {
+        log_caller(&caller);
+        Visitor { caller, csrf }
+    }))
 }
 
 /// Who is signed in.
@@ -86,11 +89,13 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
         return Err(Failure::Forged);
     }
     // The party is not known yet.
-    let place = api.places.take_sign_in(origin_of_request(&request))?;
+    let origin = origin_of_request(&request);
+    let (_place_of_address, place) = api.places.take_sign_in(origin)?;
     let values = Values::read(&body_of(&api, request).await?);
     drop(place);
     let back: Option<Uuid> = values.get("back").parse().ok();
     let Some(session) = api.access.sign_in(values.trimmed("key")).await? else {
+        api.wrong_keys.wait_after(origin).await;
         let error = "This key is not valid. It may have been mistyped, have expired, or have been revoked.";
         return Ok(SignIn::answer(StatusCode::UNAUTHORIZED, Some(error), back));
     };

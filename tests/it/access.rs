@@ -339,15 +339,21 @@ async fn the_operator_key_is_made_once_and_kept_private(url: String) {
 async fn a_start_that_was_cut_short_leaves_a_usable_operator_key(url: String) {
     let (access, _) = access(&url).await;
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    // Cut after the file was written, before the key was stored.
     let first = access.ensure_operator_key(folder.path()).await.expect("a key");
-    tamper(&url, "DELETE FROM api_keys").await;
+    let unfinished = folder.path().join("operator.key.new");
+    // Cut after the key was stored, before its file had its name.
+    fs::rename(&first.path, &unfinished).expect("it can be moved");
     let second = access.ensure_operator_key(folder.path()).await.expect("a key");
     assert_eq!(second.secret.expose(), first.secret.expose());
-    assert!(is_operator(&access, second.secret.expose()).await);
+    assert!(second.is_new && is_operator(&access, second.secret.expose()).await);
+    // Cut before the key was stored, as if somebody else had written that key there.
+    fs::rename(&second.path, &unfinished).expect("it can be moved");
+    tamper(&url, "DELETE FROM api_keys").await;
+    let fresh = access.ensure_operator_key(folder.path()).await.expect("a key");
+    assert_ne!(fresh.secret.expose(), first.secret.expose());
+    assert!(is_operator(&access, fresh.secret.expose()).await);
     // Cut while the file was being written.
-    let unfinished = folder.path().join("operator.key.new");
-    fs::rename(&first.path, &unfinished).expect("it can be moved");
+    fs::rename(&fresh.path, &unfinished).expect("it can be moved");
     fs::write(&unfinished, "bsp_12").expect("it can be written");
     let third = access.ensure_operator_key(folder.path()).await.expect("a key");
     assert!(third.is_new && is_operator(&access, third.secret.expose()).await);
@@ -367,6 +373,11 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
     let second = access.ensure_operator_key(folder.path()).await.expect("a key");
     assert!(second.is_new && is_operator(&access, second.secret.expose()).await);
     assert!(!is_operator(&access, first.secret.expose()).await);
+    // A key that is not stored is not adopted.
+    let unknown = format!("bsp_{}", "5".repeat(64));
+    fs::write(&second.path, &unknown).expect("it can be written");
+    let second = access.ensure_operator_key(folder.path()).await.expect("a key");
+    assert!(second.is_new && !is_operator(&access, &unknown).await);
     // A consumer's key in that file does not become an operator's.
     let consumer = access
         .add_key("a", Role::Consumer, None, None)

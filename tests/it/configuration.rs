@@ -236,6 +236,7 @@ fn a_wrong_option_is_refused_with_its_name() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (arguments, named) in [
         (&["--listen", "everywhere"][..], "--listen"),
+        (&["--listen", "0.0.0.0:0"], "--insecure"),
         (&["--database-url", "mysql://localhost/x"], "database address"),
         (&["--config", "nowhere.toml"], "nowhere.toml"),
         (&["--no-such-option"], "--no-such-option"),

@@ -218,6 +218,7 @@ fn catalogue(folder: &Path) -> Result<Catalogue, CatalogueError> {
         arguments: Vec::new(),
         limits: JobLimits::default(),
         checkpoint: None,
+        isolation: None,
     }])
 }
 

@@ -3,12 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod isolated;
 mod limits;
 mod retention;
 mod saving;
 mod shortage;
 
 use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -80,6 +83,7 @@ fn script(text: &str, seconds: i64) -> JobSpec {
 
 fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
     JobSpec {
+        isolation: None,
         agreement: Uuid::now_v7(),
         party: "physics".into(),
         application: "test".into(),

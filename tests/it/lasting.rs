@@ -232,7 +232,7 @@ fn configuration(traces: &Path) -> String {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be made executable");
     format!(
         "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\n\
-         [[application]]\nname = \"trace\"\nprogram = \"{}\"\n\
+         [[application]]\nname = \"trace\"\nprogram = \"{}\"\ntrusted = true\n\
          [[application.argument]]\nname = \"line\"\ntype = \"text\"\nmax_length = 20\n",
         program.display()
     )

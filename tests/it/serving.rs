@@ -26,7 +26,7 @@ async fn a_running_job_is_followed_on_over_a_restart(url: String) {
     let script = format!("while [ ! -e '{}' ]; do sleep 0.05; done\n", go.display());
     let configuration = format!(
         "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
-         [[application]]\nname = \"wait\"\nprogram = \"{}\"\n",
+         [[application]]\nname = \"wait\"\nprogram = \"{}\"\ntrusted = true\n",
         program(programs.path(), "wait", &script)
     );
     let mut server = Server::configured(Some(&url), &configuration);

@@ -80,6 +80,7 @@ impl Site {
         let slot = slot(1, 0, seconds);
         self.executor.prepare(std::slice::from_ref(&slot)).unwrap();
         JobSpec {
+            isolation: None,
             agreement: slot.run.agreement,
             party: slot.party,
             application: slot.application,

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::Shared;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
+use crate::execution::job::isolation::why_not_isolated;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
 use crate::planner::{Planner, Resource};
@@ -27,7 +28,15 @@ pub(super) fn make_executors(
     folders: &JobFolders,
     data_dir: &Path,
 ) -> Result<Executors, Failure> {
+    let unisolated = why_not_isolated();
+    if let Some(why) = &unisolated {
+        warn!(
+            why,
+            "jobs cannot be isolated: local resources take jobs of trusted applications only"
+        );
+    }
     let local = LocalExecutor::new(data_dir).map_err(Failure::unavailable)?;
+    let local = local.without_isolation(unisolated);
     let local = Shared::new(local.among(folders.clone())).among(folders.clone());
     let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
     let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));

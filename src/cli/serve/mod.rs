@@ -34,7 +34,7 @@ use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Stager;
-use crate::http::{self, Api, Places};
+use crate::http::{self, Api, Places, WrongKeys};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
 use crate::portal;
@@ -49,7 +49,7 @@ const FIRST_LOOK: Duration = Duration::from_secs(10);
 const EXAMPLES: &str = "\
 Examples:
   bespeak serve
-  bespeak serve --listen 0.0.0.0:8080 --data-dir /var/lib/bespeak
+  bespeak serve --listen 0.0.0.0:8443 --data-dir /var/lib/bespeak --config bespeak.toml    (with [tls])
   bespeak serve --database-url postgres://bespeak@localhost/bespeak --config bespeak.toml
 
 Every option is also an environment variable, named in brackets. SIGINT and SIGTERM stop the service; jobs that run go
@@ -67,6 +67,9 @@ pub(super) struct Options {
         value_name = "ADDRESS:PORT"
     )]
     listen: SocketAddr,
+    /// Listen beyond this machine without a certificate: keys travel in clear, unless a proxy beside the service speaks TLS.
+    #[arg(long, env = "BESPEAK_INSECURE")]
+    insecure: bool,
     #[command(flatten)]
     store: StoreOptions,
     /// Format of the log lines on standard error; RUST_LOG chooses the lines.
@@ -113,7 +116,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let measured = http::Measured::since(clock.micros());
     let data_dir = &make_folders(&options.store.data_dir)?;
     let tls = config.tls.as_ref().map(Tls::load).transpose()?;
-    let scheme = address_scheme(tls.is_some(), options.listen);
+    let scheme = address_scheme(tls.is_some(), &options)?;
     let stop = CancellationToken::new();
     let notices = clock.clone().notice_steps();
     tokio::spawn(stop.clone().run_until_cancelled_owned(notices));
@@ -179,6 +182,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         access,
         body_timeout: limits.body_timeout(),
         places: Places::new(limits.requests, limits.party_requests),
+        wrong_keys: WrongKeys::default(),
         measured,
         connections,
         scheme,
@@ -368,16 +372,21 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
 }
 
 /// The scheme of the addresses for clients.
-fn address_scheme(is_secure: bool, listen: SocketAddr) -> &'static str {
+fn address_scheme(is_secure: bool, options: &Options) -> Result<&'static str, Failure> {
     if is_secure {
-        return "https";
+        return Ok("https");
     }
-    if !listen.ip().is_loopback() {
-        warn!(
-            "keys and documents travel in clear: name a certificate in [tls], or let a proxy beside it speak TLS"
-        );
+    if !options.listen.ip().is_loopback() {
+        if !options.insecure {
+            return Err(Failure::Usage(format!(
+                "on {} keys and documents would travel in clear: name a certificate in [tls], or, where a proxy beside the service \
+                 speaks TLS, give --insecure",
+                options.listen
+            )));
+        }
+        warn!("keys and documents travel in clear, as --insecure allows");
     }
-    "http"
+    Ok("http")
 }
 
 /// Opens the store as its only decider, with the configured templates, and makes sure that its content is consistent.
@@ -451,8 +460,14 @@ fn announce_service(scheme: &str, address: SocketAddr, key: &OperatorKey, option
     let pasted = quote_for_shell(&file.to_string());
     let mut text = format!("bespeak is listening on {scheme}://{address}\n");
     if key.is_new {
-        let secret = key.secret.expose();
-        text += &format!("\nA first operator key, printed this once and kept in {file}:\n  {secret}\n");
+        // What is no terminal may be a log, which others read.
+        let shown = std::io::stdout().is_terminal().then(|| key.secret.expose());
+        text += &match shown {
+            Some(secret) => {
+                format!("\nA first operator key, shown this once and kept in {file}:\n  {secret}\n")
+            }
+            None => format!("\nA first operator key is in {file}.\n"),
+        };
     }
     text += &format!(
         "\nTry:\n\

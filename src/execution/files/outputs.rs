@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
+use super::tree::KnownFile;
 use super::{FileEntry, if_there};
 use crate::catalogue::is_file_name;
 use crate::execution::ExecutionError;
@@ -110,7 +111,7 @@ impl Folder {
     pub fn written_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
         let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
         let is_input = |name: &str| inputs.iter().any(|of| of.file_name() == Some(OsStr::new(name)));
-        let work = self.work();
+        let (work, given) = (self.work(), self.given_files()?);
         let list = || -> io::Result<Vec<FileEntry>> {
             let mut files = Vec::new();
             for entry in if_there(fs::read_dir(&work))?.into_iter().flatten() {
@@ -122,7 +123,7 @@ impl Folder {
                 let Some(meta) = if_there(entry.metadata())? else {
                     continue;
                 };
-                if meta.is_file() && is_file_name(&name) && !is_input(&name) {
+                if is_its_own(&meta, &given) && is_file_name(&name) && !is_input(&name) {
                     files.push(FileEntry::new(name, &meta));
                 }
                 if files.len() == WRITTEN_FILES_MAX {
@@ -146,6 +147,7 @@ impl Folder {
         };
         // A job owns its folder: the target of a link is not its own output, and a pipe would never end.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let given = self.given_files()?;
         let open = || -> io::Result<Option<File>> {
             let opened = OpenOptions::new()
                 .read(true)
@@ -153,12 +155,18 @@ impl Folder {
                 .open(&path);
             let file = if_there(opened)?;
             if let Some(file) = &file
-                && !file.metadata()?.is_file()
+                && !is_its_own(&file.metadata()?, &given)
             {
-                return Err(io::Error::other("it is no file"));
+                return Err(io::Error::other("it is no file of the job alone"));
             }
             Ok(file)
         };
         open().map_err(ExecutionError::system("open", &path))
     }
+}
+
+/// Whether a file of a job's folder is the job's own: one that it was given, or a file with one name. Another one may be a second name of
+/// a file that is not the job's.
+fn is_its_own(meta: &fs::Metadata, given: &[KnownFile]) -> bool {
+    meta.is_file() && (meta.nlink() == 1 || given.iter().any(|of| of.is(meta)))
 }

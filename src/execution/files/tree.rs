@@ -4,9 +4,11 @@
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr, OsString};
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -40,6 +42,11 @@ pub(crate) struct KnownFile {
 }
 
 impl KnownFile {
+    /// Whether it is the file with this metadata.
+    pub(crate) fn is(&self, meta: &fs::Metadata) -> bool {
+        (self.device, self.inode) == (meta.dev(), meta.ino())
+    }
+
     /// The file at a path; none where that is a link or anything else.
     ///
     /// # Errors

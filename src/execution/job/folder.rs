@@ -8,6 +8,7 @@
 //! | `lock` | the supervisor | locked while one is at work; which process that is |
 //! | `inputs.json` | the executor, once | which files it was given to read, so that their growth counts as written |
 //! | `claim.json` | the first of launcher and supervisor, once | the job started as this process, or never will |
+//! | `isolation` | the tool that isolates the job | how that went, and the exit status of its program |
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `save.json` | the executor | whether it is told to save its work, where that has changed since the intent |
 //! | `stop` | the executor | the job is to be stopped |
@@ -58,6 +59,7 @@ const SPEC: &str = "spec.json";
 const INPUTS: &str = "inputs.json";
 const LOCK: &str = "lock";
 const CLAIM: &str = "claim.json";
+const ISOLATION: &str = "isolation";
 const UNTIL: &str = "until.json";
 const SAVE: &str = "save.json";
 const STOP: &str = "stop";
@@ -323,6 +325,11 @@ impl Folder {
         self.write_once(CLAIM, claim)
     }
 
+    /// Where the tool that isolates the job says how that went.
+    pub(crate) fn isolation_status(&self) -> PathBuf {
+        self.path.join(ISOLATION)
+    }
+
     /// How the job ended; `None` while it has not.
     pub(crate) fn end(&self) -> Result<Option<JobEnd>, ExecutionError> {
         self.read(END)
@@ -376,10 +383,15 @@ impl Folder {
         self.path().join(PUT_OFF).exists()
     }
 
+    /// The files that the job was given to read.
+    pub(crate) fn given_files(&self) -> Result<Vec<KnownFile>, ExecutionError> {
+        Ok(Self::at(&self.common).read(INPUTS)?.unwrap_or_default())
+    }
+
     /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs.
     pub(crate) fn walk(&self) -> Result<Walk, ExecutionError> {
-        let inputs = Self::at(&self.common).read(INPUTS)?.unwrap_or_default();
-        Walk::through(&self.common, inputs).map_err(ExecutionError::system("look into", &self.common))
+        Walk::through(&self.common, self.given_files()?)
+            .map_err(ExecutionError::system("look into", &self.common))
     }
 
     /// The same to its end.

@@ -2,12 +2,19 @@
 //! record of the process is durable before the program's first instruction. Only the one process in the record ever gets
 //! there: the job runs once, with any number of launchers after crashes.
 
+use std::convert::Infallible;
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use rustix::fs::{Access, access};
+
+use crate::catalogue::Isolation;
 use crate::clock::Clock;
 use crate::execution::job::folder::{Claim, Folder};
+use crate::execution::job::isolation::{isolated_command, isolating_tool};
 use crate::execution::job::limits;
 use crate::execution::job::process::ProcessIdentity;
 use crate::execution::job::shortage::{PAUSE, is_shortage, retry_during_shortage, say_on_standard_error};
@@ -24,6 +31,11 @@ const NOT_FOUND: u8 = 127;
 /// Called in a process of its own, the leader of its group, with the outputs where they belong. Returns only where the
 /// program does not run.
 pub fn launch_job(job_folder: &Path) -> ExitCode {
+    // The service may have been started with open files, which no job is to have.
+    if let Err(error) = close_inherited() {
+        say_on_standard_error(&format_args!("open files cannot be closed: {error}"));
+        return ExitCode::FAILURE;
+    }
     let folder = Folder::at(job_folder);
     match claim_job(&folder) {
         Ok(Some(job)) => {
@@ -49,6 +61,9 @@ fn claim_job(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
     let Some(job) = retry_during_shortage(|| folder.spec())? else {
         return Ok(None);
     };
+    if job.isolation.is_some() {
+        wait_for_isolation();
+    }
     let identify = || {
         ProcessIdentity::current().map_err(ExecutionError::system("identify the process of", folder.path()))
     };
@@ -68,27 +83,83 @@ fn claim_job(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
     Ok(won.then_some(job))
 }
 
+/// Closes all files that this process has open but its standard ones.
+fn close_inherited() -> io::Result<()> {
+    let open = fs::read_dir("/proc/self/fd")?;
+    let numbers = open.map(|entry| {
+        Ok(entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<i32>().ok()))
+    });
+    // One of them is that of the list itself, which is closed by now.
+    for number in numbers.collect::<io::Result<Vec<_>>>()?.into_iter().flatten() {
+        if number > 2 {
+            let _ = nix::unistd::close(number);
+        }
+    }
+    Ok(())
+}
+
+/// Waits until this machine can isolate jobs: that it cannot is no fault of the job. The supervisor stops this process when the slot
+/// is over.
+fn wait_for_isolation() {
+    let mut told = false;
+    while isolating_tool().is_none() {
+        if !std::mem::replace(&mut told, true) {
+            say_on_standard_error(&"the job waits for bubblewrap (bwrap), which is not installed any more");
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// Only an error of the program itself comes back from here: a shortage is waited out until the supervisor stops this process.
-fn become_program(folder: &Folder, job: &JobSpec) -> std::io::Error {
+fn become_program(folder: &Folder, job: &JobSpec) -> io::Error {
+    // Bubblewrap would start first, and say less.
+    if let Err(error) = access(&job.program, Access::EXEC_OK) {
+        return error.into();
+    }
     if let Err(error) = limits::apply_job_limits(&job.limits) {
         return error;
     }
-    let pieces = job.piece.map(|piece| piece.of);
-    let mut command = Command::new(&job.program);
-    command
-        .args(&job.arguments)
-        .current_dir(folder.work())
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("HOME", folder.work())
-        .env("TMPDIR", folder.temporary())
-        .envs(job_environment(job.run(), job.nodes, job.slot_end, pieces));
     loop {
-        let error = command.exec();
+        let error = match &job.isolation {
+            None => with_environment(&mut plain_command(folder, job), job).exec(),
+            Some(isolation) => match become_isolated(folder, job, isolation) {
+                Ok(never) => match never {},
+                Err(error) => error,
+            },
+        };
         // A shortage of the machine is no fault of the program.
         if !is_shortage(&error) {
             return error;
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+fn plain_command(folder: &Folder, job: &JobSpec) -> Command {
+    let mut command = Command::new(&job.program);
+    command
+        .args(&job.arguments)
+        .current_dir(folder.work())
+        .env_clear()
+        .env("HOME", folder.work())
+        .env("TMPDIR", folder.temporary());
+    command
+}
+
+fn become_isolated(folder: &Folder, job: &JobSpec, isolation: &Isolation) -> io::Result<Infallible> {
+    let tool: PathBuf = isolating_tool().ok_or(io::ErrorKind::NotFound)?;
+    let status = File::create(folder.isolation_status())?;
+    let (work, temporary) = (folder.work(), folder.temporary());
+    let (mut command, _filter) = isolated_command(&tool, job, isolation, [&work, &temporary], &status)?;
+    Err(with_environment(&mut command, job).exec())
+}
+
+fn with_environment<'c>(command: &'c mut Command, job: &JobSpec) -> &'c mut Command {
+    let pieces = job.piece.map(|piece| piece.of);
+    command
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .envs(job_environment(job.run(), job.nodes, job.slot_end, pieces))
 }

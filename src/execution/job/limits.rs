@@ -12,6 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::agreement::Limit;
 use crate::catalogue::JobLimits;
 use crate::execution::ExecutionError;
+use crate::execution::JobSpec;
 use crate::execution::files::tree::Walk;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::Folder;
@@ -32,6 +33,8 @@ const OPEN_FILES: u64 = 1_024;
 /// The memory that one process may reserve beyond the job's memory before the system refuses. This is room for use that a
 /// supervisor has not seen yet, so that the supervisor reports the limit.
 const RESERVE: u64 = 1 << 30;
+/// Processes of the tool that isolates a job: one outside of the job's view and the first one inside.
+const ISOLATING: u64 = 2;
 /// How readily the system, out of memory, kills processes of jobs rather than others: -1000 to 1000.
 const OOM_SCORE: &str = "500";
 
@@ -138,6 +141,8 @@ pub(crate) fn apply_job_limits(limits: &JobLimits) -> io::Result<()> {
 /// Looks at the use of a job, seldom enough not to be a load.
 pub(crate) struct LimitWatch {
     limits: JobLimits,
+    /// Processes of the job that are not its own: those of the tool that isolates it.
+    isolating: u64,
     pub(crate) members: Members,
     folder: Folder,
     next_processes: Instant,
@@ -148,10 +153,11 @@ pub(crate) struct LimitWatch {
 
 impl LimitWatch {
     /// Over the job that has these processes and this folder.
-    pub(crate) fn new(members: Members, limits: JobLimits, folder: &Folder) -> Self {
+    pub(crate) fn new(members: Members, job: &JobSpec, folder: &Folder) -> Self {
         let now = Instant::now();
         Self {
-            limits,
+            limits: job.limits,
+            isolating: job.isolation.as_ref().map_or(0, |_| ISOLATING),
             members,
             folder: folder.clone(),
             next_processes: now,
@@ -180,7 +186,8 @@ impl LimitWatch {
         let (memory, processes) = (self.limits.memory, self.limits.processes);
         let failed = ExecutionError::system("look at the processes of", self.folder.path());
         let used = self.members.used().map_err(failed)?;
-        if let Some(excess) = excess_over_limit(Limit::Processes, used.threads, processes) {
+        let threads = used.threads.saturating_sub(self.isolating);
+        if let Some(excess) = excess_over_limit(Limit::Processes, threads, processes) {
             return Ok(Some(excess));
         }
         if excess_over_limit(Limit::Memory, used.resident, memory).is_none() {

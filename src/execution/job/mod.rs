@@ -1,7 +1,9 @@
 //! A job on this machine: its folder with durable records, the process that supervises it and its limits.
 
+mod calls;
 pub(super) mod excess;
 pub mod folder;
+pub mod isolation;
 pub mod launch;
 pub mod limits;
 pub(super) mod process;

@@ -91,6 +91,37 @@ pub(crate) fn signal_process_group(leader: Pid, signal: Signal) -> io::Result<()
     }
 }
 
+/// Signals the processes of a group that are at least two steps below its leader. Returns how many there were.
+///
+/// # Errors
+/// When the system does not tell which these are.
+pub(crate) fn signal_group_below(leader: Pid, signal: Signal) -> io::Result<usize> {
+    let mut found = 0;
+    for pid in all_process_ids()? {
+        let is_below = |of: &Stat| of.group == Some(leader) && pid != leader && of.parent != Some(leader);
+        if let Some(seen) = Stat::of(pid)?.filter(is_below) {
+            found += usize::from(signal_process(pid, &seen, signal)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Signals a process that was seen before, unless it is gone. Returns whether it was there.
+fn signal_process(pid: Pid, seen: &Stat, signal: Signal) -> io::Result<bool> {
+    // Opened and looked at again: the number might have gone to another process meanwhile.
+    let descriptor = match pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from) {
+        Err(error) if is_shortage(&error) => return Err(error),
+        Err(_) => return Ok(false),
+        Ok(descriptor) => descriptor,
+    };
+    let now = Stat::of(pid)?;
+    let is_there = now.is_some_and(|stat| stat.start_ticks == seen.start_ticks && !stat.ended);
+    if is_there {
+        let _ = pidfd_send_signal(descriptor.as_fd(), signal);
+    }
+    Ok(is_there)
+}
+
 /// The numbers of all processes, rising, so that processes started meanwhile are mostly among them.
 fn all_process_ids() -> io::Result<impl Iterator<Item = Pid>> {
     let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
@@ -178,17 +209,7 @@ impl Members {
             if seen.stopped && signal == Signal::STOP {
                 continue;
             }
-            // Opened and looked at again: the number might have gone to another process meanwhile.
-            let descriptor = match pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from) {
-                Err(error) if is_shortage(&error) => return Err(error),
-                Err(_) => continue,
-                Ok(descriptor) => descriptor,
-            };
-            let now = Stat::of(pid)?;
-            if now.is_some_and(|stat| stat.start_ticks == seen.start_ticks && !stat.ended) {
-                found += 1;
-                let _ = pidfd_send_signal(descriptor.as_fd(), signal);
-            }
+            found += usize::from(signal_process(pid, &seen, signal)?);
         }
         Ok(found)
     }
@@ -246,6 +267,7 @@ struct Stat {
     ended: bool,
     stopped: bool,
     parent: Option<Pid>,
+    group: Option<Pid>,
     threads: u64,
     resident_pages: u64,
 }
@@ -257,12 +279,13 @@ impl Stat {
         Ok(line.as_deref().and_then(Self::read))
     }
 
-    /// Reads fields 3, 4, 20, 22 and 24; the name in field 2 may hold spaces and brackets, so they are counted from its end.
+    /// Reads fields 3, 4, 5, 20, 22 and 24; the name in field 2 may hold spaces and brackets, so they are counted from its end.
     fn read(line: &str) -> Option<Self> {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = Pid::from_raw(fields.next()?.parse().ok()?);
-        let threads = fields.nth(15)?.parse().ok()?;
+        let group = Pid::from_raw(fields.next()?.parse().ok()?);
+        let threads = fields.nth(14)?.parse().ok()?;
         let start_ticks = fields.nth(1)?.parse().ok()?;
         let resident_pages = fields.nth(1)?.parse().ok()?;
         Some(Self {
@@ -270,6 +293,7 @@ impl Stat {
             ended: matches!(state, "Z" | "X" | "x"),
             stopped: matches!(state, "T" | "t"),
             parent,
+            group,
             threads,
             resident_pages,
         })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::Run;
-use crate::catalogue::{CheckpointSignal, JobLimits};
+use crate::catalogue::{CheckpointSignal, Isolation, JobLimits};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
 /// The least time between the start of a job and the signal to save its work, in microseconds: a job with less time is not
@@ -46,6 +46,9 @@ pub struct JobSpec {
     /// Its other limits; `None` is no limit.
     #[serde(default)]
     pub limits: JobLimits,
+    /// What it sees of this machine besides its own files; none where it runs as the service does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// Which slot of the agreement it serves; none for work in one slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<PieceSpec>,

@@ -28,8 +28,11 @@ use crate::clock::{Clock, Micros};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};
+use crate::execution::job::isolation::exit_of_program;
 use crate::execution::job::limits::{LimitWatch, excess_over_file_limits};
-use crate::execution::job::process::{Members, ProcessIdentity, process_ended_within, signal_process_group};
+use crate::execution::job::process::{
+    Members, ProcessIdentity, process_ended_within, signal_group_below, signal_process_group,
+};
 use crate::execution::job::shortage::{self, retry_during_shortage, say_on_standard_error};
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec, SaveWork};
@@ -232,6 +235,7 @@ impl<'a> Supervisor<'a> {
             _ => return Ok(None),
         };
         self.kill_what_is_left(&mut watch)?;
+        let status = self.status_of_program(Some(status))?;
         let stop = self.found_afterwards(stop, status);
         // An output that some unknown process still holds open is left where it stands.
         let asked = Instant::now();
@@ -242,7 +246,7 @@ impl<'a> Supervisor<'a> {
         let truncated = outputs.iter().filter(|output| cut(output)).count() > 0;
         Ok(Some(JobEnd {
             truncated,
-            ..self.end_after(stop, Some(status), began, ended)
+            ..self.end_after(stop, status, began, ended)
         }))
     }
 
@@ -263,10 +267,12 @@ impl<'a> Supervisor<'a> {
         };
         let ended = StartTime::now(&self.clock);
         self.kill_what_is_left(&mut watch)?;
-        // Its status is lost with the supervisor before this one, and its output after that one's end is not kept.
+        // Its output after the end of the supervisor before this one is not kept, and its status is lost with that one, unless it is in
+        // a record.
+        let status = self.status_of_program(None)?;
         Ok(JobEnd {
             truncated: true,
-            ..self.end_after(stop, None, began, ended)
+            ..self.end_after(stop, status, began, ended)
         })
     }
 
@@ -308,9 +314,11 @@ impl<'a> Supervisor<'a> {
                 (Stop::SaveWork, Some(save)) => signal_for_checkpoint(save.signal),
                 _ => Signal::TERM,
             };
-            signal_process_group(leader, signal).map_err(self.failed("end"))?;
             let asked = Instant::now();
+            let mut is_told = false;
             while self.has_grace(stop, asked) {
+                // An isolated program may not be there yet.
+                is_told = is_told || self.tell_program(leader, signal)?;
                 if ended(TICK)? {
                     return Ok(Some((stop, Left::ByItself)));
                 }
@@ -325,6 +333,10 @@ impl<'a> Supervisor<'a> {
         }
         // A job that has taken too much gets no time to take more.
         if matches!(stop, Stop::Exceeded(_)) {
+            if self.job.isolation.is_some() {
+                // With the first process of their namespace all of them end.
+                signal_process_group(leader, Signal::KILL).map_err(self.failed("kill"))?;
+            }
             // Processes that resist are killed again once the leader has ended.
             let _ = watch.members.kill();
         }
@@ -335,6 +347,31 @@ impl<'a> Supervisor<'a> {
                 return Ok(Some((stop, Left::Killed)));
             }
         }
+    }
+
+    /// Signals the program and the processes of its group. Returns whether there was one. The processes that isolate a job would die of
+    /// a signal that its program handles, so they get none.
+    fn tell_program(&self, leader: Pid, signal: Signal) -> Result<bool, ExecutionError> {
+        let told = match &self.job.isolation {
+            None => signal_process_group(leader, signal).map(|()| true),
+            Some(_) => signal_group_below(leader, signal).map(|found| found > 0),
+        };
+        match told {
+            Err(error) if shortage::is_shortage(&error) => Ok(false),
+            told => told.map_err(self.failed("end")),
+        }
+    }
+
+    /// The status of the program, where it was run: that of an isolated one is in the record of the tool that isolates it.
+    fn status_of_program(&self, leader: Option<ExitStatus>) -> Result<Option<ExitStatus>, ExecutionError> {
+        let record = self.folder.isolation_status();
+        if !record.exists() {
+            return Ok(leader);
+        }
+        let exit = retry_during_shortage(|| exit_of_program(&record))?;
+        // Without a record the tool was killed, or could not isolate the job: that is no fault of the program.
+        let killed = leader.filter(|status| status.signal().is_some());
+        Ok(exit.map(|exit| ExitStatus::from_raw(exit << 8)).or(killed))
     }
 
     /// Whether a job that was told to end still has time to.
@@ -360,14 +397,18 @@ impl<'a> Supervisor<'a> {
 
     fn watch_over(&self, leader: &ProcessIdentity) -> LimitWatch {
         let members = Members::of(self.job.agreement, Some(leader));
-        LimitWatch::new(members, self.job.limits, self.folder)
+        LimitWatch::new(members, &self.job, self.folder)
     }
 
     /// Why a job that was not stopped did not end well: the system may have refused a write before the next look.
-    fn found_afterwards(&self, stop: Option<(Stop, Left)>, status: ExitStatus) -> Option<(Stop, Left)> {
-        if stop.is_some() || status.success() {
+    fn found_afterwards(
+        &self,
+        stop: Option<(Stop, Left)>,
+        status: Option<ExitStatus>,
+    ) -> Option<(Stop, Left)> {
+        let Some(status) = status.filter(|status| stop.is_none() && !status.success()) else {
             return stop;
-        }
+        };
         // As shells pass on the signal of a program that they ran.
         let says_refused = status.code() == Some(128 + Signal::XFSZ.as_raw());
         let excess = excess_over_file_limits(&self.job.limits, self.folder, says_refused);

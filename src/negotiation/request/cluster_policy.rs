@@ -30,7 +30,7 @@ impl Negotiation {
         let Some(job) = proposal.job.clone() else {
             return;
         };
-        let clusters = self.executors.clusters();
+        let clusters = self.executors.judges();
         let asked = clusters
             .iter()
             .map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
@@ -60,7 +60,10 @@ impl Negotiation {
             if proposal.preemption.is_some() {
                 size.duration = PIECE_SECONDS.min(size.duration);
             }
-            if let Some(said) = cluster.refusal_of(prospective_job(proposal, job, size)).await {
+            if let Some(said) = cluster
+                .refusal_of(self.prospective_job(proposal, job, size))
+                .await
+            {
                 sizes.push(*shape);
                 why.get_or_insert(said);
             }
@@ -83,10 +86,12 @@ impl Negotiation {
         proposal: &Proposal,
     ) -> Option<Barred> {
         let (terms, job) = (offer.terms.as_ref()?, proposal.job.as_ref()?);
-        let cluster = self.executors.get(&terms.resource).filter(Shared::is_cluster)?;
+        let cluster = self.executors.get(&terms.resource).filter(Shared::judges_jobs)?;
         let judged = async {
             for size in some_of_sizes(&sizes_of_jobs(terms), SIZES_MAX) {
-                let said = cluster.refusal_of(prospective_job(proposal, job, size)).await;
+                let said = cluster
+                    .refusal_of(self.prospective_job(proposal, job, size))
+                    .await;
                 if said.is_some() {
                     return said;
                 }
@@ -100,15 +105,18 @@ impl Negotiation {
             why,
         })
     }
-}
 
-/// The job of a proposal in this size, as clusters judge it.
-fn prospective_job(proposal: &Proposal, job: &Job, size: Shape) -> ProspectiveJob {
-    ProspectiveJob {
-        party: proposal.party.clone(),
-        application: job.application.clone(),
-        nodes: size.nodes,
-        seconds: size.duration,
+    /// The job of a proposal in this size, as clusters judge it.
+    fn prospective_job(&self, proposal: &Proposal, job: &Job, size: Shape) -> ProspectiveJob {
+        let catalogue = self.catalogue();
+        let application = catalogue.find(&job.application, job.version.as_deref());
+        ProspectiveJob {
+            party: proposal.party.clone(),
+            application: job.application.clone(),
+            nodes: size.nodes,
+            seconds: size.duration,
+            is_isolated: application.is_some_and(|of| of.isolation.is_some()),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ fn create(folders: &JobFolders, agreement: Uuid, number: u32) -> Folder {
         program: "/bin/true".into(),
         arguments: Vec::new(),
         inputs: Vec::new(),
+        isolation: None,
         staged: Vec::new(),
         nodes: 1,
         slot_end: SLOT_END,

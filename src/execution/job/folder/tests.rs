@@ -15,6 +15,7 @@ pub(super) fn job(inputs: Vec<PathBuf>) -> JobSpec {
         program: "/bin/true".into(),
         arguments: Vec::new(),
         inputs,
+        isolation: None,
         staged: Vec::new(),
         nodes: 1,
         slot_end: 0,

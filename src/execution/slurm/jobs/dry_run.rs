@@ -145,6 +145,8 @@ impl SlurmExecutor {
                 application: slot.application.clone(),
                 nodes: slot.nodes,
                 seconds: slot.interval.duration(),
+                // The cluster isolates its jobs by itself.
+                is_isolated: false,
             };
             if let Verdict::Refuses(said) = self.judge(&job) {
                 let resource = &self.settings.resource;

@@ -126,6 +126,7 @@ mod tests {
                 grace,
                 resume: Vec::new(),
             }),
+            isolation: None,
         }
     }
 

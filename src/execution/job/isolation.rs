@@ -1,0 +1,192 @@
+//! The isolation of jobs of this machine, by [bubblewrap](https://github.com/containers/bubblewrap): each job has users, mounts,
+//! processes and, by configuration, a network of its own. It sees its files, the system's programs, and what its application shows
+//! it. It has no privileges and gets none, and the system calls that no job needs fail.
+//!
+//! The process that claims the job becomes bubblewrap. Bubblewrap stays as the job's leader and starts the first process of the
+//! job's process namespace, which starts the program. When that first process is killed, the system ends every process of the
+//! namespace, whatever it has done to hide.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::MemfdFlags;
+use rustix::io::FdFlags;
+use serde::Deserialize;
+
+use super::calls;
+use crate::catalogue::Isolation;
+use crate::execution::files::if_there;
+use crate::execution::local::find_program;
+use crate::execution::{ExecutionError, JobSpec};
+
+/// The name of the tool, and of its package in most distributions.
+const TOOL: &str = "bwrap";
+/// Where a job finds its working folder and its folder for temporary files.
+const WORK: &str = "/work";
+const TEMPORARY: &str = "/tmp";
+/// The user and group that a job has in its own view. Outside it is the user of the service.
+const USER: &str = "1000";
+/// Folders of the system that every job sees, where they are: links to folders below /usr stay links.
+const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/// What the dynamic linker and the system's links to programs need besides.
+const LINKER: [&str; 4] = [
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+];
+/// What programs need to find others on the network, and to know them.
+const NETWORK: [&str; 7] = [
+    "/etc/ca-certificates",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssl",
+];
+/// Bytes of files in memory that a job without a limit of memory may have in /dev/shm.
+const SHARED_MEMORY: u64 = 1 << 30;
+
+/// The tool that isolates jobs, where this machine has one.
+pub(crate) fn isolating_tool() -> Option<PathBuf> {
+    find_program(TOOL)
+}
+
+/// Tries the isolation of jobs on this machine. Returns why jobs cannot be isolated, if they cannot.
+pub(crate) fn why_not_isolated() -> Option<String> {
+    let Some(tool) = isolating_tool() else {
+        return Some("bubblewrap (bwrap) is not installed".to_owned());
+    };
+    match try_isolation(&tool) {
+        Ok(None) => None,
+        Ok(Some(said)) => Some(format!("{} says: {said}", tool.display())),
+        Err(error) => Some(format!("{} cannot be run: {error}", tool.display())),
+    }
+}
+
+fn try_isolation(tool: &Path) -> io::Result<Option<String>> {
+    let filter = inherited_file("system calls", &calls::filter()?)?;
+    let mut command = Command::new(tool);
+    isolate(&mut command, &Isolation::default());
+    command.arg("--seccomp").arg(descriptor_of(&filter));
+    let output = command
+        .args(["--", "/bin/true"])
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Ok((!output.status.success()).then_some(said))
+}
+
+/// The view that every isolated job has.
+fn isolate(command: &mut Command, isolation: &Isolation) {
+    command.args(["--unshare-all", "--unshare-user", "--disable-userns"]);
+    command.args(["--uid", USER, "--gid", USER, "--cap-drop", "ALL"]);
+    if isolation.network {
+        command.arg("--share-net");
+    }
+    for path in SYSTEM {
+        // A link below /usr stays one, so that both names lead to the same files.
+        match fs::read_link(path) {
+            Ok(target) => command.arg("--symlink").arg(target).arg(path),
+            Err(_) => command.args(["--ro-bind-try", path, path]),
+        };
+    }
+    let network = if isolation.network { &NETWORK[..] } else { &[] };
+    for path in LINKER.iter().chain(network) {
+        command.args(["--ro-bind-try", path, path]);
+    }
+    command.args(["--proc", "/proc", "--dev", "/dev"]);
+}
+
+/// Makes a command of the program of a job, isolated as its application says. `work` and `temporary` are the job's folders, `status`
+/// the file for how the isolation went ([`exit_of_program`]). The files have to stay open until the command runs.
+///
+/// # Errors
+/// When the system refuses a file in memory.
+pub(super) fn isolated_command(
+    tool: &Path,
+    job: &JobSpec,
+    isolation: &Isolation,
+    [work, temporary]: [&Path; 2],
+    status: &File,
+) -> io::Result<(Command, File)> {
+    let filter = inherited_file("system calls", &calls::filter()?)?;
+    rustix::io::fcntl_setfd(status, FdFlags::empty())?;
+    let mut command = Command::new(tool);
+    isolate(&mut command, isolation);
+    let room = job.limits.memory.unwrap_or(SHARED_MEMORY).to_string();
+    command.args(["--size", &room, "--tmpfs", "/dev/shm"]);
+    let program = (!SYSTEM.iter().any(|of| job.program.starts_with(of))).then_some(&job.program);
+    // The binds of its own folders come before those inside of them: files of the service may lie below /tmp.
+    for (path, inside) in [(temporary, TEMPORARY), (work, WORK)] {
+        command.arg("--bind").arg(path).arg(inside);
+    }
+    for path in isolation.visible.iter().chain(program) {
+        command.arg("--ro-bind").arg(path).arg(path);
+    }
+    // A file that it was given may be a link to a file elsewhere, which has to be seen.
+    let is_link = |name: &OsStr| work.join(name).is_symlink();
+    for (_, path) in job.uploads().filter(|(name, _)| is_link(name)) {
+        command.arg("--ro-bind-try").arg(path).arg(path);
+    }
+    // Or it has another name elsewhere: others have it too, and the job may not change it.
+    for name in job.given_for_good() {
+        let file = work.join(&name);
+        if fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.nlink() > 1) {
+            command.arg("--ro-bind").arg(file).arg(Path::new(WORK).join(name));
+        }
+    }
+    command
+        .args(["--remount-ro", "/dev", "--remount-ro", "/"])
+        .args(["--chdir", WORK])
+        .arg("--seccomp")
+        .arg(descriptor_of(&filter))
+        .arg("--json-status-fd")
+        .arg(descriptor_of(status))
+        .arg("--")
+        .arg(&job.program)
+        .args(&job.arguments)
+        .env_clear()
+        .env("HOME", WORK)
+        .env("TMPDIR", TEMPORARY);
+    Ok((command, filter))
+}
+
+/// A file in memory with these bytes, which a program that this process becomes has open.
+fn inherited_file(name: &str, bytes: &[u8]) -> io::Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create(name, MemfdFlags::empty())?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn descriptor_of(file: &File) -> OsString {
+    OsStr::new(&file.as_raw_fd().to_string()).to_owned()
+}
+
+/// The exit status of the program, as the tool has recorded it in `status`; 128 + signal where a signal ended it. None where the tool
+/// has not run it, since it could not isolate it or was killed.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn exit_of_program(status: &Path) -> Result<Option<i32>, ExecutionError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    struct Line {
+        exit_code: Option<i32>,
+    }
+    let text = if_there(fs::read_to_string(status)).map_err(ExecutionError::system("read", status))?;
+    // A line for the start of the program, and one for its end.
+    let text = text.unwrap_or_default();
+    let mut lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    Ok(lines.find_map(|line| line.exit_code))
+}
