@@ -95,6 +95,11 @@ impl Energy {
         !self.tariff.is_empty()
     }
 
+    /// Whether it can tell places apart: its tariff is known, and so is the power of work on some resource.
+    pub(in crate::planner) fn has_weight(&self) -> bool {
+        self.has_tariff() && self.extremes.is_some_and(|of| of.most > 0)
+    }
+
     /// The sums of price and grams over an interval. O(log n).
     fn sums_over(&self, of: Interval) -> [i128; 2] {
         let sums = |until| Along::at(&self.tariff, until).sums(until);

@@ -63,10 +63,10 @@ impl Foresight {
         known.foreseen(&work, hold, self.penalty(of.guarantees, shape))
     }
 
-    /// The energy of resources, where costs decide.
+    /// The energy of resources, where costs decide and it has a weight.
     fn energy(&self) -> Option<&Energy> {
         let energy = self.pricing.as_ref()?.energy.as_ref();
-        energy.filter(|energy| energy.has_tariff())
+        energy.filter(|energy| energy.has_weight())
     }
 
     /// The cost of a violation of guarantees that the provider owes, in the unit in which places are compared: millionths of the
