@@ -13,6 +13,7 @@ pub(super) mod orders;
 pub(super) mod repair;
 pub(super) mod resource;
 pub(super) mod unchecked;
+mod weighing;
 
 pub(super) mod definition;
 mod looks;
@@ -37,6 +38,7 @@ use crate::planner::resources::need::Need;
 use crate::planner::resources::resource::{Resource, Scaling};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
+use crate::planner::resources::weighing::Weighed;
 use crate::planner::timetable::Timetable;
 use crate::prediction::Ids;
 use crate::store::NodeRow;
@@ -65,6 +67,7 @@ pub(super) struct Resources {
     /// What is foreseen of work on them, and the ids of the domain by name.
     foresight: Foresight,
     ids: Arc<Ids>,
+    weighed: Weighed,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
