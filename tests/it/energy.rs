@@ -1,6 +1,7 @@
 //! The prices of energy over time: read from a file or an address at start and again and again, and kept where that fails.
 
 use std::fs;
+use std::net::TcpListener;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -139,6 +140,33 @@ fn a_service_starts_without_the_prices_and_takes_them_when_they_come() {
         for server in [&without, &constant] {
             costs(&server.client(), "0.3").await;
         }
+    });
+}
+
+/// The system takes connections to a listener that nobody asks for them. A read of ten seconds is counted when it fails.
+#[test]
+fn neither_a_start_nor_a_reload_waits_for_prices_from_a_silent_address() {
+    run(async {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = silent.local_addr().expect("it is bound");
+        let server = Server::configured(
+            None,
+            &configured(&format!("series = \"http://{address}/prices\"")),
+        );
+        let client = server.client();
+        assert_eq!(unread(&client).await, 0, "the first read goes on");
+        assert_eq!(offered(&client).await, Value::Null, "no price is known");
+        fails_again(&client).await;
+        assert!(
+            server.log().contains("it takes longer than 10 seconds"),
+            "{}",
+            server.log()
+        );
+        let before = unread(&client).await;
+        let reloaded = client.post_json("/configuration/reload", &json!({})).await;
+        assert_eq!(reloaded.status, StatusCode::OK, "{reloaded:?}");
+        assert_eq!(unread(&client).await, before, "the next read goes on");
+        drop(silent);
     });
 }
 

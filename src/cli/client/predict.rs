@@ -109,7 +109,7 @@ struct Predicted<'a> {
 
 pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     let mut config = Config::load(options.store.config.as_deref())?;
-    if let Some(why) = config.read_series(None).await? {
+    if let Some(why) = config.read_series().await? {
         eprintln!("{why}; the service may know the prices of energy, and choose otherwise");
     }
     let mut settings = config.planner();

@@ -164,11 +164,11 @@ impl EnergyPrices {
 }
 
 impl Series {
-    /// Reads it anew. Where that fails, the lines stay as they are.
+    /// Its lines as they are now, at least one. It takes ten seconds at most.
     ///
     /// # Errors
     /// Why it cannot be read; or the line and the expected value.
-    pub(in crate::cli) async fn read(&mut self) -> Result<(), String> {
+    pub(in crate::cli) async fn read(&self) -> Result<Vec<Kwh>, String> {
         let reading = async {
             match &self.place {
                 Place::File(file) => read_file(file).await.map_err(|why| why.to_string()),
@@ -180,8 +180,7 @@ impl Series {
             Err(_) => Err(format!("it takes longer than {} seconds", FETCH_WAIT.as_secs())),
         };
         let lines = text.and_then(|text| tariff_steps(&text));
-        self.lines = lines.map_err(|why| format!("pricing.energy.series: {}: {why}", self.shown()))?;
-        Ok(())
+        lines.map_err(|why| format!("pricing.energy.series: {}: {why}", self.shown()))
     }
 
     /// Whether it is one of the operator's own files, where a fault is a fault of the configuration. An address may be silent for

@@ -228,26 +228,44 @@ impl Config {
         self.pricing.as_ref()?.series(&self.folder)
     }
 
-    /// Reads the prices of energy over time, if they stand elsewhere. Where their address does not give them, they stay as `last`, if that
-    /// is of the same address, or else unknown. Returns why then.
+    /// Reads the prices of energy over time, if they stand elsewhere. Where their address does not give them, they stay unknown, and
+    /// it returns why.
     ///
     /// # Errors
     /// [`Failure::Usage`] with the file, the line and the expected value.
-    pub(super) async fn read_series(&mut self, last: Option<&Series>) -> Result<Option<String>, Failure> {
-        let Some(mut series) = self.series() else {
+    pub(super) async fn read_series(&mut self) -> Result<Option<String>, Failure> {
+        let Some(series) = self.series() else {
             return Ok(None);
         };
-        if let Some(last) = last.filter(|last| last.is_same(&series)) {
-            series.lines.clone_from(&last.lines);
-        }
-        let unread = match series.read().await {
+        match series.read().await {
+            Ok(lines) => self.set_lines(lines),
             Err(why) if series.is_file() => return Err(Failure::Usage(format!("configuration: {why}"))),
-            read => read.err(),
-        };
-        if let Some(prices) = &mut self.pricing {
-            prices.set_lines(series.lines);
+            Err(why) => return Ok(Some(why)),
         }
-        Ok(unread)
+        Ok(None)
+    }
+
+    /// Reads the prices of energy over time if they stand in a file. Those of an address stay as `last`, if that is of the same address,
+    /// and else unknown: it may be silent, and is read beside.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the file, the line and the expected value.
+    pub(super) async fn read_series_file(&mut self, last: Option<&Series>) -> Result<(), Failure> {
+        let Some(series) = self.series() else {
+            return Ok(());
+        };
+        if series.is_file() {
+            self.read_series().await?;
+        } else if let Some(last) = last.filter(|last| last.is_same(&series)) {
+            self.set_lines(last.lines.clone());
+        }
+        Ok(())
+    }
+
+    fn set_lines(&mut self, lines: Vec<planner::Kwh>) {
+        if let Some(prices) = &mut self.pricing {
+            prices.set_lines(lines);
+        }
     }
 
     fn check(&self) -> Result<(), String> {

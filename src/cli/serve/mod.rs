@@ -3,6 +3,7 @@
 pub(super) mod check;
 pub(super) mod descriptors;
 mod executors;
+mod prices;
 mod reload;
 
 use std::collections::BTreeSet;
@@ -22,7 +23,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use self::reload::{Read, Reloader, note_unread};
+use self::prices::Prices;
+use self::reload::{Read, Reloader};
 use super::config::Config;
 use super::config::tls::Tls;
 use super::{Failure, StoreOptions};
@@ -108,7 +110,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         mut settings,
         catalogue,
         templates,
-        unread,
     } = Read::from(options.store.config.clone(), None).await?;
     // Before anything is opened.
     let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
@@ -136,7 +137,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (known, predictions) = Predictions::of(learn_before_start(&config, &settings, &store, &clock).await);
     settings.predictions = Some(predictions.clone());
     let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
-    note_unread(&planner, unread.as_deref());
+    let prices = Prices::new(planner.clone(), config.series());
     start_learning(known, &config, &store, &clock, &stop);
     let checks = check::check_while_serving(store.clone(), planner.clone(), stop.clone());
     tokio::spawn(checks);
@@ -154,7 +155,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let own_address = own_address(&config, scheme, address);
     start_call_backs(&config, &store, &clock, &own_address, &stop);
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
-    let decides = planner.clone();
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
@@ -164,11 +164,9 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     negotiation.fit_templates().await.map_err(Failure::unavailable)?;
     let limits = config.limits.clone();
     let public_address = config.public_address.as_deref().map(Arc::from);
-    let reloader = Reloader {
+    let mut reloader = Reloader {
         file: options.store.config.clone(),
-        series: config.series(),
-        is_series_read: unread.is_none(),
-        planner: decides,
+        prices,
         started: config,
         negotiation: negotiation.clone(),
         catalogue: catalogue_sender,
@@ -190,6 +188,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     };
     let open = async {
         await_first_look(unseen).await;
+        reloader.prices.await_first().await;
         tokio::spawn(decide_pending);
         tokio::spawn(reloader.run(stop.clone()));
         // Set once, here.

@@ -1,24 +1,24 @@
 //! The configuration is read again, on SIGHUP and when an operator asks for it, and taken over where that is possible while the
-//! service serves. A file with a fault changes nothing. The prices of energy over time, which others may write, are read again at
-//! intervals, too.
+//! service serves. A file with a fault changes nothing. The prices of energy over time are taken over here, too, so that neither is
+//! between the other's steps.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use super::note_rules_and_abilities;
+use super::prices::Prices;
 use crate::catalogue::Catalogue;
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
-use crate::planner::{Planner, Reconfiguration, Settings};
+use crate::planner::{Reconfiguration, Settings};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -26,12 +26,9 @@ pub(super) struct Reloader {
     pub(super) file: Option<PathBuf>,
     /// As it was at the start.
     pub(super) started: Config,
-    /// The prices of energy over time, as they were taken over last.
-    pub(super) series: Option<Series>,
-    /// Whether they could be read.
-    pub(super) is_series_read: bool,
+    /// The prices of energy over time.
+    pub(super) prices: Prices,
     pub(super) negotiation: Negotiation,
-    pub(super) planner: Planner,
     pub(super) catalogue: watch::Sender<Arc<Catalogue>>,
     pub(super) orders: mpsc::Receiver<ReloadOrder>,
     /// SIGHUP.
@@ -44,23 +41,15 @@ pub(super) struct Read {
     pub(super) settings: Settings,
     pub(super) catalogue: Catalogue,
     pub(super) templates: Templates,
-    /// Why the prices of energy over time could not be read.
-    pub(super) unread: Option<String>,
 }
 
 impl Reloader {
     /// Runs until `stop` is cancelled.
     pub(super) async fn run(mut self, stop: CancellationToken) {
-        let mut series_read = Instant::now();
         loop {
-            let series = self.series.as_ref();
-            let due = series.map(|series| series_read + series.wait(self.is_series_read));
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep_until(due.unwrap_or(series_read)), if due.is_some() => {
-                    self.read_series().await;
-                    series_read = Instant::now();
-                }
+                read = self.prices.next() => self.prices.take_over(read).await,
                 Some(()) = self.hangup.recv() => {
                     match self.reload(None, false).await {
                         Ok(told) => log_reload(&told),
@@ -79,26 +68,6 @@ impl Reloader {
         }
     }
 
-    /// Reads the prices of energy again, and takes over what has changed.
-    async fn read_series(&mut self) {
-        let Some(series) = &mut self.series else { return };
-        let before = series.lines.clone();
-        let read = series.read().await;
-        self.is_series_read = read.is_ok();
-        match read {
-            Ok(()) if series.lines == before => {}
-            Ok(()) => match self.planner.set_tariff(series.lines.clone()).await {
-                Ok(()) => info!(lines = series.lines.len(), "the prices of energy were taken over"),
-                Err(why) => {
-                    // It is tried again.
-                    (series.lines, self.is_series_read) = (before, false);
-                    warn!(%why, "the prices of energy were not taken over");
-                }
-            },
-            Err(why) => note_unread(&self.planner, Some(&why)),
-        }
-    }
-
     async fn reload(
         &mut self,
         party: Option<String>,
@@ -108,7 +77,7 @@ impl Reloader {
             let why = "the service was started without a configuration file: --config names one";
             return Err(negotiation::Error::Conflict(why.to_owned()));
         };
-        let read = Read::from(Some(file), self.series.as_ref()).await;
+        let read = Read::from(Some(file), self.prices.series()).await;
         let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
         let left = read.config.left_for_a_start(&self.started);
         let of = Reconfiguration {
@@ -121,27 +90,26 @@ impl Reloader {
         let changes = self.negotiation.configure(of, &read.templates).await?;
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
-            (self.series, self.is_series_read) = (read.config.series(), read.unread.is_none());
-            note_unread(&self.planner, read.unread.as_deref());
+            self.prices.go_on_with(read.config.series());
         }
         Ok(ReloadedView::of(&changes, left, is_dry))
     }
 }
 
 impl Read {
-    /// Reads a file, or takes the defaults where none is named; and the prices of energy, of which the `last` ones stay where their
-    /// address does not answer.
+    /// Reads a file, or takes the defaults where none is named; and the file of the prices of energy, if it names one. If it names their
+    /// address, the `last` ones from there hold until it answers.
     ///
     /// # Errors
     /// The fault that was found.
     pub(super) async fn from(file: Option<PathBuf>, last: Option<&Series>) -> Result<Self, Failure> {
         let load = move || Config::load(file.as_deref());
         let mut config = in_background(load).await?;
-        let unread = config.read_series(last).await?;
-        in_background(move || Self::of(config, unread)).await
+        config.read_series_file(last).await?;
+        in_background(move || Self::of(config)).await
     }
 
-    fn of(config: Config, unread: Option<String>) -> Result<Self, Failure> {
+    fn of(config: Config) -> Result<Self, Failure> {
         let mut settings = config.planner();
         let catalogue = config.catalogue()?;
         let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
@@ -152,7 +120,6 @@ impl Read {
             settings,
             catalogue,
             templates,
-            unread,
         })
     }
 }
@@ -163,13 +130,6 @@ async fn in_background<T: Send + 'static>(
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(what).await;
     done.map_err(Failure::unavailable)?
-}
-
-/// Logs and counts that the prices of energy could not be read, where there is a reason. The last ones hold, if there were any.
-pub(super) fn note_unread(planner: &Planner, why: Option<&str>) {
-    let Some(why) = why else { return };
-    warn!(%why, "the prices of energy were not read; the last ones hold, or kwh of the configuration, or none");
-    planner.count_unread_tariff();
 }
 
 /// Logs the parts of the configuration that were taken over, and the ones that were not.

@@ -10,7 +10,7 @@ use crate::agreement::{Currency, EnergyUse, Money, Slots};
 
 /// Steps of a tariff beyond those of this number in a window are left out evenly: a search looks at each of them. An hour each, they
 /// are ten days. What is weighed of a start at one of the others is right.
-const STEPS_MAX: usize = 250;
+pub(in crate::planner) const STEPS_MAX: usize = 250;
 
 /// The power of a node in watts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,11 @@ impl Energy {
         !self.tariff.is_empty()
     }
 
+    /// Whether it can tell places apart: its tariff is known, and so is the power of work on some resource.
+    pub(in crate::planner) fn has_weight(&self) -> bool {
+        self.has_tariff() && self.extremes.is_some_and(|of| of.most > 0)
+    }
+
     /// The sums of price and grams over an interval. O(log n).
     fn sums_over(&self, of: Interval) -> [i128; 2] {
         let sums = |until| Along::at(&self.tariff, until).sums(until);
@@ -154,17 +159,18 @@ impl Energy {
     }
 
     /// A forecast of work on nodes of this power with the weight of its energy as a part of its loss, for starts in a window. Between the
-    /// starts at which a slot meets another step of the tariff or ceases to meet one, the weight is linear, and so is the loss.
+    /// starts at which a slot meets another step of the tariff or ceases to meet one, the weight is linear, and so is the loss. It looks at
+    /// `most` steps of the tariff at most, evenly spread. None where no start is in the window.
     /// O(k) for k steps of forecast and tariff in the window, and O(log n) for each step of the forecast.
     pub(in crate::planner) fn weighed(
         &self,
         power: Power,
-        nodes: u32,
+        (nodes, window): (u32, Interval),
         foreseen: &Forecast,
-        window: Interval,
+        most: usize,
     ) -> Option<Forecast> {
         let met = between(&self.tariff, |(of, _)| of.from, window);
-        let count = met.len().min(STEPS_MAX);
+        let count = met.len().min(most);
         let met: Vec<Time> = (0..count)
             .map(|nth| met[nth * met.len() / count].0.from)
             .collect();
@@ -336,7 +342,7 @@ mod tests {
             let window = Interval::new(Time(0), Time(24 * HOUR));
             let power = energy.weighed_power("fast").unwrap();
             let hour = Forecast::constant(Foreseen::exact(HOUR));
-            let of = energy.weighed(power, 1, &hour, window).unwrap();
+            let of = energy.weighed(power, (1, window), &hour, STEPS_MAX).unwrap();
             for (start, micros) in [
                 (0, 120_000),
                 (HOUR, 120_000),
@@ -388,7 +394,7 @@ mod tests {
             ("other", [40_000, -5_000, -5_000, 40_000]),
         ] {
             let power = energy.weighed_power(resource).unwrap();
-            let of = energy.weighed(power, 1, &hour, window).unwrap();
+            let of = energy.weighed(power, (1, window), &hour, STEPS_MAX).unwrap();
             for (start, micros) in (0..).zip(micros) {
                 assert_eq!(
                     of.at(Time(start * HOUR)).loss,

@@ -157,9 +157,9 @@ impl Decider<'_> {
         briefly: Refusal,
         requests: &[(usize, Request)],
     ) -> Refusal {
-        let payer = need.payer;
-        let lowest = self.lowest_budget(payer, requests);
-        if lowest.is_some() || !self.can_payer_pay(payer, requests) {
+        let (payer, to_pay) = (need.payer, self.requests_to_pay(need));
+        let lowest = self.lowest_budget(payer, &to_pay);
+        if lowest.is_some() || !self.can_payer_pay(payer, &to_pay) {
             return self.refuse_too_dear(need, lowest, requests);
         }
         Refusal {

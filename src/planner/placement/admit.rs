@@ -16,6 +16,8 @@ use crate::planner::resources::need::{Need, Placement, Transfer};
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and all commands wait meanwhile.
 const CROWDED_MAX: usize = 16;
+/// Resources that are looked at for one request that cannot pay on those, the cheapest first.
+const CHEAPEST_MAX: usize = 256;
 /// Trials of sending others elsewhere, each of which may take many decisions.
 const DISPLACING_MAX: usize = 4;
 
@@ -153,10 +155,35 @@ impl Decider<'_> {
         shapes.into_iter().flat_map(on).collect()
     }
 
-    /// The request in the form that these resources would get.
+    /// Where its sizes cost least by the price list, the cheapest places of each first.
+    fn cheapest_places(&self, need: &Need<'_>) -> Vec<(usize, Shape)> {
+        let shapes = need.some_shapes();
+        let each = CHEAPEST_MAX / shapes.len().max(1);
+        let on = |shape: Shape| {
+            let cheapest = self.plan.resources.cheapest(need, shape, each);
+            cheapest.into_iter().map(move |at| (at, shape))
+        };
+        shapes.into_iter().flat_map(on).collect()
+    }
+
+    /// The request in the form that the resources would get where others may be asked to move.
     pub(in crate::planner) fn requests(&self, need: &Need<'_>) -> Vec<(usize, Request)> {
+        self.requests_at(need, self.crowded_places(need))
+    }
+
+    /// The request in the form that the resources would get on which it may be paid for: beside those the cheapest ones, if its price
+    /// limits its places.
+    pub(in crate::planner) fn requests_to_pay(&self, need: &Need<'_>) -> Vec<(usize, Request)> {
+        let mut places = self.crowded_places(need);
+        if self.is_budgeted(need) {
+            places.extend(self.cheapest_places(need));
+        }
+        self.requests_at(need, places)
+    }
+
+    fn requests_at(&self, need: &Need<'_>, places: Vec<(usize, Shape)>) -> Vec<(usize, Request)> {
         let on = |(at, shape): (usize, Shape)| Some((at, self.request_on(at, need, shape)?));
-        self.crowded_places(need).into_iter().filter_map(on).collect()
+        places.into_iter().filter_map(on).collect()
     }
 
     /// One size of a need as a resource would get it.
@@ -164,8 +191,8 @@ impl Decider<'_> {
         Some(need.request(self.plan.resources.longest(at, need, shape)?))
     }
 
-    /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources: where energy decides, the
-    /// cheapest one for the provider, else the earliest.
+    /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among
+    /// the cheapest ones: where energy decides, the cheapest place for the provider, else the earliest.
     fn best_payable(&self, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
         let objective = self.settings.objective;
         let payable = |(at, shape): (usize, Shape)| {
@@ -179,8 +206,11 @@ impl Decider<'_> {
             let start = tree.earliest_fit(request.nodes, request.duration, request.window())?;
             Some((0, at, shape, request.slot(start)))
         };
-        let found = self.crowded_places(need).into_iter().filter_map(payable);
-        let best = found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at));
+        let best_of = |places: Vec<(usize, Shape)>| {
+            let found = places.into_iter().filter_map(payable).take(CROWDED_MAX);
+            found.min_by_key(|(cost, at, _, slot)| (*cost, slot.end, *at))
+        };
+        let best = best_of(self.crowded_places(need)).or_else(|| best_of(self.cheapest_places(need)));
         best.map(|(_, at, shape, slot)| (at, shape, slot))
             .ok_or(Reason::NoCapacityInWindow)
     }

@@ -3,15 +3,13 @@
 //! There is one way from a need to its forecasts: new requests, quotes, repairs and predictions all take it. The edge takes it first,
 //! on the thread that reads the offer, so that the planner finds it made.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use scheduler::domain::{Candidate, Forecast, Forecasts, Foreseen, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
 use crate::agreement::{Guarantee, Money, Obligated, Shape};
-use crate::planner::admission::energy::{Energy, Power};
+use crate::planner::admission::energy::Energy;
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::{Foreseeable, Need};
@@ -21,7 +19,7 @@ use crate::planner::settings::Settings;
 use crate::prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 
 /// Sizes by a law of scaling for which something is foreseen: each takes a look at every resource.
-const SIZES_MAX: usize = 64;
+pub(super) const SIZES_MAX: usize = 64;
 
 /// By how much longer work may be foreseen to take elsewhere in a window for its slot to be as good there.
 const SUITS: Fraction = Fraction {
@@ -63,10 +61,10 @@ impl Foresight {
         known.foreseen(&work, hold, self.penalty(of.guarantees, shape))
     }
 
-    /// The energy of resources, where costs decide.
-    fn energy(&self) -> Option<&Energy> {
+    /// The energy of resources, where costs decide and it has a weight.
+    pub(super) fn energy(&self) -> Option<&Energy> {
         let energy = self.pricing.as_ref()?.energy.as_ref();
-        energy.filter(|energy| energy.has_tariff())
+        energy.filter(|energy| energy.has_weight())
     }
 
     /// The cost of a violation of guarantees that the provider owes, in the unit in which places are compared: millionths of the
@@ -105,59 +103,11 @@ impl Resources {
         self.decided(need, &task, objective).ok()
     }
 
-    /// The forecasts of one size of a need on all resources, or on one, by the ids of the domain. An agreement keeps its length on its own resource. Where costs
-    /// decide, the energy of a slot is a part of its loss, so that cheaper hours are found; and where nothing else is foreseen of a
-    /// resource, this is.
-    pub(in crate::planner) fn forecasts(
-        &self,
-        need: &Need<'_>,
-        shape: Shape,
-        only: Option<usize>,
-    ) -> Option<Forecasts> {
-        let foreseen = self.lengths(need, shape);
-        let energy = self.foresight.energy().filter(|_| need.shapes.len() <= SIZES_MAX);
-        let Some(energy) = energy else {
-            return foreseen;
-        };
-        // Resources of the same power on which the same is foreseen have the same forecast: by what is known, or by the length alone.
-        let mut alike: BTreeMap<(Power, Option<*const Forecast>, Seconds), Arc<Forecast>> = BTreeMap::new();
-        let plans = self.plans().enumerate();
-        let wanted = plans.filter(|(at, _)| only.is_none_or(|only| only == *at));
-        let each = wanted.filter_map(|(at, of)| {
-            let known = foreseen.as_ref().and_then(|foreseen| foreseen.of(domain_id(at)));
-            let Some(power) = energy.weighed_power(&of.resource.name) else {
-                return Some((domain_id(at), Arc::new(known?.clone())));
-            };
-            let weighed = |of: &Forecast| energy.weighed(power, shape.nodes, of, need.window);
-            let hold = if known.is_some() {
-                0
-            } else {
-                need.work.scaling.shape(shape, of.resource.rate).duration.max(1)
-            };
-            let forecast = match alike.entry((power, known.map(std::ptr::from_ref), hold)) {
-                Entry::Occupied(same) => Arc::clone(same.get()),
-                Entry::Vacant(first) => {
-                    let weighed = match known {
-                        Some(known) => weighed(known),
-                        None => weighed(&Forecast::constant(Foreseen::exact(hold))),
-                    };
-                    Arc::clone(first.insert(Arc::new(weighed?)))
-                }
-            };
-            Some((domain_id(at), forecast))
-        });
-        Some(Forecasts::new(each))
-    }
-
-    /// The same by the times alone.
-    fn lengths(&self, need: &Need<'_>, shape: Shape) -> Option<Forecasts> {
-        let foreseen = self.foresight.foreseen(need.work, shape)?;
+    /// The forecasts by the times alone; on its own resource an agreement keeps its length.
+    pub(super) fn lengths(&self, foreseen: &ForeseenWork, own: Option<(u64, Seconds)>) -> Forecasts {
         let forecasts = foreseen.forecasts(&self.ids);
-        let Some((own, hold)) = self.own_length(need, shape) else {
-            return Some(forecasts);
-        };
-        let kept = |of: &Forecast| {
-            let steps = of.steps().map(|(starts, foreseen)| {
+        let kept = own.and_then(|(own, hold)| {
+            let steps = forecasts.of(own)?.steps().map(|(starts, foreseen)| {
                 let completion = (foreseen.completion + hold - foreseen.hold).max(1);
                 let foreseen = Foreseen {
                     hold,
@@ -166,14 +116,12 @@ impl Resources {
                 };
                 (starts.start, foreseen)
             });
-            Forecast::new(steps.collect())
-        };
-        let with_own = foreseen.iter().filter_map(|(name, of)| {
-            let id = *self.ids.get(name)?;
-            let forecast = if id == own { kept(of)? } else { of.clone() };
-            Some((id, Arc::new(forecast)))
+            Some((own, Arc::new(Forecast::new(steps.collect())?)))
         });
-        Some(Forecasts::new(with_own))
+        match kept {
+            Some((own, kept)) => forecasts.with(own, &kept),
+            None => forecasts,
+        }
     }
 
     /// Whether the cost of energy decides where work goes.
@@ -187,7 +135,7 @@ impl Resources {
     }
 
     /// The resource where the need of an agreement that was sized by prediction has its length already, and that length.
-    fn own_length(&self, need: &Need<'_>, shape: Shape) -> Option<(u64, Seconds)> {
+    pub(super) fn own_length(&self, need: &Need<'_>, shape: Shape) -> Option<(u64, Seconds)> {
         let agreement = need.of?;
         let own = need.is_sized() && shape.nodes == agreement.nodes();
         let id = *self.ids.get(&agreement.resource).filter(|_| own)?;

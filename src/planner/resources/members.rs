@@ -13,6 +13,7 @@ use crate::planner::resources::nodes::{NodeState, Nodes, ReportedState, Reporter
 use crate::planner::resources::resource::Resource;
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::UndoLog;
+use crate::planner::resources::weighing::Weighed;
 use crate::planner::resources::{Resources, domain_id};
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
@@ -74,6 +75,7 @@ impl Resources {
             retired: BTreeSet::new(),
             foresight: Foresight::of(settings),
             ids: foresight::ids_of_resources(std::iter::empty()),
+            weighed: Weighed::default(),
             capacity_max: 0,
             rate_max: scheduler::Rate::default(),
             work: settings.decision_work,
@@ -115,6 +117,7 @@ impl Resources {
         }
         self.domain.insert(more);
         self.ids = foresight::ids_of_resources(self.plans().map(|of| of.resource.name.as_str()));
+        self.weighed.forget();
         self.recount();
     }
 
@@ -136,6 +139,7 @@ impl Resources {
             of.nodes.plan_maintenance(next.maintenance.clone());
             of.resource = next;
         });
+        self.weighed.forget();
         // The index has no sizes above the largest resource.
         let is_known = |(before, _): (&scheduler::domain::Resource, _)| *before == revised && !grows;
         if !self.domain.get(revised.id).is_some_and(is_known) {
@@ -147,6 +151,7 @@ impl Resources {
     /// Takes over another price list.
     pub(in crate::planner) fn reprice(&mut self, settings: &Settings) {
         self.foresight = Foresight::of(settings);
+        self.weighed.forget();
         let plans = self.plans().enumerate();
         let priced = plans.map(|(at, of)| domain_resource(at, &of.resource, settings));
         let is_other = |of: &scheduler::domain::Resource| {

@@ -13,6 +13,7 @@ pub(super) mod orders;
 pub(super) mod repair;
 pub(super) mod resource;
 pub(super) mod unchecked;
+mod weighing;
 
 pub(super) mod definition;
 mod looks;
@@ -37,6 +38,7 @@ use crate::planner::resources::need::Need;
 use crate::planner::resources::resource::{Resource, Scaling};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
+use crate::planner::resources::weighing::Weighed;
 use crate::planner::timetable::Timetable;
 use crate::prediction::Ids;
 use crate::store::NodeRow;
@@ -65,6 +67,7 @@ pub(super) struct Resources {
     /// What is foreseen of work on them, and the ids of the domain by name.
     foresight: Foresight,
     ids: Arc<Ids>,
+    weighed: Weighed,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -209,18 +212,33 @@ impl Resources {
 
     /// At most `most` of the resources that could ever take a size of a need, the ones with most free time in its window first.
     pub(super) fn hopeful(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
-        let window = need.window;
-        let free = |id: u64| {
-            let (_, of) = self.domain.get(id)?;
-            let tree = of.schedule.tree();
-            let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
-            Some(whole.saturating_sub(tree.busy_area(window).into()))
-        };
-        let mut able: Vec<_> = self.domain.able(&self.task_by_rate(need, shape, window));
+        let mut able = self.domain.able(&self.task_by_rate(need, shape, need.window));
         if able.len() > 1 {
-            able.sort_by_cached_key(|id| (Reverse(free(*id)), *id));
+            able.sort_by_cached_key(|id| (Reverse(self.free_area(*id, need.window)), *id));
         }
         able.into_iter().take(most).map(index_of_domain_id).collect()
+    }
+
+    /// The same, those first where it costs least by the price list, and of equal ones those with most free time.
+    pub(super) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
+        let cost = |id: u64| {
+            let longest = self.longest(index_of_domain_id(id), need, shape)?;
+            let (of, _) = self.domain.get(id)?;
+            Some(i128::from(of.price) * i128::from(longest.duration))
+        };
+        let mut able = self.domain.able(&self.task_by_rate(need, shape, need.window));
+        if able.len() > 1 {
+            able.sort_by_cached_key(|id| (cost(*id), Reverse(self.free_area(*id, need.window)), *id));
+        }
+        able.into_iter().take(most).map(index_of_domain_id).collect()
+    }
+
+    /// The node-seconds of a window that are free on a resource. O(log n).
+    fn free_area(&self, id: u64, window: Interval) -> Option<u128> {
+        let (_, of) = self.domain.get(id)?;
+        let tree = of.schedule.tree();
+        let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
+        Some(whole.saturating_sub(tree.busy_area(window).into()))
     }
 
     /// The same for the resource of something that is in the plan: it must be there.

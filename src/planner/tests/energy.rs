@@ -6,7 +6,9 @@ use scheduler::{Fraction, Interval, Rate, Time};
 
 use super::domain::{Domain, proposal};
 use crate::agreement::{Agreement, Currency, Money};
-use crate::planner::{Energy, Kwh, Pricing, Resource, Settings, Watts};
+use crate::planner::decider::Decider;
+use crate::planner::resources::need::Need;
+use crate::planner::{Energy, Kwh, Pricing, Resource, Settings, Termination, Watts};
 
 const HOUR: i64 = 3_600;
 /// The price of a node and an hour, in millionths.
@@ -105,6 +107,49 @@ fn a_resource_whose_power_is_not_known_attracts_no_work() {
         (&*placed.resource, placed.placement().start),
         ("one", Time(20 * HOUR))
     );
+}
+
+/// The first two fill both resources; as the first one ends, the third one moves to its place.
+#[test]
+fn energy_of_which_no_power_is_known_changes_nothing() {
+    let mut domain = domain(Objective::Cheapest, &[]);
+    let [first, _, third] = [(9, 11), (9, 11), (9, 30)].map(|window| placed(&mut domain, 2, window));
+    assert_eq!(third.placement().start, Time(11 * HOUR));
+    let ended = domain.decide(|decider| decider.terminate(Termination::of(first.id, None)).is_ok());
+    assert!(ended);
+    assert_eq!(domain.of(third.id).placement().start, Time(9 * HOUR));
+    let asked = proposal(2, HOUR, (0, 24 * HOUR));
+    let need = Need::of(&asked, 1, Interval::new(Time(0), Time(24 * HOUR)), Time(0));
+    let resources = &domain.plan.resources;
+    assert_eq!(resources.forecasts(&need, asked.shapes[0], None), None);
+}
+
+#[test]
+fn what_was_weighed_is_found_again_until_the_prices_are_others() {
+    let mut domain = domain(Objective::Cheapest, &[("one", 400), ("other", 400)]);
+    let mut dearer = domain.settings.clone();
+    let step = Kwh {
+        from: Time(0),
+        micros: 900_000,
+        grams: 0,
+    };
+    let pricing = dearer.pricing.as_mut().unwrap();
+    pricing.energy = pricing.energy.as_ref().map(|of| of.with_tariff(vec![step]));
+    let asked = proposal(2, HOUR, (9 * HOUR, 30 * HOUR));
+    let need = Need::of(&asked, 1, Interval::new(Time(9 * HOUR), Time(30 * HOUR)), Time(0));
+    domain.decide(|decider| {
+        let ask = |decider: &Decider<'_>| {
+            let resources = &decider.plan.resources;
+            resources.forecasts(&need, asked.shapes[0], None).unwrap()
+        };
+        let (first, again) = (ask(decider), ask(decider));
+        assert!(std::ptr::eq(first.of(0).unwrap(), first.of(1).unwrap()));
+        assert!(std::ptr::eq(first.of(0).unwrap(), again.of(0).unwrap()));
+        decider.plan.resources.reprice(&dearer);
+        let after = ask(decider);
+        let loss = |of: &scheduler::domain::Forecasts| of.of(0).unwrap().at(Time(9 * HOUR)).loss;
+        assert_eq!(loss(&after), 3 * loss(&first));
+    });
 }
 
 #[test]

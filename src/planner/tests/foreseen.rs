@@ -12,8 +12,9 @@ use crate::agreement::{
 };
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::offers::messages::{About, Ask, Weights};
+use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::{Pricing, Proposal, Resource, Scaling, Settings};
+use crate::planner::{Energy, Kwh, Pricing, Proposal, Resource, Scaling, Settings, Watts};
 use crate::prediction::{Knowledge, Predictions};
 use crate::store::{Condition, PastExecution, ResourceHour};
 
@@ -210,6 +211,42 @@ fn a_resource_that_loses_work_is_worth_less_than_a_slower_one_that_keeps_it() {
             "fast",
             "trust does not decide"
         );
+    }
+}
+
+/// Of three others that nothing is known of, the same is foreseen.
+#[test]
+fn an_agreement_that_keeps_its_length_on_its_resource_leaves_what_others_share_shared() {
+    let names = ["own", "a", "b", "c"];
+    let resources = names.map(|name| rated(name, 1, 1_000_000));
+    let mut domain = History::of(runs("own", 1_000, 30)).domain(resources.into(), Objective::Cheapest);
+    let placed = place(&mut domain, work((0, DAY)));
+    let watts = names.map(|name| (name.to_owned(), Watts { busy: 400, idle: 100 }));
+    let price = Kwh {
+        from: Time(0),
+        micros: 200_000,
+        grams: 0,
+    };
+    let need = Need::of_agreement(&placed, placed.window());
+    for has_energy in [false, true] {
+        if has_energy {
+            let pricing = domain.settings.pricing.as_mut().unwrap();
+            pricing.energy = Some(Energy::new(watts.clone().into(), vec![price], 0));
+            domain.plan.resources.reprice(&domain.settings);
+        }
+        let forecasts = domain
+            .plan
+            .resources
+            .forecasts(&need, need.shapes[0], None)
+            .unwrap();
+        let others = (0..)
+            .zip(names)
+            .filter(|(_, name)| *name != placed.resource && *name != "own");
+        let others: Vec<_> = others.map(|(id, _)| forecasts.of(id).unwrap()).collect();
+        assert!(others.len() >= 2 && others.iter().all(|of| std::ptr::eq(*of, others[0])));
+        let own = domain.plan.resources.place_of(&placed.resource).unwrap();
+        let held = forecasts.of(u64::try_from(own).unwrap()).unwrap();
+        assert_eq!(held.at(Time(0)).hold, placed.duration);
     }
 }
 

@@ -4,6 +4,10 @@
 //! which each resource could start its shortest slot; with the least that is ever foreseen there this bounds its rank. The
 //! resource with the best bound is next. Its bound is first made as good as its steps allow, and then its plan is searched; the
 //! decision ends when no bound beats the best placement found.
+//!
+//! Where resources are filled, bounds tell little, and each step of each forecast may have to be searched for. So their number is bounded
+//! (`LOOKS_MAX`). Beyond it the best placement so far is taken. If there is none, each resource that is left is searched once, for
+//! the longest time that is foreseen there: what is free for that long in the rest of the window is found, and it is the first start there.
 
 use super::forecast::{Forecast, Forecasts, Foreseen, OfResource, Step};
 use super::index::{DURATIONS, duration_class};
@@ -56,6 +60,11 @@ impl<P: Planned> Domain<P> {
                         ..hope
                     });
                 }
+            } else if decision.looks == 0 {
+                if decision.best.is_some() || !decision.kept.is_empty() {
+                    return;
+                }
+                self.search_longest(decision, number, stretch);
             } else if let Some(of) = decision.forecasts[number] {
                 let starts = self.beyond(decision, stretch);
                 match decision.objective {
@@ -169,10 +178,24 @@ impl<P: Planned> Domain<P> {
         starts: Interval,
     ) {
         let mut from = starts.start;
-        while from < starts.end {
+        while from < starts.end && decision.looks > 0 {
+            let of = &self.resources[number];
+            let here = forecast.step(from);
+            let (rest, within) = (
+                Interval::new(from, starts.end),
+                Interval::new(from, here.starts.end.min(starts.end)),
+            );
             // Up to where the least of all that follows fits, nothing does.
-            let least = forecast.step(from).least;
-            let Some(start) = self.fit(decision, number, least, Interval::new(from, starts.end)) else {
+            let least = here.least;
+            if decision.better_starts(of, least, rest).is_empty() {
+                return;
+            }
+            if decision.better_starts(of, here.foreseen, within).is_empty() {
+                from = here.starts.end;
+                continue;
+            }
+            decision.looks -= 1;
+            let Some(start) = self.fit(decision, number, least, rest) else {
                 return;
             };
             let step = forecast.step(start);
@@ -199,7 +222,8 @@ impl<P: Planned> Domain<P> {
     ) {
         let least = forecast.step(starts.start).least;
         let mut until = starts.end;
-        while starts.start < until {
+        while starts.start < until && decision.looks > 0 {
+            decision.looks -= 1;
             let Some(start) = self.fit(decision, number, least, Interval::new(starts.start, until)) else {
                 return;
             };
@@ -212,10 +236,107 @@ impl<P: Planned> Domain<P> {
         }
     }
 
+    /// Searches a plan once, for the longest time that is foreseen in the rest of the window: at each start that is free for so long, its
+    /// own time is free, too.
+    fn search_longest(&self, decision: &mut Decision<'_>, number: usize, stretch: usize) {
+        let Some(of) = decision.forecasts[number] else {
+            return;
+        };
+        let starts = self.beyond(decision, stretch);
+        let longest = Foreseen::exact(of.forecast.longest_hold(starts));
+        if let Some(start) = self.fit(decision, number, longest, starts) {
+            self.take(decision, number, of.forecast.at(start), start);
+        }
+    }
+
     /// Whether a start in a step beats the best so far, where its loss decides: it was only known that one in the step may.
     fn beats(&self, decision: &Decision<'_>, number: usize, step: &Step, start: Time) -> bool {
         let decides = decision.objective == Objective::Cheapest && step.foreseen.rise != 0;
         let best = decision.best.filter(|_| decides);
         best.is_none_or(|best| self.rank(decision, number, start, step.at(start)) < best.rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::search::Meaning;
+    use crate::domain::{Resource, Task};
+    use crate::rate::Rate;
+    use crate::refusal::Reason;
+    use crate::slot_tree::SlotTree;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    const HOUR: i64 = 3_600;
+    const HOURS: i64 = 240;
+    const RESOURCES: u64 = 30;
+
+    /// Filled resources, each with one free hour a day, and what is foreseen of an hour on them: another loss in each hour.
+    fn filled() -> (Domain<SlotTree>, Forecasts) {
+        let planned = Interval::new(Time(0), Time(HOURS * HOUR));
+        let (mut resources, mut forecasts) = (Vec::new(), Vec::new());
+        for (id, free) in (0..RESOURCES).zip((0..24).cycle()) {
+            let mut plan = SlotTree::new(4);
+            for hour in (0..HOURS).filter(|hour| hour % 24 != free) {
+                let taken = Interval::of(Time(hour * HOUR), HOUR);
+                plan.reserve(taken, 4).expect("it was free");
+            }
+            let of = Resource {
+                id,
+                rate: Rate::REFERENCE,
+                price: 1,
+                attributes: BTreeMap::new(),
+            };
+            resources.push((of, plan));
+            let step = |hour: i64| {
+                let loss = i128::from((37 * hour + 11 * free) % 101 * 1_000);
+                (
+                    Time(hour * HOUR),
+                    Foreseen {
+                        loss,
+                        ..Foreseen::exact(HOUR)
+                    },
+                )
+            };
+            let forecast = Forecast::new((0..HOURS).map(step).collect());
+            forecasts.push((id, Arc::new(forecast.expect("it has steps"))));
+        }
+        (Domain::new(planned, resources), Forecasts::new(forecasts))
+    }
+
+    #[test]
+    fn with_few_looks_a_free_place_is_found_wherever_there_is_one() {
+        let (domain, forecasts) = filled();
+        for objective in [
+            Objective::Cheapest,
+            Objective::EarliestCompletion,
+            Objective::LatestStart,
+        ] {
+            for (from, until) in [(0, HOURS), (30, 90), (50, 52), (50, 51)] {
+                let mut task = Task {
+                    nodes: 4,
+                    work: HOUR,
+                    window: Interval::new(Time(from * HOUR), Time(until * HOUR)),
+                    requires: vec![],
+                    except: vec![],
+                    forecasts: Some(forecasts.clone()),
+                };
+                let within = |task: &Task, looks| domain.best_within(task, (Meaning::Work, objective), looks);
+                let best = within(&task, usize::MAX).expect("each hour is free somewhere");
+                for looks in [0, 1, 5, 100] {
+                    let found = within(&task, looks).expect("so is one with fewer looks");
+                    assert!(found.rank >= best.rank, "{objective:?} {looks}");
+                    assert!(task.window.contains(found.slot));
+                    let (_, plan) = domain.get(found.resource).expect("it is there");
+                    assert_eq!(plan.min_free(found.slot), 4, "{objective:?} {looks}");
+                }
+                task.window.start = task.window.start + 1;
+                task.window.end = task.window.start + HOUR;
+                for looks in [0, 5, usize::MAX] {
+                    assert_eq!(within(&task, looks), Err(Reason::NoCapacityInWindow));
+                }
+            }
+        }
     }
 }

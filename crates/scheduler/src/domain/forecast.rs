@@ -265,6 +265,25 @@ impl Forecasts {
         }
     }
 
+    /// The same with another forecast for a resource that has one. O(r).
+    #[must_use]
+    pub fn with(&self, resource: u64, forecast: &Arc<Forecast>) -> Self {
+        let each = self.by_resource.iter().map(|of| {
+            if of.resource == resource {
+                OfResource {
+                    resource,
+                    least: forecast.steps[0].least,
+                    forecast: Arc::clone(forecast),
+                }
+            } else {
+                of.clone()
+            }
+        });
+        Self {
+            by_resource: each.collect(),
+        }
+    }
+
     /// The forecast for a resource. O(log r).
     pub fn of(&self, resource: u64) -> Option<&Forecast> {
         let by_resource = &self.by_resource;

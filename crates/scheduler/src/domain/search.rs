@@ -8,9 +8,13 @@ use crate::time::{Interval, Seconds, Time};
 use std::cmp::Ordering;
 use std::ops::{Range, RangeInclusive};
 
+/// Steps of forecasts that a decision searches plans for, each twice at most. The most hopeful resources come first, and with 250 prices
+/// in a window a resource has some 500 steps.
+const LOOKS_MAX: usize = 4_096;
+
 /// The meaning of the seconds of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+pub(super) enum Meaning {
     /// Work at the reference rate: faster nodes take less.
     Work,
     /// How long the nodes are held, at any rate.
@@ -36,6 +40,8 @@ pub(super) struct Decision<'a> {
     pub(super) kept: Vec<Candidate>,
     /// A placement has to beat this one: the best so far, or the last one wanted.
     pub(super) best: Option<Candidate>,
+    /// How many steps of forecasts may still be looked for in plans.
+    pub(super) looks: usize,
 }
 
 impl<P: Planned> Domain<P> {
@@ -44,6 +50,8 @@ impl<P: Planned> Domain<P> {
     ///
     /// O((v + s) log n) for v plans searched, plus a pass over the bits of the s stretches of the index that the window meets up
     /// to the answer. v is little more than one where much is free. Forecasts cost a look at each matching resource that has one.
+    /// The steps of all forecasts that are searched for are bounded: beyond, the best placement so far is the answer, and if there is none, a free one
+    /// that each of the other resources may have for the longest time that is foreseen there.
     ///
     /// # Errors
     /// Why there is none: `ResourceNotOffered`, `SizeExceedsCapacity`, `WindowInThePast`, `WindowContradictory` if the window is
@@ -83,6 +91,16 @@ impl<P: Planned> Domain<P> {
     }
 
     fn best(&self, task: &Task, meaning: Meaning, objective: Objective) -> Result<Candidate, Reason> {
+        self.best_within(task, (meaning, objective), LOOKS_MAX)
+    }
+
+    /// The same with so many looks at steps of forecasts.
+    pub(super) fn best_within(
+        &self,
+        task: &Task,
+        (meaning, objective): (Meaning, Objective),
+        looks: usize,
+    ) -> Result<Candidate, Reason> {
         let open = self.open(task);
         let mut decision = Decision {
             task,
@@ -98,6 +116,7 @@ impl<P: Planned> Domain<P> {
             kept_max: 1,
             kept: Vec::new(),
             best: None,
+            looks,
         };
         if let Some(reason) = self.impossible(&decision) {
             return Err(reason);
@@ -400,7 +419,12 @@ impl Decision<'_> {
     }
 
     /// Those of `starts` on `resource` that beat the best so far if they are free; where the loss rises or falls, those that may.
-    fn better_starts(&self, resource: &Resource, foreseen: Foreseen, starts: Interval) -> Interval {
+    pub(super) fn better_starts(
+        &self,
+        resource: &Resource,
+        foreseen: Foreseen,
+        starts: Interval,
+    ) -> Interval {
         let Foreseen { hold, completion, .. } = foreseen;
         let start = starts.start.max(self.window.start);
         let end = starts.end.min(self.window.end - (hold - 1));

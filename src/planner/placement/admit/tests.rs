@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Barred, Filter, Measure};
+use crate::agreement::{Barred, Currency, Filter, Measure, Money};
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, arm, proposal, rated};
-use crate::planner::{Plan, Proposal, Resource, Scaling, Termination};
+use crate::planner::tests::domain::{Domain, HORIZON, arm, proposal, rated};
+use crate::planner::{Plan, Pricing, Proposal, Resource, Scaling, Settings, Termination};
 
 fn on_arm() -> Filter {
     Filter::Word {
@@ -37,6 +37,29 @@ fn what_the_order_refuses_another_order_lets_in() {
     assert_eq!(domain.of(longer.id).placement().start, Time(100));
     domain.check();
     domain.check_rebuilt();
+}
+
+/// Twenty resources have more room than the cheap one.
+#[test]
+fn a_budget_is_spent_on_the_cheapest_resource_also_where_many_others_have_more_room() {
+    let dear = (0..20).map(|number| Resource::new(&format!("dear{number:02}"), "local", 8));
+    let resources = dear.chain([Resource::new("cheap", "local", 2)]).collect();
+    let mut settings = Settings::new(resources, HORIZON);
+    let eur = Currency::parse("EUR").unwrap();
+    let mut pricing = Pricing::flat(1_000_000, eur);
+    pricing.resources.insert("cheap".into(), 100_000);
+    settings.pricing = Some(pricing);
+    let mut domain = Domain::with(settings);
+    let with = |micros| Proposal {
+        budget: Some(Money::new(micros, eur)),
+        ..proposal(1, 3_600, (0, HORIZON))
+    };
+    let refusal = domain.place(with(99_999)).unwrap_err();
+    let lowest = refusal.lowest_budget.map(|lowest| lowest.micros);
+    assert_eq!((refusal.reason, lowest), (Reason::BudgetTooLow, Some(100_000)));
+    let placed = domain.place(with(100_000)).unwrap().agreement;
+    assert_eq!(placed.resource, "cheap");
+    domain.check();
 }
 
 #[test]
