@@ -12,6 +12,7 @@ mod database;
 mod engine;
 mod history;
 mod records;
+pub mod signed_heads;
 mod verify;
 
 pub use batch::change::Change;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use bespeak::store::{Finding, Invariant, Store};
+use bespeak::store::{Finding, Invariant, Store, TrailLine, hex};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use crate::store::tamper;
 use crate::support::client::Client;
@@ -19,6 +21,7 @@ on_both_engines!(
     a_timeline_begins_with_what_was_negotiated,
     operators_read_keys_and_refusals_in_the_trail,
     whoever_changes_what_was_noted_is_found,
+    a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads,
     a_party_that_is_refused_without_end_is_noted_for_a_while_only,
 );
 
@@ -298,4 +301,95 @@ async fn a_party_that_is_refused_without_end_is_noted_for_a_while_only(url: Stri
     )
     .await;
     server.assert_verified();
+}
+
+/// The hash of a note by the public formula (`src/store/batch/trail.rs`), after the line with that hash.
+fn hash_of_note(before: &str, line: &TrailLine) -> String {
+    let mut digest = Sha256::new();
+    digest.update(before);
+    digest.update(line.number.to_be_bytes());
+    digest.update(Uuid::max().as_bytes());
+    digest.update(line.subject.as_bytes());
+    digest.update(line.negotiation.unwrap_or(Uuid::nil()).as_bytes());
+    digest.update(line.at.to_be_bytes());
+    digest.update([u8::from(line.party.is_some())]);
+    for text in [
+        &line.kind,
+        line.party.as_deref().unwrap_or_default(),
+        &line.detail,
+    ] {
+        digest.update((text.len() as u64).to_be_bytes());
+        digest.update(text);
+    }
+    hex(&digest.finalize())
+}
+
+async fn a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads(url: String) {
+    let mut server = Server::configured(Some(&url), "[trail]\ninterval_seconds = 1\n");
+    for party in ["physics", "biology", "chemistry"] {
+        server.key_for(party, "consumer");
+    }
+    let heads = server.data_dir().join("trail-heads");
+    let store = Store::open_existing(&url).await.expect("the store is there");
+    let lines = store.trail(0, 100).await.expect("they can be read");
+    let last = lines.last().expect("a line").number;
+    eventually("the head of the last line", Duration::from_mins(3), async || {
+        let signed = std::fs::read_to_string(&heads).unwrap_or_default();
+        signed.contains(&format!("\"number\":{last},")).then_some(())
+    })
+    .await;
+    server.stop();
+    server.assert_verified();
+    // Who can write the database writes another key's party, and all lines from there on.
+    let place = lines
+        .iter()
+        .position(|line| line.party.as_deref() == Some("physics"));
+    let place = place.expect("the line of a key");
+    let mut before = lines[place - 1].hash.clone();
+    let mut sql = String::new();
+    for (index, line) in lines.iter().enumerate().skip(place) {
+        let mut line = line.clone();
+        if index == place {
+            line.party = Some("geology".to_owned());
+        }
+        line.hash = hash_of_note(&before, &line);
+        let party = line.party.as_deref().unwrap_or_default();
+        sql += &format!(
+            "UPDATE notes SET party = '{party}', hash = '{}' WHERE number = {};",
+            line.hash, line.number
+        );
+        before = line.hash;
+    }
+    let end = format!("UPDATE lease SET trail_hash = '{before}', checked_number = 0, checked_hash = ''");
+    tamper(&url, &(sql + &end)).await;
+    assert_eq!(
+        store.verify().await.expect("it can be read"),
+        [],
+        "the chain itself is whole"
+    );
+    let found = server.run(&["verify"]);
+    let said = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(
+        !found.status.success() && said.contains("not what was signed"),
+        "{said}"
+    );
+    // And one that was made shorter.
+    let shorter = format!(
+        "DELETE FROM notes WHERE number = {last}; \
+        UPDATE lease SET trail_number = {0}, trail_hash = (SELECT hash FROM notes WHERE number = {0})",
+        last - 1
+    );
+    tamper(&url, &shorter).await;
+    let found = server.run(&["verify"]);
+    let said = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(
+        said.contains(&format!("line {last} was signed and is not there")),
+        "{said}"
+    );
+    // The public key may come from elsewhere; another one's signatures are none.
+    let public = std::fs::read_to_string(server.data_dir().join("trail.pub")).expect("it is there");
+    let other = server.run(&["verify", "--trail-key", &"0".repeat(64)]);
+    assert!(String::from_utf8_lossy(&other.stdout).contains("not signed with the trail's key"));
+    let own = server.run(&["verify", "--trail-key", &public]);
+    assert!(!String::from_utf8_lossy(&own.stdout).contains("not signed"));
 }

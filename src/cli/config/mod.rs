@@ -13,6 +13,7 @@ pub(super) mod slurm;
 pub(super) mod staging;
 mod time_constraints;
 pub(super) mod tls;
+pub(super) mod trail;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,6 +36,7 @@ use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
 use crate::cli::config::time_constraints::TimeConstraint;
 use crate::cli::config::tls::Tls;
+use crate::cli::config::trail::Trail;
 use crate::execution::local::find_program;
 use resources::Resource;
 
@@ -65,6 +67,8 @@ pub(super) struct Config {
     pub(super) execution: Execution,
     pub(super) history: History,
     pub(super) staging: Staging,
+    /// The signed heads of the audit trail.
+    pub(super) trail: Trail,
     quotas: Quotas,
     pub(super) limits: Limits,
     #[serde(rename = "resource")]
@@ -285,6 +289,7 @@ impl Config {
         self.execution.check()?;
         self.history.check_ranges()?;
         self.staging.check()?;
+        self.trail.check()?;
         resources::check_resources(&self.resources)?;
         for (index, template) in self.templates.iter().enumerate() {
             if template
@@ -316,6 +321,7 @@ impl Config {
             ("[callbacks]", self.callbacks == started.callbacks),
             ("[execution]", self.execution == started.execution),
             ("[staging]", self.staging == started.staging),
+            ("[trail]", self.trail == started.trail),
             ("[prediction]", self.prediction == started.prediction),
             ("[history]", self.history == started.history),
             ("[limits]", self.limits == started.limits),

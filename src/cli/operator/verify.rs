@@ -1,15 +1,21 @@
 //! `bespeak verify`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use scheduler::counted;
 
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
+use crate::cli::config::trail::Trail;
 use crate::cli::{Failure, StoreOptions};
+use crate::store::Finding;
+use crate::store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak verify
+  bespeak verify --heads /mnt/elsewhere/trail-heads --trail-key 6f1c…    with a public key that was kept elsewhere
   bespeak verify --json --database-url postgres://bespeak@localhost/bespeak
 
 The command checks all agreements and offers that are stored, open or over:
@@ -18,7 +24,8 @@ The command checks all agreements and offers that are stored, open or over:
   I5   an agreement in force counts with exactly its nodes, an ended one with none, and a hold until it ends
   I6   states have moved along allowed edges only, and the rest of a row agrees with its state
   I9   the ledger balances, and agrees with each agreement
-  I10  every change of an agreement has its line in the audit trail, and the chain of hashes is whole
+  I10  every change of an agreement has its line in the audit trail, the chain of hashes is whole, and it has the lines
+       whose hashes the service has signed (\"[trail]\" in bespeak.example.toml)
 The service may run meanwhile.
 
 Exit status: 0 when nothing is wrong, 1 when something is; each finding is a line.";
@@ -29,12 +36,21 @@ Exit status: 0 when nothing is wrong, 1 when something is; each finding is a lin
 pub(in crate::cli) struct Options {
     #[command(flatten)]
     store: StoreOptions,
+    /// The signed heads of the audit trail. [default: that of the configuration, else DATA_DIR/trail-heads, where it is there]
+    #[arg(long, value_name = "FILE")]
+    heads: Option<PathBuf>,
+    /// The public key of the trail, in hexadecimal: a copy that was kept elsewhere. [default: the file beside the private key]
+    #[arg(long, value_name = "HEX")]
+    trail_key: Option<String>,
 }
 
 pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
-    Config::load(options.store.config.as_deref())?;
+    let config = Config::load(options.store.config.as_deref())?;
+    let signed = signed_lines(&options, &config.trail)?;
     let store = options.store.open().await?;
-    let findings = store.verify().await?;
+    let (lines, wrong) = signed.unwrap_or_default();
+    let mut findings: Vec<_> = wrong.into_iter().map(Finding::of_heads).collect();
+    findings.extend(store.verify_with(lines).await?);
     if as_json {
         print_json(&serde_json::json!({ "findings": findings }));
     } else if findings.is_empty() {
@@ -50,4 +66,30 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         _ if as_json => Err(Failure::Refused(String::new())),
         count => Err(Failure::Refused(counted(count, "finding"))),
     }
+}
+
+/// The lines of the audit trail that were signed, and what is wrong with their file; none where there is none.
+fn signed_lines(options: &Options, config: &Trail) -> Result<Option<(SignedLines, Vec<String>)>, Failure> {
+    let data_dir = &options.store.data_dir;
+    let named = options.heads.clone();
+    let is_named = named.is_some();
+    let file = named.unwrap_or_else(|| config.heads_file(data_dir));
+    if !is_named && !file.exists() {
+        return Ok(None);
+    }
+    let key_file = config.key_file(data_dir);
+    let key = match &options.trail_key {
+        Some(text) => parse_public_key(text)
+            .ok_or_else(|| Failure::Usage("--trail-key: expected 64 hexadecimal digits".to_owned()))?,
+        None => public_key_beside(&key_file).map_err(|why| {
+            let why = format!(
+                "the public key of the trail, beside {}: {why}; give it by --trail-key",
+                key_file.display()
+            );
+            Failure::Unavailable(why)
+        })?,
+    };
+    let read = read_signed_heads(&file, &key);
+    read.map(Some)
+        .map_err(|why| Failure::Unavailable(format!("{}: {why}", file.display())))
 }

@@ -3,6 +3,7 @@
 pub(super) mod check;
 pub(super) mod descriptors;
 mod executors;
+mod heads;
 mod prices;
 mod reload;
 
@@ -131,6 +132,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (store, lease) = open_store(&options.store.database_url(), &templates, &clock).await?;
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
+    heads::start_signing_heads(&config.trail, data_dir, &store, &clock, &stop)?;
     let folders = open_folders(&config, data_dir)?;
     let executors = executors::make_executors(&config, &folders, data_dir)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);

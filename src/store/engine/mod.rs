@@ -22,5 +22,5 @@ pub(super) mod transaction;
 
 pub(super) use connection::{Connection, Engine, Value, silent_database};
 pub(super) use error::{Error, Result, is_contention, is_undone};
-pub(super) use rows::{Columns, hex, read_json_column, to_json};
+pub(super) use rows::{Columns, hex, read_json_column, to_json, unhex};
 pub(super) use stored::{Record, Stored, record};

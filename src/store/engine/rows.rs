@@ -72,6 +72,16 @@ pub(in crate::store) fn to_json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("a record of strings and words is JSON")
 }
 
+/// The bytes of a text in hexadecimal; none where it is none.
+pub(in crate::store) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    };
+    digits.map(byte).collect()
+}
+
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;

@@ -32,13 +32,14 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
-use crate::clock;
+use crate::clock::{self, Micros};
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Connection, Error, Record, Result, statements};
 use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
+use crate::store::signed_heads::{Head, SignedLines};
 use life::Life;
 pub(super) use sweep::{Capacity, find_overbooked_peaks};
 
@@ -79,6 +80,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A fault of the file of signed heads of the audit trail.
+    pub fn of_heads(what: String) -> Self {
+        Self::new(Invariant::I10, "signed heads".to_owned(), what)
+    }
+
     fn new(invariant: Invariant, subject: String, what: String) -> Self {
         Self {
             invariant,
@@ -101,7 +107,25 @@ impl Store {
     /// # Errors
     /// Those of reading; a row that cannot be read is a finding.
     pub async fn verify(&self) -> Result<Vec<Finding>> {
-        Ok(self.check_all().await?.0)
+        self.verify_with(SignedLines::default()).await
+    }
+
+    /// The same, where lines of the audit trail were signed: they have to be there as they were signed.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn verify_with(&self, signed: SignedLines) -> Result<Vec<Finding>> {
+        Ok(self.check_all(signed).await?.0)
+    }
+
+    /// The end of the audit trail, at this instant.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn trail_head(&self, at: Micros) -> Result<Head> {
+        let ends = self.read(statements::TRAIL, &[], Trail::of).await?;
+        let Trail { number, hash } = ends.into_iter().next().unwrap_or_default();
+        Ok(Head { number, hash, at })
     }
 
     /// The same; where nothing is found it is remembered that the audit trail is whole so far.
@@ -109,7 +133,7 @@ impl Store {
     /// # Errors
     /// Those of reading and of writing.
     pub async fn verify_and_remember(&self) -> Result<Vec<Finding>> {
-        let (findings, trail) = self.check_all().await?;
+        let (findings, trail) = self.check_all(SignedLines::default()).await?;
         self.remember(&findings, &trail).await?;
         Ok(findings)
     }
@@ -170,14 +194,14 @@ impl Store {
         Ok(findings)
     }
 
-    async fn check_all(&self) -> Result<(Vec<Finding>, Trail)> {
+    async fn check_all(&self, signed: SignedLines) -> Result<(Vec<Finding>, Trail)> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
         let mut check = Check {
             capacities: read_capacities(connection).await?,
             ..Check::default()
         };
-        let (mut lives, trail) = trail::check_trail(connection, &mut check).await?;
+        let (mut lives, trail) = trail::check_trail(connection, &mut check, signed).await?;
         let mut after = Uuid::nil();
         while let Some(page) = Page::read(connection, after, ALL).await? {
             after = page.last;

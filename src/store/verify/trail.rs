@@ -13,6 +13,7 @@ use crate::agreement::{AgreementState, EventKind, ServiceState};
 use crate::store::batch::trail::Trail;
 use crate::store::engine::{Columns, Connection, Error, Result, Value, statements};
 use crate::store::records::notes::{self, TrailLine};
+use crate::store::signed_heads::SignedLines;
 
 /// A stored line, with its place in the chain as its columns say.
 struct Stored {
@@ -33,6 +34,7 @@ struct Change {
 pub(super) async fn check_trail(
     connection: &mut Connection,
     check: &mut Check,
+    mut signed: SignedLines,
 ) -> Result<(BTreeMap<Uuid, Life>, Trail)> {
     let mut lives = BTreeMap::new();
     let end = read_trail_end(connection, statements::TRAIL).await?;
@@ -56,6 +58,16 @@ pub(super) async fn check_trail(
         for line in page {
             if broken.is_none() {
                 broken = follow_trail_line(&mut trail, &line);
+                let not_as_signed = signed.0.remove(&trail.number).filter(|hash| *hash != trail.hash);
+                let finding = |_| {
+                    format!(
+                        "line {} is not what was signed: it was written anew",
+                        trail.number
+                    )
+                };
+                check
+                    .findings
+                    .extend(not_as_signed.map(finding).map(trail_finding));
             }
             if let Some(change) = line.change {
                 add_to_timeline(&mut lives, line.line.subject, change.step, &mut check.findings)?;
@@ -64,6 +76,14 @@ pub(super) async fn check_trail(
     }
     if broken.is_none() && trail != end {
         broken = Some(early_end_in_words(&trail, &end));
+    }
+    if broken.is_none()
+        && let Some((number, _)) = signed.0.last_key_value()
+    {
+        broken = Some(format!(
+            "line {number} was signed and is not there: it ends with line {}",
+            trail.number
+        ));
     }
     check.findings.extend(broken.map(trail_finding));
     let limit = [FINDINGS_MAX_ROWS.into()];
