@@ -279,3 +279,26 @@ fn terms_of_unknown_languages_are_kept_word_for_word_where_the_template_has_them
         server.assert_verified();
     });
 }
+
+#[test]
+fn a_variable_in_another_language_is_bound_in_an_offer_that_came_in_json() {
+    run(async {
+        let variable = format!(
+            "<wsag:ServiceProperties wsag:Name=\"P\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet><wsag:Variable \
+             wsag:Name=\"begun\"><wsag:Location>declare namespace w='{WSAG4J}'; //wsag:ServiceTermState/w:StartTime\
+             </wsag:Location></wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm"
+        );
+        let template = file("templates/agreements/advance-reservation.xml")
+            .replacen("<wsag:GuaranteeTerm", &variable, 1)
+            .replace("completed le deadline", "begun le deadline");
+        let (_folder, server) = server(Some(&template));
+        let client = server.client();
+        let flat = json!({"nodes": 1, "durationSeconds": 120});
+        let id = client.post_json("/agreements", &flat).await.created();
+        let terms = client.get_json(&format!("/agreements/{id}/terms")).await;
+        let guarantee = terms["terms"].as_array().into_iter().flatten();
+        let guarantee: Vec<_> = guarantee.filter(|term| term["kind"] == "guarantee").collect();
+        assert_eq!(guarantee.len(), 1, "{terms}");
+        server.assert_verified();
+    });
+}

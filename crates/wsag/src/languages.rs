@@ -104,6 +104,17 @@ impl TimeLanguages {
         language.part(local)
     }
 
+    /// These languages, and others that are not among them.
+    pub(crate) fn with(&self, others: impl Iterator<Item = Arc<TimeLanguage>>) -> TimeLanguages {
+        let mut all = self.0.to_vec();
+        for other in others {
+            if !all.contains(&other) {
+                all.push(other);
+            }
+        }
+        all.into_iter().collect()
+    }
+
     /// What a name of a Location in one of the languages means.
     pub(crate) fn meaning(&self, namespace: &str, local: Option<&str>) -> Option<Meaning> {
         let of_namespace = |of: &&Arc<TimeLanguage>| of.namespace == namespace;
