@@ -1,9 +1,11 @@
 //! The addresses outside that the service may reach. Clients name most of them, so without care the service would reach addresses
 //! behind its own firewall.
 
+mod special;
+
 use std::error::Error;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::{Client, ClientBuilder, Url};
@@ -177,10 +179,8 @@ impl Policy {
             return Err("an address with a host is expected".to_owned());
         }
         let literal: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
-        if let Some(ip) = literal.filter(|ip| !self.allows(*ip)) {
-            return Err(format!(
-                "{ip} is not a public address, and this provider calls no other"
-            ));
+        if let Some(why) = literal.and_then(|ip| self.why_not(ip)) {
+            return Err(format!("{why}, and this provider calls no other"));
         }
         Ok((url, host))
     }
@@ -194,8 +194,8 @@ impl Policy {
             .await
             .map_err(|why| format!("its host is not found: {why}"))?;
         let addresses: Vec<_> = found.collect();
-        if let Some(other) = addresses.iter().find(|at| !self.allows(at.ip())) {
-            return Err(format!("{} is not a public address", other.ip()));
+        if let Some(why) = addresses.iter().find_map(|at| self.why_not(at.ip())) {
+            return Err(why);
         }
         if addresses.is_empty() {
             return Err("its host has no address".to_owned());
@@ -203,57 +203,26 @@ impl Policy {
         Ok(Target { url, host, addresses })
     }
 
-    fn allows(self, ip: IpAddr) -> bool {
-        self.private_addresses || is_public_address(ip)
+    /// Why an address may not be called, if it may not.
+    fn why_not(self, ip: IpAddr) -> Option<String> {
+        if self.private_addresses {
+            None
+        } else {
+            not_public(ip)
+        }
     }
 }
 
-/// Whether an address is one of the open network. An unassigned address counts as private.
-fn is_public_address(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => is_public_v4(ip),
-        IpAddr::V6(ip) => embedded_ipv4_address(ip).map_or_else(|| is_public_v6(ip), is_public_v4),
+/// What keeps an address from being one of the open network, where something does.
+fn not_public(ip: IpAddr) -> Option<String> {
+    if special::is_public(ip) {
+        return None;
     }
-}
-
-fn is_public_v4(ip: Ipv4Addr) -> bool {
-    let [first, second, third, _] = ip.octets();
-    let special = ip.is_private()
-        || ip.is_loopback()
-        || ip.is_link_local()
-        || ip.is_documentation()
-        || ip.is_multicast()
-        // This network, shared address space, protocol assignments, benchmarks, reserved with broadcast.
-        || first == 0
-        || first == 100 && second & 0xc0 == 64
-        || (first, second, third) == (192, 0, 0)
-        || first == 198 && second & 0xfe == 18
-        || first >= 240;
-    !special
-}
-
-fn is_public_v6(ip: Ipv6Addr) -> bool {
-    let segments = ip.segments();
-    // 2000::/3 is the global space; 2001:db8::/32 and 3fff::/20 are for documentation, 2001::/23 for protocols.
-    segments[0] & 0xe000 == 0x2000
-        && !(segments[0] == 0x2001 && (segments[1] == 0xdb8 || segments[1] < 0x200))
-        && !(segments[0] == 0x3fff && segments[1] < 0x1000)
-}
-
-/// The IPv4 address that an IPv6 address leads to: mapped (`::ffff:0:0/96`), translated
-/// (`64:ff9b::/96`), 6to4 (`2002::/16`).
-fn embedded_ipv4_address(ip: Ipv6Addr) -> Option<Ipv4Addr> {
-    let segments = ip.segments();
-    let of = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Ipv4Addr::new(a, b, c, d)
-    };
-    match segments {
-        [0, 0, 0, 0, 0, 0xffff, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => Some(of(high, low)),
-        _ => None,
-    }
+    let range = special::special_range(ip).map(|of| format!(" ({}, {})", of.name, of.rfc));
+    Some(format!(
+        "{ip} is not a public address{}",
+        range.unwrap_or_default()
+    ))
 }
 
 #[cfg(test)]
@@ -287,6 +256,9 @@ mod tests {
             "http://[64:ff9b::7f00:1]/",
             "http://[2002:7f00:1::]/",
             "http://[2001:db8::1]/",
+            "http://192.88.99.1/",
+            "http://[2620:4f:8000::1]/",
+            "http://[::ffff:93.184.216.34]/",
         ] {
             assert!(strict.check(private).is_err(), "{private}");
             assert!(open.check(private).is_ok(), "{private}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{HeaderValue, Request, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,9 +24,8 @@ use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use super::connections::{Connections, Origin};
+use super::heads::{HEAD_MAX, Unambiguous};
 
-/// The largest head of a request that is read, in bytes.
-const HEAD_MAX: usize = 16 * 1_024;
 /// The most header fields in a request.
 const HEADERS_MAX: usize = 64;
 /// How long to wait after `accept` failed for want of a file descriptor.
@@ -102,7 +101,16 @@ pub async fn serve(
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(origin);
             let router = router.get().unwrap_or(&starting).clone();
-            router.oneshot(request.map(Body::new))
+            let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
+            async move {
+                let mut answer = router.oneshot(request.map(Body::new)).await;
+                // Where the next head would begin is not known to `Unambiguous`.
+                if let (true, Ok(answer)) = (is_chunked, &mut answer) {
+                    let close = HeaderValue::from_static("close");
+                    answer.headers_mut().insert(header::CONNECTION, close);
+                }
+                answer
+            }
         });
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(bounds.write_timeout));
@@ -112,13 +120,13 @@ pub async fn serve(
             let ended = match tls {
                 None => {
                     watcher
-                        .watch(http.serve_connection(TokioIo::new(stream), service))
+                        .watch(http.serve_connection(TokioIo::new(Unambiguous::of(stream)), service))
                         .await
                 }
                 Some(tls) => match tokio::time::timeout(bounds.header_timeout, tls.accept(stream)).await {
                     Ok(Ok(stream)) => {
                         watcher
-                            .watch(http.serve_connection(TokioIo::new(stream), service))
+                            .watch(http.serve_connection(TokioIo::new(Unambiguous::of(stream)), service))
                             .await
                     }
                     Ok(Err(why)) => {

@@ -16,6 +16,7 @@ mod discovery;
 mod error;
 mod files;
 mod format;
+mod heads;
 mod health;
 mod listener;
 mod metrics;

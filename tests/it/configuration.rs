@@ -219,6 +219,17 @@ fn a_template_that_no_offer_can_keep_to_is_refused() {
             "/wsag:Template/wsag:CreationConstraints/wsag:Item[8]/wsag:ItemConstraint/xs:sequence/xs:element[1]: the type \
              jsdl:Instant_Type is not supported",
         ),
+        (
+            "name=\"StartTime\" type=\"xs:dateTime\"",
+            "name=\"StartTime\" type=\"wsag:AgreementType\"",
+            "xs:element[1]: the type wsag:AgreementType is not supported",
+        ),
+        (
+            "<xs:element ref=\"arp:AllocationTimeConstraint\"/>",
+            "<xs:element name=\"AllocationTimeConstraint\"><xs:complexType><xs:complexContent><xs:extension \
+             base=\"arp:AllocationTimeConstraintType\"/></xs:complexContent></xs:complexType></xs:element>",
+            "/xs:complexType/xs:complexContent: a type that is derived by xs:complexContent is not supported",
+        ),
     ] {
         let wrong = template.replacen(part, replacement, 1);
         assert_ne!(template, wrong);

@@ -1,6 +1,8 @@
 //! Offers and their answers: one that fits is held, one that does not is countered with the nearest, and each offer of a message
 //! stands on its own.
 
+mod random;
+
 use std::fs;
 
 use reqwest::StatusCode;

@@ -1,6 +1,7 @@
 //! Documents of attackers and of broken tools: each is refused, and others are served meanwhile.
 
 mod documents;
+mod heads;
 mod negotiations;
 
 use std::sync::Arc;

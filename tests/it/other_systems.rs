@@ -279,3 +279,81 @@ fn terms_of_unknown_languages_are_kept_word_for_word_where_the_template_has_them
         server.assert_verified();
     });
 }
+
+#[test]
+fn what_was_agreed_before_a_language_was_known_is_shown_as_it_was() {
+    run(async {
+        let template = with_term(
+            &file("templates/agreements/advance-reservation.xml"),
+            "LOOKS",
+            COLOURS,
+        )
+        .replace(
+            "<xs:enumeration value=\"SCHEDULING\"/>",
+            "<xs:enumeration value=\"SCHEDULING\"/><xs:enumeration value=\"LOOKS\"/>",
+        );
+        let resource = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\n";
+        let mut server = Server::prepared(None, |folder| {
+            fs::write(folder.join("template.xml"), &template).expect("a file can be written");
+            let configuration = format!("{resource}[[template]]\nfile = \"template.xml\"\n");
+            fs::write(folder.join("bespeak.toml"), configuration).expect("a file can be written");
+        });
+        let client = server.client();
+        let document = with_term(&Offer::reserve(1, 60).xml(), "LOOKS", COLOURS);
+        let negotiation = open(&client).await;
+        let asked = Said::solicited("c-1", Offer::reserve(1, 60)).replacing(
+            "<wsag:GuaranteeTerm",
+            &with_term("<wsag:GuaranteeTerm", "LOOKS", COLOURS),
+        );
+        negotiate(&client, negotiation, &[asked]).await;
+        let flat = json!({"nodes": 1, "durationSeconds": 60});
+        let ids = [
+            client.post("/agreements", document).await.created(),
+            client.post_json("/agreements", &flat).await.created(),
+        ];
+        // By now the element says when, and the template is another one.
+        server.stop();
+        server.reconfigure(&format!(
+            "{resource}[[time_constraint]]\nnamespace = \"urn:example:colours\"\nelement = \"Colours\"\n"
+        ));
+        server.restart();
+        let client = server.client();
+        for id in ids {
+            for part in ["", "/terms"] {
+                let shown = client.get(&format!("/agreements/{id}{part}")).await;
+                assert_eq!(shown.status.as_u16(), 200, "{shown:?}");
+                assert!(shown.body.contains(COLOURS), "{shown:?}");
+            }
+            let terms = client.get_json(&format!("/agreements/{id}/terms")).await;
+            let kinds = terms["terms"].as_array().into_iter().flatten();
+            let kinds: Vec<_> = kinds.filter_map(|term| term["kind"].as_str()).collect();
+            assert_eq!(kinds, ["job", "time", "other", "guarantee"], "{terms}");
+        }
+        let shown = client.get(&format!("/negotiations/{negotiation}")).await;
+        assert!(shown.body.contains(COLOURS), "{shown:?}");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_variable_in_another_language_is_bound_in_an_offer_that_came_in_json() {
+    run(async {
+        let variable = format!(
+            "<wsag:ServiceProperties wsag:Name=\"P\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet><wsag:Variable \
+             wsag:Name=\"begun\"><wsag:Location>declare namespace w='{WSAG4J}'; //wsag:ServiceTermState/w:StartTime\
+             </wsag:Location></wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm"
+        );
+        let template = file("templates/agreements/advance-reservation.xml")
+            .replacen("<wsag:GuaranteeTerm", &variable, 1)
+            .replace("completed le deadline", "begun le deadline");
+        let (_folder, server) = server(Some(&template));
+        let client = server.client();
+        let flat = json!({"nodes": 1, "durationSeconds": 120});
+        let id = client.post_json("/agreements", &flat).await.created();
+        let terms = client.get_json(&format!("/agreements/{id}/terms")).await;
+        let guarantee = terms["terms"].as_array().into_iter().flatten();
+        let guarantee: Vec<_> = guarantee.filter(|term| term["kind"] == "guarantee").collect();
+        assert_eq!(guarantee.len(), 1, "{terms}");
+        server.assert_verified();
+    });
+}

@@ -20,6 +20,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     a_counter_offer_is_accepted_and_decided_later,
     of_two_that_accept_the_same_later_one_is_observed,
+    the_same_words_have_the_same_agreement_under_any_key,
     what_became_of_a_rejected_acceptance_is_answered_when_it_comes_again,
 );
 
@@ -164,6 +165,48 @@ async fn of_two_that_accept_the_same_later_one_is_observed(url: String) {
     }
     states.sort_unstable();
     assert_eq!(states, ["Observed", "Rejected"]);
+    server.assert_verified();
+}
+
+async fn the_same_words_have_the_same_agreement_under_any_key(url: String) {
+    let server = Server::start(&url);
+    let client = server.client_with(&server.key_for("physics", "consumer"));
+    let start = hours_ahead(3);
+    let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
+    let id = open(&client).await;
+    let said = ["a", "b", "c"].map(|name| Said::solicited(name, offer.clone()));
+    let offers = negotiate(&client, id, &said).await;
+    let ask = async |offer: &Counter, key: Option<&str>| {
+        let request = client
+            .request(Method::POST, "/agreements")
+            .header("content-type", "application/xml");
+        let request = match key {
+            Some(key) => request.header("idempotency-key", key),
+            None => request,
+        };
+        client.send(request.body(pending(offer))).await
+    };
+    // At once, and one after the other, in either order.
+    let (with, without) = tokio::join!(ask(&offers[0], Some("k-0")), ask(&offers[0], None));
+    let first = accepted(&with);
+    assert_eq!(accepted(&without), first);
+    for (offer, keys) in [
+        (&offers[1], [None, Some("k-1"), Some("k-2")]),
+        (&offers[2], [Some("k-3"), None, Some("k-4")]),
+    ] {
+        let id = accepted(&ask(offer, keys[0]).await);
+        for key in keys {
+            assert_eq!(accepted(&ask(offer, key).await), id, "{key:?}");
+        }
+        becomes(&client, id, "Observed").await;
+        let last = format!("late {id}");
+        assert_eq!(accepted(&ask(offer, Some(&last)).await), id);
+        let reused = ask(&offers[0], Some(&last)).await;
+        assert_eq!(reused.text("ErrorCode"), "IDEMPOTENCY_KEY_REUSED", "{reused:?}");
+    }
+    becomes(&client, first, "Observed").await;
+    let page = client.get_json("/agreements").await;
+    assert_eq!(page["agreements"].as_array().map(Vec::len), Some(3), "{page}");
     server.assert_verified();
 }
 

@@ -425,6 +425,29 @@ fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is
 }
 
 #[test]
+fn words_that_look_like_an_element_are_kept() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let name = "the <wsag-neg:Constraint> of mine"
+            .replace('<', "&lt;")
+            .replace('>', "&gt;");
+        let said = Said::solicited("a", reserve(1)).replacing(
+            "<wsag:Name>test</wsag:Name>",
+            &format!("<wsag:Name>{name}</wsag:Name>"),
+        );
+        let offers = negotiate(&client, id, &[said]).await;
+        assert!(offers[0].xml.contains(&name), "{offers:?}");
+        let shown = client.get(&format!("/negotiations/{id}")).await;
+        assert!(shown.body.contains(&name), "{shown:?}");
+        let agreement = client.post("/agreements", offers[0].acceptance()).await.created();
+        let shown = client.get(&format!("/agreements/{agreement}")).await;
+        assert!(shown.body.contains(&name), "{shown:?}");
+    });
+}
+
+#[test]
 fn a_counter_offer_is_over_when_its_agreement_expires() {
     run(async {
         let server = Server::local();

@@ -1,5 +1,6 @@
 //! Offers of agreements (GFD.192, section 4).
 
+use crate::languages::TimeLanguages;
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
 use crate::xml::{DateTime, Fragment, Made, Written, element, named_values};
@@ -76,12 +77,13 @@ impl AgreementOffer {
         self.document("wsag:AgreementOffer", &["wsag"]).finish()
     }
 
-    /// As a document of its own that is checked, without being written: `Document::made`.
-    pub fn make(&self) -> Made {
-        let languages = self.terms.descriptions().filter_map(|of| of.language.clone());
+    /// As a document of its own that is checked, without being written: `Document::made`. It is read in these languages and in those
+    /// in which it says when.
+    pub fn make(&self, languages: &TimeLanguages) -> Made {
+        let own = self.terms.descriptions().filter_map(|of| of.language.clone());
         Made {
             pieces: self.document("wsag:AgreementOffer", &["wsag"]).pieces(),
-            languages: languages.collect(),
+            languages: languages.with(own),
         }
     }
 }

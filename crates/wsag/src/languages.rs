@@ -104,6 +104,26 @@ impl TimeLanguages {
         language.part(local)
     }
 
+    /// These languages, and others that are not among them.
+    pub(crate) fn with(&self, others: impl Iterator<Item = Arc<TimeLanguage>>) -> TimeLanguages {
+        let mut all = self.0.to_vec();
+        for other in others {
+            if !all.contains(&other) {
+                all.push(other);
+            }
+        }
+        all.into_iter().collect()
+    }
+
+    /// The languages that a text may have been written in which was kept before some of these were known: all of them, each by itself,
+    /// none.
+    pub fn of_kept_texts(&self) -> impl Iterator<Item = TimeLanguages> {
+        let single = self.0.iter().filter(|_| self.0.len() > 1);
+        let single = single.map(|of| TimeLanguages::from_iter([Arc::clone(of)]));
+        let none = (!self.is_empty()).then(TimeLanguages::default);
+        std::iter::once(self.clone()).chain(single).chain(none)
+    }
+
     /// What a name of a Location in one of the languages means.
     pub(crate) fn meaning(&self, namespace: &str, local: Option<&str>) -> Option<Meaning> {
         let of_namespace = |of: &&Arc<TimeLanguage>| of.namespace == namespace;

@@ -229,7 +229,7 @@ fn what_is_kept_elsewhere_is_no_time_and_is_offered_again_as_it_was() {
     let kept = format!("<w:When xmlns:w=\"{NAMESPACE}\"><w:From>soon</w:From></w:When>");
     let sent = text("o01-offer-sleep.xml").replace("</wsag:Context>", &format!("{kept}</wsag:Context>"));
     let languages = languages();
-    let (made, places) = (offer(&sent, &languages).make(), Places::document(""));
+    let (made, places) = (offer(&sent, &languages).make(&languages), Places::document(""));
     let made = Document::made(&made, &places).unwrap();
     let sent = Document::parse_in(sent.as_bytes(), &languages).unwrap();
     assert_eq!(wsag::compare::first_difference(&sent, &made), None);
@@ -245,8 +245,17 @@ fn an_offer_that_is_made_of_values_knows_its_language() {
     let sent = translated(&text("o01-offer-sleep.xml"))
         .replace("<wsag:GuaranteeTerm", &properties)
         .replace("completed le deadline", "begun le deadline");
-    let (made, places) = (offer(&sent, &languages()).make(), Places::document(""));
-    assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
+    // Also one that says when in our words.
+    let ours = text("o01-offer-sleep.xml")
+        .replace("<wsag:GuaranteeTerm", &properties)
+        .replace("completed le deadline", "begun le deadline");
+    for sent in [sent, ours] {
+        let (made, places) = (
+            offer(&sent, &languages()).make(&languages()),
+            Places::document(""),
+        );
+        assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
+    }
 }
 
 #[test]
@@ -279,13 +288,16 @@ fn an_offer_is_written_in_the_language_in_which_it_was_read() {
     );
     assert_eq!(offer(&written, &languages()), theirs);
     // Without a text it is a tree with the same meaning and the same paths.
-    let (made, places) = (theirs.make(), Places::document("/wsag:AgreementOffer"));
+    let (made, places) = (
+        theirs.make(&TimeLanguages::default()),
+        Places::document("/wsag:AgreementOffer"),
+    );
     let late = AgreementOffer {
         terms: offer(&written.replace("T20:00:00Z", "T07:00:00Z"), &languages()).terms,
         ..theirs.clone()
     };
     assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
-    let made = late.make();
+    let made = late.make(&languages());
     let found = rules::check_rules(&Document::made(&made, &places).unwrap());
     assert!(found[0].path.ends_with("/When/Until"), "{found:?}");
 }

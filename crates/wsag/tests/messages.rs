@@ -278,6 +278,31 @@ fn what_was_kept_before_a_rule_became_stricter_is_read_again() {
 }
 
 #[test]
+fn constraints_under_their_earlier_name_are_read_again_and_nothing_else_changes() {
+    let name = "a &lt;wsag-neg:Constraint>";
+    let kept = text("m14-negotiate-input.xml")
+        .replacen(
+            "</wsag-neg:NegotiationConstraints>",
+            "<wsag-neg:Constraint>nodes ge 1</wsag-neg:Constraint></wsag-neg:NegotiationConstraints>",
+            1,
+        )
+        .replacen(
+            "<wsag:Name>ADVANCE-RESERVATION<",
+            &format!("<wsag:Name>{name}<"),
+            1,
+        );
+    let plain = Document::written(&kept).expect("a document");
+    assert!(read(&plain).is_err(), "the published name is another one");
+    let document = Document::kept_in(&kept, &wsag::languages::TimeLanguages::default()).expect("a document");
+    let Ok(wsag::Message::NegotiateInput(offers)) = read(&document) else {
+        panic!("offers are expected: {:?}", read(&document));
+    };
+    let constraints = &offers[0].constraints.constraints;
+    assert_eq!(constraints.last().map(|of| of.text.as_str()), Some("nodes ge 1"));
+    assert_eq!(offers[0].name.as_deref(), Some("a <wsag-neg:Constraint>"));
+}
+
+#[test]
 fn what_jsdl_can_ask_and_nobody_honours_is_refused() {
     let found = with(
         "<jsdl-posix:Argument>",

@@ -142,24 +142,29 @@ fn the_types_of_terms_and_their_parts_are_known() {
 }
 
 #[test]
-fn types_in_annotations_and_of_complex_content_keep_no_template_out() {
+fn types_in_annotations_keep_no_template_out_and_derived_ones_do() {
     let of = |child: &str| {
         let constraint =
             format!("<xs:sequence><xs:element name='a'>{child}</xs:element><xs:any/></xs:sequence>");
         item("//jsdl:Exact", &constraint).unknown_types().to_vec()
     };
-    let complex = |derived: &str| {
-        of(&format!(
-            "<xs:complexType><xs:complexContent>{derived}</xs:complexContent></xs:complexType>"
-        ))
-    };
     assert_eq!(
         of("<xs:annotation><xs:appinfo><xs:element type='my:t'/></xs:appinfo></xs:annotation>"),
         [""; 0]
     );
-    assert_eq!(complex("<xs:restriction base='xs:anyType'/>"), [""; 0]);
-    assert_eq!(complex("<xs:extension base='jsdl:RangeValue_Type'/>"), [""; 0]);
-    assert!(complex("<xs:extension base='my:t'/>")[0].contains("my:t is not supported"));
+    for (content, derived) in [
+        ("xs:complexContent", "<xs:restriction base='xs:anyType'/>"),
+        ("xs:complexContent", "<xs:extension base='jsdl:RangeValue_Type'/>"),
+        ("xs:simpleContent", "<xs:extension base='xs:int'/>"),
+    ] {
+        let found = of(&format!(
+            "<xs:complexType><{content}>{derived}</{content}></xs:complexType>"
+        ));
+        assert!(
+            found[0].contains(&format!("/xs:complexType/{content}: a type that is derived")),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

@@ -357,7 +357,7 @@ fn read_words_as_offered(
     languages: &TimeLanguages,
 ) -> Result<(AgreementOffer, Wording)> {
     let document = Document::parse_in(words.as_bytes(), languages).map_err(Error::Malformed)?;
-    let (offered, places) = (offered.make(), Places::document(""));
+    let (offered, places) = (offered.make(languages), Places::document(""));
     let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
     if let Some(difference) = first_difference(&document, &offered) {
         return Err(difference.into());

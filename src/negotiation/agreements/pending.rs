@@ -46,8 +46,8 @@ impl Deciding {
 }
 
 impl Negotiation {
-    /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held. The same one again
-    /// has the same agreement, also where it was rejected; under a key of its own that request is a new one.
+    /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held. The same words
+    /// again have the same agreement, also where it was rejected, and under whatever key they come.
     pub(in crate::negotiation) async fn pend_offer(
         &self,
         party: &str,
@@ -58,19 +58,19 @@ impl Negotiation {
         // Until it is decided, the offer does not say that it was accepted.
         let target = format!("the acceptance of {}", accepting.offer);
         let again = RequestKey::of_content(party, &target, &accepting.content(acceptance.as_ref()));
-        if key.is_none()
-            && let Some(answer) = self.taken_before(&again).await?
-        {
-            return Ok(answer);
-        }
-        match self.acceptable(party, &accepting, true, key.as_ref()).await? {
-            Acceptable::Now(offer, instance, proposal) => {
-                self.check_new_id(&proposal, &instance).await?;
-                self.pend_proposal(*proposal, acceptance, Some(offer.id), key.or(Some(again)))
-                    .await
-            }
-            Acceptable::Before(answer) => Ok(*answer),
-        }
+        let answer = match self.taken_before(&again).await? {
+            Some(answer) => answer,
+            None => match self.acceptable(party, &accepting, true, key.as_ref()).await? {
+                Acceptable::Now(offer, instance, proposal) => {
+                    self.check_new_id(&proposal, &instance).await?;
+                    self.pend_proposal(*proposal, acceptance, Some(offer.id), Some(again))
+                        .await?
+                }
+                Acceptable::Before(answer) => *answer,
+            },
+        };
+        // A key that is used again must be that of the same request.
+        self.keep_answer(key, answer).await
     }
 
     /// Takes an offer to be decided later. The proposal of its first way stands for it until then; or that of the counter offer

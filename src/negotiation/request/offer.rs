@@ -128,7 +128,7 @@ impl Negotiation {
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>> {
-        let made = offer.make();
+        let made = offer.make(&self.templates.languages());
         let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
         self.drafts(&document, offer, party, replaced)
     }

@@ -4,12 +4,13 @@
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::languages::TimeLanguages;
+use wsag::terms::{ServiceDescription, Term, Terms};
 use wsag::{Document, Fragment, Message, Places, guard};
 
 use super::flat_request::FlatRequest;
 use super::offer::Draft;
 use crate::agreement::{NegotiationOffer, Wording};
-use crate::negotiation::templates::{self, Offered};
+use crate::negotiation::templates::Offered;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Error, Negotiation, Result};
 
@@ -30,10 +31,7 @@ impl Words {
     pub(in crate::negotiation) fn offer(self) -> Result<Box<AgreementOffer>> {
         match self {
             Self::Offer(offer, _) => Ok(offer),
-            Self::Document(text, languages) => {
-                let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
-                offer_of_document(&document)
-            }
+            Self::Document(text, languages) => Ok(read_kept_offer(&text, &languages)?.1),
         }
     }
 
@@ -48,11 +46,8 @@ impl Words {
                 Ok((offer, parts.0, parts.1))
             }
             Self::Document(text, languages) => {
-                let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
-                let offer = offer_of_document(&document)?;
-                let (context, terms) = document
-                    .offer_fragments()
-                    .ok_or_else(|| unreadable_wording("it is another document"))?;
+                let (document, offer) = read_kept_offer(&text, &languages)?;
+                let (context, terms) = document.offer_fragments().ok_or_else(another_document)?;
                 Ok((offer, context, terms))
             }
         }
@@ -69,29 +64,73 @@ impl WordedOffer {
         document: &str,
         languages: &TimeLanguages,
     ) -> Result<Self> {
-        // As negotiation constraints were written before they were held to the published schemas.
-        let document = document.replace("wsag-neg:Constraint", "wsag:Constraint");
-        let read = Document::written_in(&document, languages).map_err(unreadable_wording)?;
-        let words = match wsag::read_again(&read).map_err(unreadable_wording)? {
+        let first = |message| match message {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)
             | Message::AdvertiseInput(offers) => offers.into_iter().next(),
             _ => None,
         };
-        let words = words.ok_or_else(|| unreadable_wording("it is another document"))?;
+        let (_, words) = read_kept(document, languages, first, |offer| &offer.terms)?;
         Ok(Self { row, words })
     }
 }
 
-fn offer_of_document(document: &Document<'_>) -> Result<Box<AgreementOffer>> {
-    match wsag::read_again(document).map_err(unreadable_wording)? {
-        Message::AgreementOffer(offer) => Ok(offer),
-        _ => Err(unreadable_wording("it is another document")),
+fn read_kept_offer<'t>(
+    text: &'t str,
+    languages: &TimeLanguages,
+) -> Result<(Document<'t>, Box<AgreementOffer>)> {
+    let offer = |message| match message {
+        Message::AgreementOffer(offer) => Some(offer),
+        _ => None,
+    };
+    read_kept(text, languages, offer, |offer| &offer.terms)
+}
+
+/// Reads a text that was kept, and the content of its message with the terms of an offer, in the languages in which it was written. A
+/// language that is known since then may have a name for an element that meant something else. So these are the first in which the text
+/// is valid, and says when once at most; where rules have become stricter since, the first in which it can be read so.
+///
+/// # Errors
+/// [`Error::Internal`] where it cannot be read.
+fn read_kept<'t, T>(
+    text: &'t str,
+    languages: &TimeLanguages,
+    content: impl Fn(Message) -> Option<T>,
+    terms: impl Fn(&T) -> &Terms,
+) -> Result<(Document<'t>, T)> {
+    let (mut ambiguous, mut wrong) = (None, None);
+    for read in [wsag::read as fn(&Document<'_>) -> _, wsag::read_again] {
+        for languages in languages.of_kept_texts() {
+            let document = Document::kept_in(text, &languages).map_err(unreadable_wording)?;
+            match read(&document) {
+                Err(why) => drop(wrong.get_or_insert(why)),
+                Ok(message) => {
+                    let content = content(message).ok_or_else(another_document)?;
+                    if says_when_once(terms(&content)) {
+                        return Ok((document, content));
+                    }
+                    ambiguous.get_or_insert((document, content));
+                }
+            }
+        }
     }
+    ambiguous.ok_or_else(|| wrong.map_or_else(another_document, unreadable_wording))
+}
+
+/// Whether each way to read an offer says at most once when.
+fn says_when_once(terms: &Terms) -> bool {
+    let is_time = |term: &&&Term| matches!(&***term, Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::AllocationTime(_)));
+    let ways = terms.alternatives().unwrap_or_default();
+    ways.iter()
+        .all(|way| way.terms.iter().filter(is_time).count() <= 1)
 }
 
 fn unreadable_wording(why: impl std::fmt::Display) -> Error {
     Error::Internal(format!("a stored offer cannot be read: {why}"))
+}
+
+fn another_document() -> Error {
+    unreadable_wording("it is another document")
 }
 
 /// A wish about a template as it is kept.
@@ -118,8 +157,7 @@ impl Negotiation {
         match words {
             Words::Offer(offer, places) => self.drafts_of(&offer, &places, party, None),
             Words::Document(text, languages) => {
-                let document = Document::written_in(&text, &languages).map_err(unreadable_wording)?;
-                let offer = offer_of_document(&document)?;
+                let (document, offer) = read_kept_offer(&text, &languages)?;
                 self.drafts(&document, &offer, party, None)
             }
         }
@@ -144,12 +182,14 @@ impl Negotiation {
         // The template has changed since.
         let text = self.store.template_version(version).await?;
         let text = text.ok_or_else(|| unreadable_wording("its template is not there"))?;
-        let template = self
-            .run_document_work(move |this| {
-                templates::read_template(text.as_bytes(), &this.templates.languages())
-            })
-            .await?
-            .map_err(unreadable_wording)?;
-        Ok(Words::Offer(Box::new(wish.offer(&template)), places))
+        let offer = self.run_document_work(move |this| {
+            let offer = |message| match message {
+                Message::Template(template) => Some(Box::new(wish.offer(&template))),
+                _ => None,
+            };
+            let read = read_kept(&text, &this.templates.languages(), offer, |offer| &offer.terms);
+            read.map(|(_, offer)| offer)
+        });
+        Ok(Words::Offer(offer.await??, places))
     }
 }

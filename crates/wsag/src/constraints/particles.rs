@@ -219,7 +219,7 @@ impl Particle {
     }
 }
 
-/// Why a type that an element of XML Schema names is not known. None where it names none, or known ones.
+/// Why a type that an element of XML Schema names or derives is not known. None where there is none, or it is known.
 pub(super) fn unknown_type(node: Node<'_>) -> Option<String> {
     let named = |attribute| node.attribute("", attribute).unwrap_or_default();
     let simple = |names: &str| {
@@ -232,13 +232,12 @@ pub(super) fn unknown_type(node: Node<'_>) -> Option<String> {
     };
     match (node.namespace(), node.local()) {
         (XS, "element") => content(named("type")),
-        (XS, "restriction" | "extension") => {
-            let parent = node.parent().filter(|parent| parent.namespace() == XS);
-            match parent.map(Node::local) {
-                Some("complexContent" | "simpleContent") => content(named("base")),
-                _ => simple(named("base")),
-            }
-        }
+        (XS, "complexContent" | "simpleContent") => Some(format!(
+            "a type that is derived by {} is not supported; supported are xs:sequence, xs:choice and xs:all in it, and types by \
+             their names",
+            node.name()
+        )),
+        (XS, "restriction") => simple(named("base")),
         (XS, "list") => simple(named("itemType")),
         (XS, "union") => simple(named("memberTypes")),
         _ => None,
