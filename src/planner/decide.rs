@@ -92,7 +92,7 @@ impl Decider<'_> {
     ) -> Result<(Agreement, Placement, u64), Refusal> {
         let now = self.present_second();
         let mut limited = None;
-        if self.settings.quotas != Quotas::default() {
+        if self.settings.quotas_of(&proposal.party) != Quotas::default() {
             self.limit_to_quotas(limited.insert(proposal.clone()), None)?;
         }
         let proposal = limited.as_ref().unwrap_or(proposal);

@@ -1,6 +1,6 @@
 //! The settings of the provider.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scheduler::admission::LeastGain;
 use scheduler::domain::Objective;
@@ -47,8 +47,17 @@ pub struct Settings {
     pub announce: Seconds,
     /// How negotiations are bounded.
     pub negotiation: Negotiating,
-    /// How much one party may have and ask.
+    /// How much one party may have and ask, where nothing else is said of it.
     pub quotas: Quotas,
+    /// The quotas of parties by their names, in place of the others.
+    pub quotas_of_parties: BTreeMap<String, Quotas>,
+}
+
+impl Settings {
+    /// How much a party may have and ask.
+    pub fn quotas_of(&self, party: &str) -> Quotas {
+        self.quotas_of_parties.get(party).copied().unwrap_or(self.quotas)
+    }
 }
 
 /// How much a refusal shows of the plan: a provider may not want to show how busy it is.
@@ -91,6 +100,7 @@ impl Settings {
             announce: 0,
             negotiation: Negotiating::default(),
             quotas: Quotas::default(),
+            quotas_of_parties: BTreeMap::new(),
         }
     }
 }

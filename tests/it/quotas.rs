@@ -14,6 +14,7 @@ on_both_engines!(
     a_party_has_so_many_node_hours_what_is_held_included,
     a_party_plans_so_far_ahead,
     a_party_asks_so_often_a_minute,
+    a_party_has_quotas_of_its_own_in_place_of_those_of_all,
 );
 
 const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
@@ -198,5 +199,16 @@ async fn a_party_asks_so_often_a_minute(url: String) {
         refused += u32::from(answer.json()["refusal"]["reason"] == "QUOTA_EXCEEDED");
     }
     assert!(refused > 0, "dry runs are bounded");
+    server.assert_verified();
+}
+
+async fn a_party_has_quotas_of_its_own_in_place_of_those_of_all(url: String) {
+    let bound =
+        "[quotas]\nnode_hours = 2\nhorizon_hours = 48\n[[quota]]\nparty = \"physics\"\nnode_hours = 4\n";
+    let (server, physics, chemistry) = bounded(&url, bound);
+    assert_offered(&ask(&physics, 4, 3).await);
+    assert_exceeded(&ask(&chemistry, 3, 5).await, "2 node-hours");
+    // What is not said of it in particular holds as for all.
+    assert_exceeded(&ask(&physics, 1, 50).await, "48 hours");
     server.assert_verified();
 }

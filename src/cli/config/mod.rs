@@ -15,6 +15,7 @@ mod time_constraints;
 pub(super) mod tls;
 pub(super) mod trail;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -70,6 +71,8 @@ pub(super) struct Config {
     /// The signed heads of the audit trail.
     pub(super) trail: Trail,
     quotas: Quotas,
+    #[serde(rename = "quota")]
+    quotas_of_parties: Vec<PartyQuotas>,
     pub(super) limits: Limits,
     #[serde(rename = "resource")]
     resources: Vec<Resource>,
@@ -131,14 +134,15 @@ struct Quotas {
 }
 
 impl Quotas {
-    fn check(&self) -> Result<(), String> {
+    /// Checks the table of this name.
+    fn check(&self, table: &str) -> Result<(), String> {
         for (key, value) in [
             ("node_hours", self.node_hours),
             ("horizon_hours", self.horizon_hours),
             ("probes_per_minute", self.probes_per_minute),
         ] {
             if value == Some(0) {
-                return Err(format!("quotas.{key}: expected 1 or more, found 0"));
+                return Err(format!("{table}.{key}: expected 1 or more, found 0"));
             }
         }
         Ok(())
@@ -148,6 +152,36 @@ impl Quotas {
         planner::Quotas {
             node_hours: self.node_hours.map(u64::from),
             horizon: self.horizon_hours.map(|hours| i64::from(hours) * 3_600),
+            probes_per_minute: self.probes_per_minute,
+        }
+    }
+
+    /// These, and where they say nothing others.
+    fn or(&self, others: &Self) -> Self {
+        Self {
+            node_hours: self.node_hours.or(others.node_hours),
+            horizon_hours: self.horizon_hours.or(others.horizon_hours),
+            probes_per_minute: self.probes_per_minute.or(others.probes_per_minute),
+        }
+    }
+}
+
+/// The quotas of one party, in place of those of all; a key that is not set counts as there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartyQuotas {
+    /// The party.
+    party: String,
+    node_hours: Option<u32>,
+    horizon_hours: Option<u32>,
+    probes_per_minute: Option<u32>,
+}
+
+impl PartyQuotas {
+    fn quotas(&self) -> Quotas {
+        Quotas {
+            node_hours: self.node_hours,
+            horizon_hours: self.horizon_hours,
             probes_per_minute: self.probes_per_minute,
         }
     }
@@ -284,7 +318,8 @@ impl Config {
         self.scheduling.check()?;
         self.negotiation.check_ranges()?;
         self.callbacks.check_ranges()?;
-        self.quotas.check()?;
+        self.quotas.check("quotas")?;
+        self.check_quotas_of_parties()?;
         self.limits.check_ranges()?;
         self.execution.check()?;
         self.history.check_ranges()?;
@@ -308,6 +343,26 @@ impl Config {
         Catalogue::new(self.applications.clone())
             .map(drop)
             .map_err(|why| why.to_string())
+    }
+
+    fn check_quotas_of_parties(&self) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        for (index, of) in self.quotas_of_parties.iter().enumerate() {
+            if !seen.insert(&of.party) {
+                return Err(format!(
+                    "quota[{index}].party: expected each party once, found {:?} again",
+                    of.party
+                ));
+            }
+            of.quotas().check(&format!("quota[{index}]"))?;
+        }
+        Ok(())
+    }
+
+    fn quotas_of_parties(&self) -> BTreeMap<String, planner::Quotas> {
+        let all = self.quotas_of_parties.iter();
+        all.map(|of| (of.party.clone(), of.quotas().or(&self.quotas).planner()))
+            .collect()
     }
 
     /// The names of the parts that differ from those of another configuration and are read at a start only.
@@ -371,6 +426,7 @@ impl Config {
             negotiation: self.negotiation.planner(),
             proposals: self.negotiation.proposals(),
             quotas: self.quotas.planner(),
+            quotas_of_parties: self.quotas_of_parties(),
             // Restarts are known once the templates have been read, and predictions once the store is open.
             ..planner::Settings::new(
                 resources::planned_resources(&self.resources),

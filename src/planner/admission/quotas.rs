@@ -19,9 +19,9 @@ impl Decider<'_> {
         proposal: &mut Proposal,
         replaced: Option<&Agreement>,
     ) -> Result<(), Refusal> {
-        let quotas = self.settings.quotas;
+        let quotas = self.settings.quotas_of(&proposal.party);
         if let Some(horizon) = quotas.horizon {
-            let deadline = proposal.deadline_within(self.horizon());
+            let deadline = proposal.deadline_within(self.horizon_of(&proposal.party));
             proposal.deadline = Some(deadline);
             if deadline > self.present_second() + horizon {
                 return Err(quota_exceeded(format!(
@@ -45,8 +45,8 @@ impl Decider<'_> {
     }
 
     /// How far ahead of `now` a party may plan, and the provider does.
-    pub(in crate::planner) fn horizon(&self) -> Time {
-        let own = self.settings.quotas.horizon;
+    pub(in crate::planner) fn horizon_of(&self, party: &str) -> Time {
+        let own = self.settings.quotas_of(party).horizon;
         self.present_second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
     }
 
@@ -60,7 +60,7 @@ impl Decider<'_> {
 
     /// Counts a question of a party for a quote. A quote reveals something about the agreements of others.
     pub(in crate::planner) fn count_quota_question(&mut self, party: &str) -> Result<(), Refusal> {
-        let Some(most) = self.settings.quotas.probes_per_minute else {
+        let Some(most) = self.settings.quotas_of(party).probes_per_minute else {
             return Ok(());
         };
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
@@ -87,7 +87,8 @@ impl Decider<'_> {
                 "a party may have the offers of {most} answers held at a time"
             )));
         }
-        let (Some(node_hours), Some(terms)) = (self.settings.quotas.node_hours, &offer.terms) else {
+        let (Some(node_hours), Some(terms)) = (self.settings.quotas_of(party).node_hours, &offer.terms)
+        else {
             return Ok(());
         };
         let used = self.used_node_seconds(party, self.plan.renegotiated(offer.negotiation));

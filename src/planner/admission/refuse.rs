@@ -198,7 +198,7 @@ impl Decider<'_> {
         requests: &[(usize, Request)],
     ) -> Vec<AlternativeSlot> {
         let now = self.present_second();
-        let latest = need.latest_end(self.horizon());
+        let latest = need.latest_end(self.horizon_of(need.payer.party));
         let told = &self.settings.refusals;
         if told.alternatives_phi.numerator == 0 {
             return Vec::new();
@@ -258,7 +258,10 @@ impl Decider<'_> {
             return Vec::new();
         }
         let bounds = Bounds {
-            times: Interval::new(self.present_second(), need.latest_end(self.horizon())),
+            times: Interval::new(
+                self.present_second(),
+                need.latest_end(self.horizon_of(need.payer.party)),
+            ),
             nodes_min: 1,
             duration_min: 1,
         };

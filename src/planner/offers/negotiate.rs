@@ -62,7 +62,7 @@ impl Planner {
     /// begun or is over, [`Error::Unavailable`].
     pub async fn quote(&self, ask: Ask) -> Result<Quote> {
         self.ask_once(None, move |of, decisions| {
-            let latest = of.horizon();
+            let latest = of.horizon_of(&ask.proposal.party);
             let decided = of.quote(&ask).map(|quote| Quote { latest, ..quote });
             decisions.push(match &decided {
                 Ok(Quote {

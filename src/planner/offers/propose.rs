@@ -145,7 +145,7 @@ impl Decider<'_> {
         let slack = self.settings.refusals.alternatives_phi.rounded_up(duration);
         // An offered slot must not begin before the offer lapses.
         let soon = now + self.settings.negotiation.hold;
-        let last = agreement.latest_end(self.horizon());
+        let last = agreement.latest_end(self.horizon_of(&agreement.party));
         let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
         let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
         let mut found = Vec::new();

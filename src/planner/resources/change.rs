@@ -213,6 +213,7 @@ impl Decider<'_> {
         let settings = Settings {
             pricing: of.settings.pricing,
             quotas: of.settings.quotas,
+            quotas_of_parties: of.settings.quotas_of_parties,
             failures: of.settings.failures,
             overruns: Overruns {
                 percent: self.settings.overruns.percent,
