@@ -98,6 +98,18 @@ pub struct Api {
     pub public_address: Option<Arc<str>>,
 }
 
+impl Api {
+    /// Counts a wrong key that came from an address, and waits until it may be answered.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where as many of the address wait already.
+    pub(crate) async fn delay_wrong_key(&self, origin: Option<Origin>) -> Result<(), Error> {
+        let _place = self.places.take_wrong(origin)?;
+        self.wrong_keys.wait_after(origin).await;
+        Ok(())
+    }
+}
+
 /// The answer of a handler.
 type Answer = Result<Response, Error>;
 
@@ -321,11 +333,12 @@ async fn authenticate_request(State(api): State<Api>, mut request: Request, next
     let caller = {
         // Until its party is known: guesses are work, too.
         let origin = origin_of_request(&request);
-        let _place = api.places.take_unknown(origin)?;
+        let place = api.places.take_unknown(origin)?;
         let caller = api.access.authenticate(&key).await;
         let caller = caller.map_err(negotiation::Error::from)?;
+        drop(place);
         if caller.is_none() {
-            api.wrong_keys.wait_after(origin).await;
+            api.delay_wrong_key(origin).await?;
         }
         caller.ok_or(Error::NoKey)?
     };

@@ -30,6 +30,8 @@ pub(crate) enum Whose {
     SignIn,
     /// Those among them of an address.
     SignInFrom(Origin),
+    /// Requests of an address with a wrong key, whose answers are delayed.
+    Wrong(Origin),
 }
 
 /// The place of a request.
@@ -77,6 +79,17 @@ impl Places {
         let whose = origin.map(Whose::SignInFrom);
         let from = whose.map(|whose| self.take_one(whose, of_address)).transpose()?;
         Ok((from, self.take_one(Whose::SignIn, self.of_each)?))
+    }
+
+    /// A place for a request with a wrong key while its answer is delayed, where its address is known: others of the address have their
+    /// own ones.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    pub(super) fn take_wrong(&self, origin: Option<Origin>) -> Result<Option<Place>, Error> {
+        let of_address = (self.of_each / SIGN_IN_SHARE).max(1);
+        let whose = origin.map(Whose::Wrong);
+        whose.map(|whose| self.take_one(whose, of_address)).transpose()
     }
 
     fn take_one(&self, whose: Whose, most: usize) -> Result<Place, Error> {

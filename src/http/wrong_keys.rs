@@ -13,7 +13,7 @@ const FREE: u32 = 5;
 const REMEMBERED: Duration = Duration::from_mins(1);
 /// How long the answer to the first wrong key after these waits; that to each further one twice as long.
 const FIRST_DELAY: Duration = Duration::from_millis(50);
-/// The longest delay. While it lasts, the request holds a place of its address.
+/// The longest delay. While it lasts, the request holds a place among those of its address for wrong keys.
 const LONGEST_DELAY: Duration = Duration::from_secs(2);
 /// Addresses that are remembered. Where there are more, the oldest are forgotten.
 const ADDRESSES_MAX: usize = 10_000;

@@ -90,12 +90,12 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
     }
     // The party is not known yet.
     let origin = origin_of_request(&request);
-    let (_place_of_address, place) = api.places.take_sign_in(origin)?;
+    let place = api.places.take_sign_in(origin)?;
     let values = Values::read(&body_of(&api, request).await?);
     drop(place);
     let back: Option<Uuid> = values.get("back").parse().ok();
     let Some(session) = api.access.sign_in(values.trimmed("key")).await? else {
-        api.wrong_keys.wait_after(origin).await;
+        api.delay_wrong_key(origin).await?;
         let error = "This key is not valid. It may have been mistyped, have expired, or have been revoked.";
         return Ok(SignIn::answer(StatusCode::UNAUTHORIZED, Some(error), back));
     };
