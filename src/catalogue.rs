@@ -413,6 +413,12 @@ impl TryFrom<ApplicationKeys> for Application {
                 "false beside `visible` and `network`, since a trusted application is not isolated",
             );
         }
+        if !trusted && isolation::OWN.iter().any(|own| program.starts_with(own)) {
+            return wrong(
+                "program",
+                "a path that is not below /proc or /work, which isolated jobs have of their own",
+            );
+        }
         if let Some(key) = isolation.wrong_key() {
             return wrong(key, isolation::EXPECTED_PATHS);
         }

@@ -124,6 +124,27 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     ("[[application]]\nname = \"x\"\n", &["program"]),
     (
+        "[[application]]\nname = \"x\"\nprogram = \"/work/x\"\n",
+        &["`x`", "program", "not below /proc or /work"],
+    ),
+    (
+        "[[application]]\nname = \"x\"\nprogram = \"/bin/true\"\nvisible = [\"/opt/..\"]\n",
+        &["`x`", "visible", "without `..`"],
+    ),
+    (
+        "[[application]]\nname = \"x\"\nprogram = \"/bin/true\"\ntrusted = true\nnetwork = true\n",
+        &["`x`", "trusted", "`network`"],
+    ),
+    (
+        "[[quota]]\nparty = \"x\"\nnode_hours = 1\n[[quota]]\nparty = \"x\"\n",
+        &["quota[1].party", "each party once"],
+    ),
+    (
+        "[[quota]]\nparty = \"x\"\nnode_hours = 0\n",
+        &["quota[0].node_hours", "1 or more"],
+    ),
+    ("[trail]\ninterval_seconds = 0\n", &["trail.interval_seconds"]),
+    (
         "[[template]]\nfile = \"nowhere.xml\"\n",
         &["template", "nowhere.xml"],
     ),

@@ -515,7 +515,7 @@ pub(crate) fn start_with(url: Option<&str>, nodes: u32, grace: i64, more: &str) 
 
 fn application(name: &str, program: &str, (signal, grace): (&str, i64), more: &str) -> String {
     format!(
-        "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\n\
+        "[[application]]\nname = \"{name}\"\nprogram = \"{program}\"\ntrusted = true\n\
          [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
          [application.checkpoint]\nsignal = \"{signal}\"\ngrace_seconds = {grace}\n{more}\n"
     )

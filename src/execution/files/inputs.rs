@@ -291,13 +291,14 @@ fn input_names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
 }
 
 /// Puts an input file into a job's folder: in its present state where the file system can, even if its name changes later.
-/// One that can be written is copied by way of `draft`, since a job that changes its input changes no other's.
-pub(crate) fn put_input(input: &Path, link: &Path, draft: &Path) -> io::Result<()> {
+/// One that can be written, or that the job is to change, is copied by way of `draft`, since a job that changes its input changes no other's.
+pub(crate) fn put_input(input: &Path, link: &Path, draft: &Path, is_changed: bool) -> io::Result<()> {
     let mode = fs::metadata(input)?.permissions().mode();
-    if mode & 0o222 != 0 && fs::symlink_metadata(link).is_err() {
+    if (is_changed || mode & 0o222 != 0) && fs::symlink_metadata(link).is_err() {
         if_there(fs::remove_file(draft))?;
         fs::copy(input, draft)?;
-        fs::set_permissions(draft, Permissions::from_mode(mode & 0o555))?;
+        let mode = if is_changed { mode | 0o200 } else { mode & 0o555 };
+        fs::set_permissions(draft, Permissions::from_mode(mode))?;
         return fs::rename(draft, link);
     }
     let linked = fs::hard_link(input, link).or_else(|why| match why.kind() {

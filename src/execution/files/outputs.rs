@@ -111,7 +111,7 @@ impl Folder {
     pub fn written_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
         let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
         let is_input = |name: &str| inputs.iter().any(|of| of.file_name() == Some(OsStr::new(name)));
-        let (work, given) = (self.work(), self.given_files()?);
+        let (work, own) = (self.work(), self.own_files()?);
         let list = || -> io::Result<Vec<FileEntry>> {
             let mut files = Vec::new();
             for entry in if_there(fs::read_dir(&work))?.into_iter().flatten() {
@@ -123,7 +123,7 @@ impl Folder {
                 let Some(meta) = if_there(entry.metadata())? else {
                     continue;
                 };
-                if is_its_own(&meta, &given) && is_file_name(&name) && !is_input(&name) {
+                if own.has(&meta) && is_file_name(&name) && !is_input(&name) {
                     files.push(FileEntry::new(name, &meta));
                 }
                 if files.len() == WRITTEN_FILES_MAX {
@@ -134,6 +134,16 @@ impl Folder {
             Ok(files)
         };
         list().map_err(ExecutionError::system("list", &work))
+    }
+
+    /// Which files of its working folder are the job's own.
+    fn own_files(&self) -> Result<Own, ExecutionError> {
+        let is_isolated = self.spec()?.is_some_and(|spec| spec.isolation.is_some());
+        Ok(if is_isolated {
+            Own::All
+        } else {
+            Own::Single(self.given_files()?)
+        })
     }
 
     /// Opens an output of the job, while it is being written or afterwards; none where it is not there.
@@ -147,7 +157,7 @@ impl Folder {
         };
         // A job owns its folder: the target of a link is not its own output, and a pipe would never end.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let given = self.given_files()?;
+        let own = self.own_files()?;
         let open = || -> io::Result<Option<File>> {
             let opened = OpenOptions::new()
                 .read(true)
@@ -155,7 +165,7 @@ impl Folder {
                 .open(&path);
             let file = if_there(opened)?;
             if let Some(file) = &file
-                && !is_its_own(&file.metadata()?, &given)
+                && !own.has(&file.metadata()?)
             {
                 return Err(io::Error::other("it is no file of the job alone"));
             }
@@ -165,8 +175,20 @@ impl Folder {
     }
 }
 
-/// Whether a file of a job's folder is the job's own: one that it was given, or a file with one name. Another one may be a second name of
-/// a file that is not the job's.
-fn is_its_own(meta: &fs::Metadata, given: &[KnownFile]) -> bool {
-    meta.is_file() && (meta.nlink() == 1 || given.iter().any(|of| of.is(meta)))
+/// The files of a job's folder that are the job's own.
+enum Own {
+    /// All: an isolated job cannot name others.
+    All,
+    /// Those with one name, and these, which it was given. Another one may be a second name of a file that is not the job's.
+    Single(Vec<KnownFile>),
+}
+
+impl Own {
+    fn has(&self, meta: &fs::Metadata) -> bool {
+        let is_own = match self {
+            Self::All => true,
+            Self::Single(given) => meta.nlink() == 1 || given.iter().any(|of| of.is(meta)),
+        };
+        meta.is_file() && is_own
+    }
 }

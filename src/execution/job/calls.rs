@@ -10,7 +10,7 @@ use seccompiler::{
 };
 
 /// Calls that fail with "operation not permitted".
-const REFUSED: [i64; 44] = [
+const REFUSED: [i64; 47] = [
     // Keys of the kernel, which know no namespaces.
     libc::SYS_add_key,
     libc::SYS_keyctl,
@@ -23,6 +23,7 @@ const REFUSED: [i64; 44] = [
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -38,6 +39,7 @@ const REFUSED: [i64; 44] = [
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
+    OPEN_TREE_ATTR,
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
     // Namespaces.
@@ -55,12 +57,19 @@ const REFUSED: [i64; 44] = [
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_nfsservctl,
     libc::SYS_lookup_dcookie,
     libc::SYS_syslog,
     libc::SYS_vhangup,
     libc::SYS_fanotify_init,
 ];
+
+/// `open_tree_attr`, which has this number everywhere.
+const OPEN_TREE_ATTR: i64 = 467;
+
+/// The family of sockets that reach the host of a virtual machine, past every network namespace (`AF_VSOCK`).
+const HOST_SOCKETS: u64 = 40;
 
 /// Requests of `ioctl` that put characters into the input of a terminal: TIOCSTI and TIOCLINUX.
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
@@ -88,18 +97,19 @@ pub(super) fn filter() -> io::Result<Vec<u8>> {
 }
 
 fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
-    let request = |value| {
-        let condition = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
+    let argument_is = |argument, value| {
+        let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
         SeccompRule::new(vec![condition?])
     };
     let terminal = TERMINAL_INPUT
         .into_iter()
-        .map(request)
+        .map(|request| argument_is(1, request))
         .collect::<Result<Vec<_>, _>>()?;
     let mut rules = BTreeMap::new();
     for bit in ALSO_WITH {
         rules.extend(REFUSED.iter().map(|call| (call | bit, Vec::new())));
         rules.insert(libc::SYS_ioctl | bit, terminal.clone());
+        rules.insert(libc::SYS_socket | bit, vec![argument_is(0, HOST_SOCKETS)?]);
     }
     let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
     SeccompFilter::new(

@@ -177,7 +177,7 @@ impl Folder {
         for input in &job.inputs {
             let link = work.join(input.file_name().unwrap_or_default());
             let draft = folder.temporary().join("input");
-            let known = put_input(input, &link, &draft).and_then(|()| KnownFile::at(&link));
+            let known = put_input(input, &link, &draft, false).and_then(|()| KnownFile::at(&link));
             inputs.extend(known.map_err(ExecutionError::system("link", link))?);
         }
         for staged in &job.staged {
@@ -199,7 +199,8 @@ impl Folder {
     fn put_staged(&self, staged: &StagedInput) -> io::Result<Option<KnownFile>> {
         let link = self.work().join(&staged.name);
         if let Some(from) = &staged.from {
-            put_input(from, &link, &self.temporary().join("input"))?;
+            // The job may change a file that is sent afterwards: it has a copy.
+            put_input(from, &link, &self.temporary().join("input"), staged.returns)?;
         } else if fs::symlink_metadata(&link).is_err() {
             fs::rename(self.part(&staged.name), &link)?;
         }

@@ -16,13 +16,11 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
-use serde::Deserialize;
 
 use super::calls;
 use crate::catalogue::Isolation;
-use crate::execution::files::if_there;
+use crate::execution::JobSpec;
 use crate::execution::local::find_program;
-use crate::execution::{ExecutionError, JobSpec};
 
 /// The name of the tool, and of its package in most distributions.
 const TOOL: &str = "bwrap";
@@ -41,14 +39,15 @@ const LINKER: [&str; 4] = [
     "/etc/ld.so.conf.d",
 ];
 /// What programs need to find others on the network, and to know them.
-const NETWORK: [&str; 7] = [
+const NETWORK: [&str; 8] = [
     "/etc/ca-certificates",
     "/etc/hosts",
     "/etc/nsswitch.conf",
     "/etc/protocols",
     "/etc/resolv.conf",
     "/etc/services",
-    "/etc/ssl",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
 ];
 /// Bytes of files in memory that a job without a limit of memory may have in /dev/shm.
 const SHARED_MEMORY: u64 = 1 << 30;
@@ -102,11 +101,12 @@ fn isolate(command: &mut Command, isolation: &Isolation) {
     for path in LINKER.iter().chain(network) {
         command.args(["--ro-bind-try", path, path]);
     }
-    command.args(["--proc", "/proc", "--dev", "/dev"]);
+    // Files of /proc that belong to root could be written by a service's jobs that runs as root: no capability is needed.
+    command.args(["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]);
 }
 
 /// Makes a command of the program of a job, isolated as its application says. `work` and `temporary` are the job's folders, `status`
-/// the file for how the isolation went ([`exit_of_program`]). The files have to stay open until the command runs.
+/// the file for how the isolation went ([`super::isolated`]). The files have to stay open until the command runs.
 ///
 /// # Errors
 /// When the system refuses a file in memory.
@@ -169,24 +169,4 @@ fn inherited_file(name: &str, bytes: &[u8]) -> io::Result<File> {
 
 fn descriptor_of(file: &File) -> OsString {
     OsStr::new(&file.as_raw_fd().to_string()).to_owned()
-}
-
-/// The exit status of the program, as the tool has recorded it in `status`; 128 + signal where a signal ended it. None where the tool
-/// has not run it, since it could not isolate it or was killed.
-///
-/// # Errors
-/// When the file cannot be read.
-pub(super) fn exit_of_program(status: &Path) -> Result<Option<i32>, ExecutionError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    struct Line {
-        exit_code: Option<i32>,
-    }
-    let text = if_there(fs::read_to_string(status)).map_err(ExecutionError::system("read", status))?;
-    // A line for the start of the program, and one for its end.
-    let text = text.unwrap_or_default();
-    let mut lines = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    Ok(lines.find_map(|line| line.exit_code))
 }

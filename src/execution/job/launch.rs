@@ -8,13 +8,14 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
 use crate::catalogue::Isolation;
 use crate::clock::Clock;
 use crate::execution::job::folder::{Claim, Folder};
-use crate::execution::job::isolation::{isolated_command, isolating_tool};
+use crate::execution::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
 use crate::execution::job::limits;
 use crate::execution::job::process::ProcessIdentity;
 use crate::execution::job::shortage::{PAUSE, is_shortage, retry_during_shortage, say_on_standard_error};
@@ -24,6 +25,8 @@ use crate::execution::{ExecutionError, JobSpec};
 
 /// Exit status when the program is there and cannot be run, as shells have it.
 const CANNOT_RUN: u8 = 126;
+/// How long to wait before the next try of the isolation.
+const ISOLATION_PAUSE: Duration = Duration::from_secs(2);
 /// Exit status when there is no such program, as shells have it.
 const NOT_FOUND: u8 = 127;
 
@@ -105,11 +108,11 @@ fn close_inherited() -> io::Result<()> {
 /// is over.
 fn wait_for_isolation() {
     let mut told = false;
-    while isolating_tool().is_none() {
+    while let Some(why) = why_not_isolated() {
         if !std::mem::replace(&mut told, true) {
-            say_on_standard_error(&"the job waits for bubblewrap (bwrap), which is not installed any more");
+            say_on_standard_error(&format_args!("the job waits until it can be isolated: {why}"));
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(ISOLATION_PAUSE);
     }
 }
 
@@ -150,7 +153,8 @@ fn plain_command(folder: &Folder, job: &JobSpec) -> Command {
 }
 
 fn become_isolated(folder: &Folder, job: &JobSpec, isolation: &Isolation) -> io::Result<Infallible> {
-    let tool: PathBuf = isolating_tool().ok_or(io::ErrorKind::NotFound)?;
+    // It was there just now.
+    let tool: PathBuf = isolating_tool().ok_or_else(|| io::Error::from(rustix::io::Errno::AGAIN))?;
     let status = File::create(folder.isolation_status())?;
     let (work, temporary) = (folder.work(), folder.temporary());
     let (mut command, _filter) = isolated_command(&tool, job, isolation, [&work, &temporary], &status)?;

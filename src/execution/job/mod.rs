@@ -3,6 +3,7 @@
 mod calls;
 pub(super) mod excess;
 pub mod folder;
+mod isolated;
 pub mod isolation;
 pub mod launch;
 pub mod limits;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, p
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::execution::job::isolated::read_isolated;
 use crate::execution::job::shortage::is_shortage;
 use crate::execution::job::spec::MARK;
 
@@ -91,19 +93,45 @@ pub(crate) fn signal_process_group(leader: Pid, signal: Signal) -> io::Result<()
     }
 }
 
-/// Signals the processes of a group that are at least two steps below its leader. Returns how many there were.
+/// Signals the program of an isolated job, whose leader is the tool that isolates it, with the processes of the program's group and of
+/// the leader's group. Neither the leader nor the first process of the job's namespace, a child of the leader, gets the signal.
+/// Returns how many there were.
 ///
 /// # Errors
 /// When the system does not tell which these are.
-pub(crate) fn signal_group_below(leader: Pid, signal: Signal) -> io::Result<usize> {
-    let mut found = 0;
+pub(crate) fn signal_isolated_program(leader: Pid, signal: Signal) -> io::Result<usize> {
+    let mut below = Vec::new();
     for pid in all_process_ids()? {
-        let is_below = |of: &Stat| of.group == Some(leader) && pid != leader && of.parent != Some(leader);
-        if let Some(seen) = Stat::of(pid)?.filter(is_below) {
-            found += usize::from(signal_process(pid, &seen, signal)?);
+        if let Some(stat) = Stat::of(pid)?.filter(|of| pid != leader && of.parent != Some(leader)) {
+            below.push((pid, stat));
+        }
+    }
+    let is_program = |of: &&(Pid, Stat)| {
+        // Its grandparent is the leader, and in its namespace it has the number after the first.
+        let first = of.1.parent.and_then(|first| Stat::of(first).ok().flatten());
+        first.is_some_and(|first| first.parent == Some(leader)) && innermost_number(of.0) == Some(2)
+    };
+    let own = below.iter().find(is_program).and_then(|of| of.1.group);
+    let mut found = 0;
+    for (pid, seen) in &below {
+        if seen.group == Some(leader) || (own.is_some() && seen.group == own) {
+            found += usize::from(signal_process(*pid, seen, signal)?);
         }
     }
     Ok(found)
+}
+
+/// The number that a process has in the innermost of its namespaces.
+fn innermost_number(pid: Pid) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// Whether a process is in a process namespace; `false` for processes of other users.
+fn is_in_namespace(pid: Pid, namespace: u64) -> bool {
+    fs::read_link(format!("/proc/{pid}/ns/pid"))
+        .is_ok_and(|link| link == Path::new(&format!("pid:[{namespace}]")))
 }
 
 /// Signals a process that was seen before, unless it is gone. Returns whether it was there.
@@ -164,6 +192,10 @@ pub(crate) struct Members {
     mark: String,
     /// By number and start, whether it belongs to the job.
     known: HashMap<(Pid, u64), bool>,
+    /// The record of the tool that isolates it, where it is isolated, and the process namespace once that is known from it: every
+    /// process in that is the job's, whatever it has made of its marks.
+    record: Option<PathBuf>,
+    namespace: Option<u64>,
 }
 
 impl Members {
@@ -174,7 +206,14 @@ impl Members {
         Self {
             mark: format!("{MARK}={agreement}"),
             known: leader.into_iter().collect(),
+            record: None,
+            namespace: None,
         }
+    }
+
+    /// The same of a job that is isolated, where the tool that isolates it keeps this record.
+    pub(crate) fn isolated_by(self, record: Option<PathBuf>) -> Self {
+        Self { record, ..self }
     }
 
     /// Kills all of them. Costs some looks at each process of the machine, so it is done once, at a job's end.
@@ -219,6 +258,13 @@ impl Members {
     /// # Errors
     /// When the system does not tell.
     pub(crate) fn used(&mut self) -> io::Result<Used> {
+        if self.namespace.is_none()
+            && let Some(record) = &self.record
+        {
+            self.namespace = read_isolated(record)?.namespace;
+            // A process that was looked at before may be in it.
+            self.known.retain(|_, belongs| *belongs);
+        }
         let mut used = Used::default();
         let mut still = HashMap::with_capacity(self.known.len());
         for pid in all_process_ids()? {
@@ -230,6 +276,7 @@ impl Members {
             let belongs = match known {
                 Some(belongs) => belongs,
                 None if used.processes.iter().any(|(of, _)| Some(*of) == stat.parent) => true,
+                None if self.namespace.is_some_and(|of| is_in_namespace(pid, of)) => true,
                 None => process_carries_mark(pid, &self.mark)?,
             };
             still.insert(process, belongs);
@@ -284,7 +331,8 @@ impl Stat {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = Pid::from_raw(fields.next()?.parse().ok()?);
-        let group = Pid::from_raw(fields.next()?.parse().ok()?);
+        // Below zero for a process that is about to be gone.
+        let group = Pid::from_raw(fields.next()?.parse::<i32>().ok()?.max(0));
         let threads = fields.nth(14)?.parse().ok()?;
         let start_ticks = fields.nth(1)?.parse().ok()?;
         let resident_pages = fields.nth(1)?.parse().ok()?;
@@ -324,6 +372,8 @@ mod tests {
             (3, 4711, 12)
         );
         assert!(Stat::read("7 (short) R 1").is_none());
+        let going = "7 (a) Z 0 -1 -1 0 -1 4 1 2 3 4 5 6 7 8 20 0 3 0 4711 9 12";
+        assert_eq!(Stat::read(going).unwrap().group, None);
     }
 
     #[test]

@@ -28,10 +28,10 @@ use crate::clock::{Clock, Micros};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};
-use crate::execution::job::isolation::exit_of_program;
+use crate::execution::job::isolated::read_isolated;
 use crate::execution::job::limits::{LimitWatch, excess_over_file_limits};
 use crate::execution::job::process::{
-    Members, ProcessIdentity, process_ended_within, signal_group_below, signal_process_group,
+    Members, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
 };
 use crate::execution::job::shortage::{self, retry_during_shortage, say_on_standard_error};
 use crate::execution::job::start_time::StartTime;
@@ -349,12 +349,12 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Signals the program and the processes of its group. Returns whether there was one. The processes that isolate a job would die of
+    /// Signals the program and the processes of its group, and those of the group that it began in. Returns whether there was one. The processes that isolate a job would die of
     /// a signal that its program handles, so they get none.
     fn tell_program(&self, leader: Pid, signal: Signal) -> Result<bool, ExecutionError> {
         let told = match &self.job.isolation {
             None => signal_process_group(leader, signal).map(|()| true),
-            Some(_) => signal_group_below(leader, signal).map(|found| found > 0),
+            Some(_) => signal_isolated_program(leader, signal).map(|found| found > 0),
         };
         match told {
             Err(error) if shortage::is_shortage(&error) => Ok(false),
@@ -368,10 +368,10 @@ impl<'a> Supervisor<'a> {
         if !record.exists() {
             return Ok(leader);
         }
-        let exit = retry_during_shortage(|| exit_of_program(&record))?;
-        // Without a record the tool was killed, or could not isolate the job: that is no fault of the program.
-        let killed = leader.filter(|status| status.signal().is_some());
-        Ok(exit.map(|exit| ExitStatus::from_raw(exit << 8)).or(killed))
+        let read = || read_isolated(&record).map_err(ExecutionError::system("read", &record));
+        // Without a status the tool was killed, or could not isolate the job: that is no fault of the program.
+        let exit = retry_during_shortage(read)?.exit;
+        Ok(exit.map(|exit| ExitStatus::from_raw((exit & 0xff) << 8)))
     }
 
     /// Whether a job that was told to end still has time to.
@@ -396,7 +396,12 @@ impl<'a> Supervisor<'a> {
     }
 
     fn watch_over(&self, leader: &ProcessIdentity) -> LimitWatch {
-        let members = Members::of(self.job.agreement, Some(leader));
+        let record = self
+            .job
+            .isolation
+            .as_ref()
+            .map(|_| self.folder.isolation_status());
+        let members = Members::of(self.job.agreement, Some(leader)).isolated_by(record);
         LimitWatch::new(members, &self.job, self.folder)
     }
 

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixListener;
 
 use bespeak::catalogue::{CheckpointSignal, Isolation};
-use bespeak::execution::{PieceSpec, SaveWork};
+use bespeak::execution::{PieceSpec, SaveWork, StagedInput};
 
 use super::*;
 
@@ -108,7 +108,9 @@ fn it_reaches_nothing_that_is_not_its_own() {
         for d in /proc/[0-9]*/root /proc/self/fd/*; do ls $d/root && echo reached $d; done
         perl -MIO::Socket::UNIX -e 'exit !IO::Socket::UNIX->new(Peer => \"{folder}/socket\")' && echo reached the socket
         perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new(PeerAddr => \"127.0.0.1:{port}\")' && echo reached the network
+        echo 45 > /proc/sys/fs/lease-break-time && echo reached the machine
         echo 1 > /proc/sysrq-trigger && echo reached the machine
+        find /proc/sys /proc/irq /proc/bus -type f -writable 2> /dev/null | head -1 | grep . && echo reached the machine
         echo x > /usr/bin/x && echo wrote a program
         echo x > /x && echo wrote the root
         chmod u+w shared.txt; echo changed > shared.txt; rm -f shared.txt; cat shared.txt
@@ -302,6 +304,18 @@ fn signals_reach_its_program_and_its_exit_status_is_known() {
             "{text}"
         );
     }
+    // It may make a group or a session of its own, as `timeout` does.
+    for own in ["timeout 100", "setsid"] {
+        let trapped = isolated(
+            &format!("exec {own} sh -c \"trap 'echo told; exit 0' TERM; {wait}\""),
+            600,
+        );
+        let executor = ready(&trapped);
+        executor.stop(trapped.run()).unwrap();
+        assert_eq!(end(&executor, &trapped).outcome, RunOutcome::Terminated);
+        assert_eq!(place.output(&trapped, Stream::Out), "told\n", "{own}");
+    }
+
     let absent = JobSpec {
         program: "/usr/bin/no-such-program".into(),
         ..isolated("", 60)
@@ -410,4 +424,62 @@ fn a_second_name_of_a_file_is_no_output() {
         .collect();
     assert_eq!(names, ["own"]);
     assert!(folder.open(&Written::File("key".to_owned())).is_err());
+}
+
+#[test]
+fn a_second_name_of_a_file_is_an_output_of_a_job_that_cannot_name_others() {
+    let place = Place::new();
+    let job = isolated("echo result > result; ln result latest", 60);
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
+    let written = place.executor().folder(job.run()).written_files().unwrap();
+    let names: Vec<_> = written.into_iter().map(|file| file.name).collect();
+    assert_eq!(names, ["latest", "result"]);
+}
+
+#[test]
+fn a_file_that_is_sent_afterwards_is_a_copy_that_it_may_change() {
+    let place = Place::new();
+    let shared = place.path("reference");
+    fs::write(&shared, "as it was").unwrap();
+    fs::set_permissions(&shared, PermissionsExt::from_mode(0o444)).unwrap();
+    let staged = |returns| StagedInput {
+        name: "reference".to_owned(),
+        from: Some(shared.clone()),
+        bytes: 9,
+        returns,
+    };
+    for (returns, left) in [(true, "changed\n"), (false, "as it was")] {
+        let mut job = isolated("chmod u+w reference; echo changed > reference; exit 0", 60);
+        job.staged = vec![staged(returns)];
+        assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
+        assert_eq!(
+            fs::read_to_string(place.record(&job, "work/reference")).unwrap(),
+            left
+        );
+        assert_eq!(fs::read_to_string(&shared).unwrap(), "as it was");
+    }
+}
+
+#[test]
+fn its_processes_are_known_by_their_namespace_whatever_it_does_to_the_first_one() {
+    let place = Place::new();
+    let words = format!("1000.{}", Uuid::now_v7().as_u128() % 1_000_000_007);
+    let job = isolated(
+        &format!("env -i setsid sleep {words} & touch ready; sleep {words}"),
+        600,
+    );
+    let executor = place.executor();
+    executor.start(&job).unwrap();
+    wait_for("its processes", || {
+        executor.poll(job.run()).unwrap();
+        (place.record(&job, "work/ready").exists() && with_words(&words).len() >= 4).then_some(())
+    });
+    // As if the tool had been ended from inside: its leader goes, and the namespace stays.
+    let claim: serde_json::Value =
+        serde_json::from_slice(&fs::read(place.record(&job, "claim.json")).unwrap()).unwrap();
+    let leader = Pid::from_raw(claim["process"]["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
+    kill_process(leader, Signal::KILL).unwrap();
+    // That is no fault of its program.
+    assert_eq!(end(&executor, &job).outcome, RunOutcome::Lost);
+    assert_eq!(with_words(&words), [""; 0]);
 }

@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{
-    COPIED, END, Folder, INCOMPLETE, INPUTS, LOCK, LOG, PARTS, PUT_OFF, SAVE, SHARED, SPEC, STAGING, STOP,
-    UNTIL,
+    COPIED, END, Folder, INCOMPLETE, INPUTS, ISOLATION, LOCK, LOG, PARTS, PUT_OFF, SAVE, SHARED, SPEC,
+    STAGING, STOP, UNTIL,
 };
 use crate::clock::Micros;
 use crate::execution::files::outputs::Stream;
@@ -28,8 +28,8 @@ const PACKED: &str = "packed";
 /// The records that are read after the end.
 const READ_AFTERWARDS: [&str; 6] = [SPEC, INPUTS, UNTIL, SAVE, SHARED, STAGING];
 /// The removed parts, in this order.
-const REMOVED: [&str; 11] = [
-    LOCK, STOP, COPIED, PUT_OFF, INCOMPLETE, INPUTS, UNTIL, SAVE, SHARED, STAGING, SPEC,
+const REMOVED: [&str; 12] = [
+    ISOLATION, LOCK, STOP, COPIED, PUT_OFF, INCOMPLETE, INPUTS, UNTIL, SAVE, SHARED, STAGING, SPEC,
 ];
 
 /// The record of an end, as far as other records are in it.
