@@ -224,3 +224,38 @@ max = 1000000
         assert!(sent.body == counted, "something else was sent than was written");
     });
 }
+
+#[test]
+fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_are_told_why() {
+    let configuration = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+        [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\ntrusted = true\n\
+        [[application.argument]]\nname = \"seconds\"\ntype = \"integer\"\nmin = 0\nmax = 10\n\
+        [[application]]\nname = \"echo\"\nprogram = \"/bin/echo\"\n";
+    // A machine on which nothing is at the tool's place.
+    let without = "tool=$(command -v bwrap) && \
+        exec \"$tool\" --die-with-parent --dev-bind / / --ro-bind /dev/null \"$tool\" -- \"$@\"";
+    run(async {
+        let server = Server::through(without, configuration);
+        let client = server.client();
+        let mut echo = Offer::sleep(0, 60);
+        echo.run = Some(("echo", Vec::new()));
+        let refused = client.post("/agreements", echo.xml()).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+        let why = "echo is not trusted, and jobs cannot be isolated: bubblewrap (bwrap) is not installed";
+        assert!(refused.body.contains(why), "{refused:?}");
+        assert!(
+            server
+                .log()
+                .contains("local resources take jobs of trusted applications only")
+        );
+        let id = client
+            .post("/agreements", Offer::sleep(0, 60).xml())
+            .await
+            .created();
+        eventually("the end of the job", Duration::from_mins(3), async || {
+            let shown = client.get_json(&format!("/agreements/{id}")).await;
+            (shown["state"] == "Complete").then_some(())
+        })
+        .await;
+    });
+}

@@ -31,9 +31,9 @@ pub enum Bar {
 /// number does not: nothing was measured. `scripts/bars` collects the rows of all benchmarks.
 ///
 /// ```
-/// use scheduler::measure::{Bar, verdict};
-/// assert_eq!(verdict("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
-/// assert_eq!(verdict("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
+/// use scheduler::measure::{Bar, verdict_row};
+/// assert_eq!(verdict_row("admission, worst (ms)", Bar::AtMost(50.0), 10.74), "| admission, worst (ms) | ≤ 50 | 10.7 | met |");
+/// assert_eq!(verdict_row("offers, × pgbench", Bar::AtLeast(1.0), 0.344), "| offers, × pgbench | ≥ 1 | 0.344 | **missed** |");
 /// ```
 pub fn verdict_row(what: &str, bar: Bar, seen: f64) -> String {
     let (sign, bound, is_met) = match bar {
