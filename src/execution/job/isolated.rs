@@ -1,19 +1,22 @@
 //! The record that the tool that isolates a job keeps in the job's folder: the namespace of its processes, and how its program ended. The job
 //! cannot write it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::process::Pid;
 use serde::Deserialize;
 
 use crate::execution::files::if_there;
+use crate::execution::job::shortage::is_shortage;
 
 /// What the tool has recorded of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Isolated {
-    /// The process namespace of the job, once it has one.
-    pub(crate) namespace: Option<u64>,
+    /// The first process of the job's process namespace, by its number here, and the namespace, once there is one.
+    first: Option<(i32, u64)>,
     /// The exit status of its program; 128 + signal where a signal ended it. None where the tool has not run it to its end: it could
     /// not isolate it, or was killed.
     pub(crate) exit: Option<i32>,
@@ -27,6 +30,7 @@ pub(crate) fn read_isolated(status: &Path) -> io::Result<Isolated> {
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     struct Line {
+        child_pid: Option<i32>,
         pid_namespace: Option<u64>,
         exit_code: Option<i32>,
     }
@@ -36,7 +40,40 @@ pub(crate) fn read_isolated(status: &Path) -> io::Result<Isolated> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Line>(line).ok());
     Ok(lines.fold(Isolated::default(), |read, line| Isolated {
-        namespace: read.namespace.or(line.pid_namespace),
+        first: read.first.or(line.child_pid.zip(line.pid_namespace)),
         exit: read.exit.or(line.exit_code),
     }))
+}
+
+/// A process namespace that is held: as long as it is, no other gets its number.
+#[derive(Debug)]
+pub(crate) struct HeldNamespace {
+    number: u64,
+    _held: File,
+}
+
+impl HeldNamespace {
+    /// Holds the namespace of the job that has this record; none where its first process is gone, or is not there yet.
+    ///
+    /// # Errors
+    /// Where the system lacks something that it may have again later.
+    pub(crate) fn of(record: &Path) -> io::Result<Option<Self>> {
+        let Some((first, number)) = read_isolated(record)?.first else {
+            return Ok(None);
+        };
+        let held = match File::open(format!("/proc/{first}/ns/pid")) {
+            Err(error) if is_shortage(&error) => return Err(error),
+            Err(_) => return Ok(None),
+            Ok(held) => held,
+        };
+        // The number of the process may be another's by now.
+        let is_that = held.metadata()?.ino() == number;
+        Ok(is_that.then_some(Self { number, _held: held }))
+    }
+
+    /// Whether a process is in it; `false` for processes of other users.
+    pub(crate) fn has(&self, pid: Pid) -> bool {
+        let link = fs::read_link(format!("/proc/{pid}/ns/pid"));
+        link.is_ok_and(|link| link == Path::new(&format!("pid:[{}]", self.number)))
+    }
 }

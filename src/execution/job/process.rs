@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, p
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::execution::job::isolated::read_isolated;
+use crate::execution::job::isolated::HeldNamespace;
 use crate::execution::job::shortage::is_shortage;
 use crate::execution::job::spec::MARK;
 
@@ -128,12 +128,6 @@ fn innermost_number(pid: Pid) -> Option<u32> {
     numbers.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// Whether a process is in a process namespace; `false` for processes of other users.
-fn is_in_namespace(pid: Pid, namespace: u64) -> bool {
-    fs::read_link(format!("/proc/{pid}/ns/pid"))
-        .is_ok_and(|link| link == Path::new(&format!("pid:[{namespace}]")))
-}
-
 /// Signals a process that was seen before, unless it is gone. Returns whether it was there.
 fn signal_process(pid: Pid, seen: &Stat, signal: Signal) -> io::Result<bool> {
     // Opened and looked at again: the number might have gone to another process meanwhile.
@@ -195,7 +189,7 @@ pub(crate) struct Members {
     /// The record of the tool that isolates it, where it is isolated, and the process namespace once that is known from it: every
     /// process in that is the job's, whatever it has made of its marks.
     record: Option<PathBuf>,
-    namespace: Option<u64>,
+    namespace: Option<HeldNamespace>,
 }
 
 impl Members {
@@ -261,9 +255,11 @@ impl Members {
         if self.namespace.is_none()
             && let Some(record) = &self.record
         {
-            self.namespace = read_isolated(record)?.namespace;
-            // A process that was looked at before may be in it.
-            self.known.retain(|_, belongs| *belongs);
+            self.namespace = HeldNamespace::of(record)?;
+            if self.namespace.is_some() {
+                // A process that was looked at before may be in it.
+                self.known.retain(|_, belongs| *belongs);
+            }
         }
         let mut used = Used::default();
         let mut still = HashMap::with_capacity(self.known.len());
@@ -276,7 +272,7 @@ impl Members {
             let belongs = match known {
                 Some(belongs) => belongs,
                 None if used.processes.iter().any(|(of, _)| Some(*of) == stat.parent) => true,
-                None if self.namespace.is_some_and(|of| is_in_namespace(pid, of)) => true,
+                None if self.namespace.as_ref().is_some_and(|of| of.has(pid)) => true,
                 None => process_carries_mark(pid, &self.mark)?,
             };
             still.insert(process, belongs);

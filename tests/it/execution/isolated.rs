@@ -277,8 +277,14 @@ fn signals_reach_its_program_and_its_exit_status_is_known() {
     let stopped = isolated(&format!("trap 'echo told; exit 0' TERM; {wait}"), 600);
     let executor = ready(&stopped);
     executor.stop(stopped.run()).unwrap();
-    assert_eq!(end(&executor, &stopped).outcome, RunOutcome::Terminated);
-    assert_eq!(place.output(&stopped, Stream::Out), "told\n");
+    let ended = end(&executor, &stopped);
+    assert_eq!(ended.outcome, RunOutcome::Terminated);
+    let record = fs::read_to_string(place.record(&stopped, "isolation")).unwrap();
+    assert_eq!(
+        place.output(&stopped, Stream::Out),
+        "told\n",
+        "{ended:?} {record}"
+    );
 
     let save = SaveWork {
         signal: CheckpointSignal::Usr1,
