@@ -1,6 +1,6 @@
 //! The first operator key: made at the first start, kept in a file of the data folder that holds nothing else.
 //!
-//! A key that is found in the file works only if it is stored: whoever can write the file gains nothing. A new key is first written
+//! A key that is found in the file works only if it is stored: a job that can write the file gains nothing. A new key is first written
 //! to a draft beside the file, complete on disk, then stored, and then the draft gets the name of the file. A crash in between leaves a
 //! draft: if its key is stored, the next start goes on with it. So a start never ends without a usable key in the file.
 

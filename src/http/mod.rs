@@ -279,7 +279,7 @@ async fn trace_request(mut request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     request.headers_mut().insert(REQUEST_ID, value.clone());
     let peer = origin_of_request(&request).map(field::display);
-    // Who it is from is known later.
+    // The sender is known later.
     let span = tracing::info_span!("request", id, peer, party = field::Empty, key = field::Empty);
     async move {
         let begun = tokio::time::Instant::now();
@@ -313,7 +313,7 @@ pub(crate) fn origin_of_request(request: &Request) -> Option<Origin> {
     request.extensions().get().copied()
 }
 
-/// Notes in the log of the present request who has sent it.
+/// Notes the sender of the present request in its log.
 pub(crate) fn log_caller(caller: &Caller) {
     let span = tracing::Span::current();
     span.record("party", &caller.party);

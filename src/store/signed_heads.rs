@@ -1,4 +1,4 @@
-//! Signed heads of the audit trail. Whoever can write the database can write a chain of hashes anew, since the formula is public. So
+//! Signed heads of the audit trail. A user who can write the database can write its chain of hashes anew, since the formula is public. So
 //! the service signs, at intervals, the number and the hash of the last line, with a key that the database does not have, and appends
 //! the signature to a file, best on another machine's disk. A trail that was written anew does not have the lines that were signed.
 
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::engine::{hex, unhex};
 use crate::clock::Micros;
 
-/// The beginning of what is signed, so that the signature is of nothing else.
+/// The beginning of the signed text, so that the signature is of nothing else.
 const CONTEXT: &str = "bespeak audit trail head";
-/// The public key beside the private one, for who checks signatures elsewhere.
+/// The public key beside the private one, for checks of the signatures elsewhere.
 const PUBLIC: &str = "pub";
 
 /// The end of the audit trail at an instant.
@@ -116,12 +116,19 @@ pub struct SignedHeads {
     key: HeadKey,
     /// The last line that was signed.
     last: i64,
+    /// Whether the file is known to end with a whole line: then it need not be read.
+    is_whole: bool,
 }
 
 impl SignedHeads {
     /// The file at a path; it is made with the first head.
     pub fn new(path: PathBuf, key: HeadKey) -> Self {
-        Self { path, key, last: 0 }
+        Self {
+            path,
+            key,
+            last: 0,
+            is_whole: false,
+        }
     }
 
     /// Signs a head and appends it, lasting, unless its line was the last one signed.
@@ -144,14 +151,16 @@ impl SignedHeads {
             .mode(0o644)
             .open(&self.path)?;
         // Half a line of a crash is no line.
-        let whole = io::read_to_string(&file)?.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(whole as u64)?;
+        if !std::mem::take(&mut self.is_whole) {
+            let whole = io::read_to_string(&file)?.rfind('\n').map_or(0, |end| end + 1);
+            file.set_len(whole as u64)?;
+        }
         file.seek(SeekFrom::End(0))?;
         let number = head.number;
         let line = serde_json::to_string(&self.key.sign(head))?;
         file.write_all(format!("{line}\n").as_bytes())?;
         file.sync_all()?;
-        self.last = number;
+        (self.last, self.is_whole) = (number, true);
         Ok(())
     }
 }
