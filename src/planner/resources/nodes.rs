@@ -9,7 +9,7 @@ use scheduler::{Interval, Seconds, Time, worded};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, Run};
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 use crate::planner::resources::failures::Failures;
 
 /// For how long failures of a node count towards how long it has to be up before it is trusted again.
@@ -18,7 +18,7 @@ const REMEMBERED: Seconds = 3_600;
 const FAILURES_MAX: usize = 10;
 /// Later than any plan reaches: the end of intervals without an end.
 pub(super) const FAR: Time = Time(1 << 40);
-/// Into how many steps the time that a repair is thought to take is rounded, so that the plan does not change all the time.
+/// In how many steps the time that a repair is thought to take moves along, so that the plan does not change all the time.
 const STEPS: Seconds = 8;
 
 worded! {
@@ -381,10 +381,8 @@ impl Nodes {
                 each.entry(node).or_default().push(rest);
             }
         };
-        let step = (failures.repair / STEPS).max(1);
-        let until = Time((now + failures.repair).seconds().div_euclid(step) * step + step);
-        let nodes: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
-        for node in nodes {
+        for (node, since) in self.last_reports() {
+            let until = next_step(since, now, failures) + failures.repair;
             let from = match self.state(node) {
                 NodeState::Up => continue,
                 NodeState::Drained => kept(node).unwrap_or(now),
@@ -422,10 +420,27 @@ impl Nodes {
 
     /// When to look again by itself: something that is out of use is to be thought out of use for longer, or has settled.
     pub(in crate::planner) fn next_look(&self, now: Time, failures: &Failures) -> Option<Time> {
-        let step = (failures.repair / STEPS).max(1);
-        let lasting = !self.said.is_empty();
-        lasting.then(|| Time(now.seconds().div_euclid(step) * step + step))
+        let last = self.last_reports().into_values();
+        last.map(|since| next_step(since, now, failures)).min()
     }
+
+    /// When the last report on each node that is not up was made.
+    fn last_reports(&self) -> BTreeMap<u32, Time> {
+        let mut last = BTreeMap::new();
+        for ((node, _), said) in &self.said {
+            let since = last.entry(*node).or_insert(Time::MIN);
+            *since = second_of(said.since).max(*since);
+        }
+        last
+    }
+}
+
+/// When a node is thought to be out of use for longer, if it is still not back by then. The steps are counted from the report on it:
+/// what is planned because of the report stays for a whole step.
+fn next_step(since: Time, now: Time, failures: &Failures) -> Time {
+    let step = (failures.repair / STEPS).max(1);
+    let begun = (now - since).max(0).div_euclid(step);
+    since + (begun + 1) * step
 }
 
 /// A function of time from its changes, as intervals on which it is the same and not 0.
@@ -514,6 +529,27 @@ mod tests {
         let out = nodes.out_of_use(4, Time(0), &FAILURES, (|_| None, &[]));
         assert_eq!(out, [(at(0, 90), 1), (at(100, 200), 2), (at(200, 250), 1)]);
         assert_eq!(nodes.next_look(Time(0), &FAILURES), Some(Time(10)));
+    }
+
+    #[test]
+    fn a_node_is_thought_to_be_out_of_use_for_whole_steps_from_the_report_on_it() {
+        let mut nodes = Nodes::default();
+        nodes.apply_report(Reporter::Operator, &report(&[NodeState::Down]), 2, Time(9), 5);
+        let until = |nodes: &Nodes, now: i64| {
+            let out = nodes.out_of_use(2, Time(now), &FAILURES, (|_| None, &[]));
+            out.last().map(|(of, _)| of.end)
+        };
+        for now in [9, 12, 18] {
+            assert_eq!(until(&nodes, now), Some(Time(99)));
+            assert_eq!(nodes.next_look(Time(now), &FAILURES), Some(Time(19)));
+        }
+        assert_eq!(until(&nodes, 19), Some(Time(109)));
+        // A later one has steps of its own.
+        let both = [NodeState::Down, NodeState::Drained];
+        nodes.apply_report(Reporter::Operator, &report(&both), 2, Time(23), 5);
+        assert_eq!(until(&nodes, 23), Some(Time(113)));
+        assert_eq!(nodes.next_look(Time(23), &FAILURES), Some(Time(29)));
+        assert_eq!(nodes.next_look(Time(30), &FAILURES), Some(Time(33)));
     }
 
     #[test]
