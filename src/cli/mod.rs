@@ -44,7 +44,7 @@ const GROUPS: [(&str, &str); 3] = [
     (
         "Clients",
         "templates negotiate negotiations accept release offer agreements show explain watch change terminate \
-         output files call-backs ledger",
+         output files call-backs usage ledger",
     ),
     (
         "Operators",
@@ -101,6 +101,8 @@ enum Command {
     Files(client::files::Options),
     /// Have the events of your agreements told to an address, or list them.
     CallBacks(client::call_backs::Options),
+    /// Show how much of the resources you have and may have; operators see that of all parties.
+    Usage(client::usage::Options),
     /// Measure a service and its database.
     Bench(bench::Options),
     /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
@@ -361,6 +363,7 @@ pub fn run() -> ExitCode {
             Command::Output(options) => client::output::run(options, server).await,
             Command::Files(options) => client::files::run(options, server).await,
             Command::CallBacks(options) => client::call_backs::run(options, server).await,
+            Command::Usage(options) => client::usage::run(options, server).await,
             Command::Bench(options) => Box::pin(bench::run(options, server)).await,
             Command::Advise(options) => operator::advise::run(&options),
             Command::Predict(options) => client::predict::run(options, as_json).await,

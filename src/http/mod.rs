@@ -28,6 +28,7 @@ mod resources;
 mod shares;
 mod templates;
 mod trail;
+mod usage;
 mod wrong_keys;
 
 use std::sync::Arc;
@@ -224,6 +225,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         )
         .route("/applications", get(discovery::get_applications))
         .route("/prices", get(discovery::get_prices))
+        .route("/usage", get(usage::get_usage))
         .merge(agreement_routes())
         .merge(resource_routes())
         .fallback(error::no_such_path)

@@ -43,4 +43,5 @@ pub use views::resources::{
     PlaceChangeView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
 pub use views::trail::{RefusedView, TrailView};
+pub use views::usage::UsageView;
 pub use views::values::MoneyView;

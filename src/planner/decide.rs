@@ -95,6 +95,7 @@ impl Decider<'_> {
         if self.settings.quotas_of(&proposal.party) != Quotas::default() {
             self.limit_to_quotas(limited.insert(proposal.clone()), None)?;
         }
+        let barred = &proposal.barred;
         let proposal = limited.as_ref().unwrap_or(proposal);
         let window = self.window(proposal)?;
         self.fix_those_who_have_waited();
@@ -114,6 +115,8 @@ impl Decider<'_> {
             refused(self, &need, reason)
         })?;
         let mut agreement = self.make_agreement(proposal, window, &admitted);
+        // A failure may send it where its party's share did not let it go.
+        agreement.leeway.barred.clone_from(barred);
         self.settle_room(&mut agreement);
         Ok((agreement, admitted, number))
     }

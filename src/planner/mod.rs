@@ -39,6 +39,7 @@ mod writer;
 pub use admission::availability::Availability;
 pub use admission::energy::{Energy, Kwh, Watts};
 pub use admission::price_list::Pricing;
+pub use admission::share::{PartyUsage, ResourceUsage};
 pub use error::{AlternativeSlot, Error, Lost, Refusal, StartError};
 pub use handle::Planner;
 pub use impossible::IMPOSSIBLE;

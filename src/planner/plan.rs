@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
 use crate::clock::second_of;
+use crate::planner::admission::holdings::Holdings;
 use crate::planner::admission::payer::fraction_of_millionths;
 use crate::planner::admission::per_minute::PerMinute;
 use crate::planner::error::StartError;
@@ -70,6 +71,8 @@ pub struct Plan {
     pub(super) reserving: Reserving,
     /// The node-seconds that each party has in agreements.
     node_seconds: HashMap<String, u128>,
+    /// The slots that each party has.
+    pub(super) holdings: Holdings,
 }
 
 impl Plan {
@@ -165,6 +168,7 @@ impl Plan {
             refused: PerMinute::default(),
             reserving: Reserving::default(),
             node_seconds: HashMap::new(),
+            holdings: Holdings::default(),
         };
         for (agreement, number) in restored {
             if agreement.waits_to_run_again() {
@@ -191,6 +195,7 @@ impl Plan {
             self.numbers.add(agreement.id, number);
         }
         *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
+        self.holdings.add(&agreement);
         self.open_windows(&agreement);
         self.live.insert(agreement);
     }
@@ -232,12 +237,12 @@ impl Plan {
         let counted = !self.numbers.of(next.id).is_empty();
         let used = self.node_seconds.entry(old.party.clone()).or_default();
         if counted {
-            let next = if next.state.is_final() {
-                0
-            } else {
-                next.node_seconds()
-            };
-            *used = used.saturating_sub(old.node_seconds()) + next;
+            *used = used.saturating_sub(old.node_seconds());
+            self.holdings.remove(&old);
+            if !next.state.is_final() {
+                *used += next.node_seconds();
+                self.holdings.add(&next);
+            }
         }
         if !next.state.is_final() {
             self.note_due_time(&next);

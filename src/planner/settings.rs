@@ -114,6 +114,8 @@ pub struct Quotas {
     pub horizon: Option<Seconds>,
     /// How often in a minute it may ask for quotes.
     pub probes_per_minute: Option<u32>,
+    /// The part of the node-hours of a resource that it may have in any 30 days while other parties have work, in percent.
+    pub share_percent: Option<u32>,
 }
 
 /// The limits of negotiations.

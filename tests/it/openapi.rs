@@ -297,6 +297,7 @@ fn real_answers_are_as_described() {
             ("/accounts", "Accounts"),
             ("/applications", "Applications"),
             ("/prices", "Prices"),
+            ("/usage", "Usage"),
             ("/resources", "Resources"),
             ("/files", "Files"),
             ("/availability?nodes=3", "Availability"),

@@ -32,6 +32,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/agreements/{id}/files/{name}"),
     (Method::GET, "/accounts"),
     (Method::GET, "/call-backs"),
+    (Method::GET, "/usage"),
     (Method::PUT, "/call-backs/{name}"),
     (Method::GET, "/call-backs/{name}"),
     (Method::DELETE, "/call-backs/{name}"),

@@ -15,6 +15,8 @@ on_both_engines!(
     a_party_plans_so_far_ahead,
     a_party_asks_so_often_a_minute,
     a_party_has_quotas_of_its_own_in_place_of_those_of_all,
+    a_party_has_half_of_any_thirty_days_while_others_have_work,
+    a_wide_window_is_used_where_the_share_leaves_room,
 );
 
 const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
@@ -210,5 +212,91 @@ async fn a_party_has_quotas_of_its_own_in_place_of_those_of_all(url: String) {
     assert_exceeded(&ask(&chemistry, 3, 5).await, "2 node-hours");
     // What is not said of it in particular holds as for all.
     assert_exceeded(&ask(&physics, 1, 50).await, "48 hours");
+    server.assert_verified();
+}
+
+const DAY: i64 = 24 * HOUR;
+
+/// Asks for all nodes for some days from a day on, anywhere in a window of so many days.
+fn days(from: i64, days: i64, window: i64) -> Value {
+    let start = hours_ahead(24 * from);
+    json!({
+        "nodes": 4,
+        "durationSeconds": days * DAY,
+        "window": { "start": date_time(start), "end": date_time(start + window * DAY) },
+    })
+}
+
+async fn a_party_has_half_of_any_thirty_days_while_others_have_work(url: String) {
+    let bound = "horizon_days = 400\n[[quota]]\nparty = [\"climate\", \"weather\"]\nshare_percent = 100\n";
+    let (mut server, physics, chemistry) = bounded(&url, bound);
+    let accept = |client: &Client, body: Value| {
+        let client = client.clone();
+        async move { client.post_json("/agreements", &body).await }
+    };
+    // Nobody else has work, so all of it may be had.
+    let alone = accept(&physics, days(1, 20, 20)).await.created();
+    physics.post(&format!("/agreements/{alone}/terminate"), "").await;
+    let small = json!({ "nodes": 1, "durationSeconds": HOUR });
+    accept(&chemistry, small).await.created();
+    // 300 days of the year, ten at a time: 15 of each 30 are had.
+    let mut had = 0;
+    for from in (2..302).step_by(10) {
+        let answer = accept(&physics, days(from, 10, 10)).await;
+        if answer.status.as_u16() == 201 {
+            had += 10;
+            continue;
+        }
+        let refusal = &answer.json()["refusal"];
+        assert_eq!(refusal["reason"], "QUOTA_EXCEEDED", "{answer:?}");
+        let told = refusal["bindingConstraint"].to_string();
+        assert!(
+            told.contains("50 % of the node-hours") && told.contains("1440 node-hours and has 960"),
+            "{told}"
+        );
+    }
+    assert_eq!(had, 100, "ten days of each thirty");
+    // It holds after a restart, for counter offers, and not for a party of which the configuration says otherwise.
+    server.kill9();
+    server.restart();
+    let client = |party| server.client_with(&server.key_for(party, "consumer"));
+    let (physics, climate) = (client("physics"), client("climate"));
+    let refused = physics.post_json("/negotiations", &days(12, 10, 10)).await.json();
+    assert_eq!(refused["refusal"]["reason"], "QUOTA_EXCEEDED", "{refused}");
+    assert_eq!(refused["offers"], json!([]), "{refused}");
+    accept(&climate, days(12, 20, 20)).await.created();
+    // Operators see what each has; a party sees its own.
+    let usage = server.client().get_json("/usage").await;
+    let parties = usage["parties"].as_array().expect("a list");
+    let names: Vec<&Value> = parties.iter().map(|of| &of["party"]).collect();
+    assert_eq!(names, ["chemistry", "climate", "physics"], "{usage}");
+    let on = json!([{ "resource": "local", "nodeHours": 9_600.0, "mostPercent": 33.33, "sharePercent": 50 }]);
+    assert_eq!(parties[2]["resources"], on, "{usage}");
+    assert_eq!(parties[2]["agreements"], 10, "{usage}");
+    assert_eq!(parties[1]["resources"][0]["mostPercent"], 66.67, "{usage}");
+    let own = physics.get_json("/usage").await;
+    assert_eq!(own["parties"], json!([parties[2]]), "{own}");
+    let shown = server.run(&["usage", "--party", "climate"]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("66.67 %"), "{shown}");
+    server.assert_verified();
+}
+
+async fn a_wide_window_is_used_where_the_share_leaves_room(url: String) {
+    let (server, physics, chemistry) = bounded(&url, "horizon_days = 100\n");
+    let small = json!({ "nodes": 1, "durationSeconds": HOUR });
+    chemistry.post_json("/agreements", &small).await.created();
+    physics.post_json("/agreements", &days(2, 15, 15)).await.created();
+    // Its share of each 30 days with the first is used up.
+    let later = physics.post_json("/agreements", &days(2, 5, 60)).await;
+    let start = later.json()["plannedStart"].clone();
+    assert_eq!(later.status.as_u16(), 201, "{later:?}");
+    let expected = date_time(hours_ahead(24 * 2) + 30 * DAY);
+    assert_eq!(start, json!(expected), "{later:?}");
+    // What is offered at other times lies there, too.
+    let asked = physics.post_json("/negotiations", &days(10, 5, 60)).await.json();
+    for offer in asked["offers"].as_array().expect("a list") {
+        assert!(offer["start"].as_str() >= Some(expected.as_str()), "{asked}");
+    }
     server.assert_verified();
 }

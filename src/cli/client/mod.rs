@@ -14,6 +14,7 @@ pub(super) mod predict;
 pub(super) mod show;
 pub(super) mod templates;
 pub(super) mod terminate;
+pub(super) mod usage;
 pub(super) mod watch;
 
 use std::io::Write as _;

@@ -121,7 +121,10 @@ table! {
     }
 }
 
-/// How much one party may have and ask; nothing is bounded that is not set.
+/// The part of a resource that one party may have while others have work, in percent.
+const SHARE_PERCENT: u32 = 50;
+
+/// How much one party may have and ask; but for its share nothing is bounded that is not set.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Quotas {
@@ -131,6 +134,8 @@ struct Quotas {
     horizon_hours: Option<u32>,
     /// How often in a minute it may ask for quotes.
     probes_per_minute: Option<u32>,
+    /// The part of the node-hours of a resource that it may have in any 30 days while other parties have work, in percent.
+    share_percent: Option<u32>,
 }
 
 impl Quotas {
@@ -145,7 +150,8 @@ impl Quotas {
                 return Err(format!("{table}.{key}: expected 1 or more, found 0"));
             }
         }
-        Ok(())
+        let share = self.share_percent.unwrap_or(SHARE_PERCENT);
+        check_range(&format!("{table}.share_percent"), share, 1..=100)
     }
 
     fn planner(&self) -> planner::Quotas {
@@ -153,6 +159,7 @@ impl Quotas {
             node_hours: self.node_hours.map(u64::from),
             horizon: self.horizon_hours.map(|hours| i64::from(hours) * 3_600),
             probes_per_minute: self.probes_per_minute,
+            share_percent: Some(self.share_percent.unwrap_or(SHARE_PERCENT)).filter(|share| *share < 100),
         }
     }
 
@@ -162,19 +169,37 @@ impl Quotas {
             node_hours: self.node_hours.or(others.node_hours),
             horizon_hours: self.horizon_hours.or(others.horizon_hours),
             probes_per_minute: self.probes_per_minute.or(others.probes_per_minute),
+            share_percent: self.share_percent.or(others.share_percent),
         }
     }
 }
 
-/// The quotas of one party, in place of those of all; a key that is not set counts as there.
+/// The quotas of one party, or of each of a group, in place of those of all; a key that is not set counts as there.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PartyQuotas {
-    /// The party.
-    party: String,
+    party: Parties,
     node_hours: Option<u32>,
     horizon_hours: Option<u32>,
     probes_per_minute: Option<u32>,
+    share_percent: Option<u32>,
+}
+
+/// One party, or several.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected the name of a party, or a list of names")]
+enum Parties {
+    One(String),
+    Group(Vec<String>),
+}
+
+impl Parties {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::One(party) => std::slice::from_ref(party),
+            Self::Group(parties) => parties,
+        }
+    }
 }
 
 impl PartyQuotas {
@@ -183,6 +208,7 @@ impl PartyQuotas {
             node_hours: self.node_hours,
             horizon_hours: self.horizon_hours,
             probes_per_minute: self.probes_per_minute,
+            share_percent: self.share_percent,
         }
     }
 }
@@ -348,10 +374,9 @@ impl Config {
     fn check_quotas_of_parties(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         for (index, of) in self.quotas_of_parties.iter().enumerate() {
-            if !seen.insert(&of.party) {
+            if let Some(again) = of.party.names().iter().find(|party| !seen.insert(*party)) {
                 return Err(format!(
-                    "quota[{index}].party: expected each party once, found {:?} again",
-                    of.party
+                    "quota[{index}].party: expected each party once, found {again:?} again"
                 ));
             }
             of.quotas().check(&format!("quota[{index}]"))?;
@@ -360,9 +385,12 @@ impl Config {
     }
 
     fn quotas_of_parties(&self) -> BTreeMap<String, planner::Quotas> {
-        let all = self.quotas_of_parties.iter();
-        all.map(|of| (of.party.clone(), of.quotas().or(&self.quotas).planner()))
-            .collect()
+        let each = self.quotas_of_parties.iter().flat_map(|of| {
+            let quotas = of.quotas().or(&self.quotas).planner();
+            let parties = of.party.names().iter();
+            parties.map(move |party| (party.clone(), quotas))
+        });
+        each.collect()
     }
 
     /// The names of the parts that differ from those of another configuration and are read at a start only.

@@ -16,4 +16,5 @@ pub(super) mod scheduling;
 pub(super) mod staging;
 pub(super) mod terms;
 pub(super) mod trail;
+pub(super) mod usage;
 pub(super) mod values;

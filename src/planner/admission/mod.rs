@@ -3,6 +3,7 @@
 pub(super) mod availability;
 pub(super) mod budget;
 pub(super) mod energy;
+pub(super) mod holdings;
 pub(super) mod payer;
 pub(super) mod per_minute;
 pub(super) mod price_list;
@@ -10,3 +11,5 @@ pub(super) mod pricing;
 pub(super) mod quotas;
 pub(super) mod refusal_log;
 pub(super) mod refuse;
+pub(super) mod share;
+mod usage;

@@ -30,9 +30,18 @@ impl Decider<'_> {
                 )));
             }
         }
-        let Some(node_hours) = quotas.node_hours else {
-            return Ok(());
-        };
+        if let Some(node_hours) = quotas.node_hours {
+            self.limit_to_node_hours(node_hours, proposal, replaced)?;
+        }
+        self.limit_to_share(proposal, replaced)
+    }
+
+    fn limit_to_node_hours(
+        &self,
+        node_hours: u64,
+        proposal: &mut Proposal,
+        replaced: Option<&Agreement>,
+    ) -> Result<(), Refusal> {
         let used = self.used_node_seconds(&proposal.party, replaced);
         let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
         proposal
@@ -87,11 +96,23 @@ impl Decider<'_> {
                 "a party may have the offers of {most} answers held at a time"
             )));
         }
-        let (Some(node_hours), Some(terms)) = (self.settings.quotas_of(party).node_hours, &offer.terms)
-        else {
+        let Some(terms) = &offer.terms else {
             return Ok(());
         };
-        let used = self.used_node_seconds(party, self.plan.renegotiated(offer.negotiation));
+        let replaced = self.plan.renegotiated(offer.negotiation);
+        let mut slots = terms
+            .slots
+            .iter()
+            .map(|slot| (terms.resource.as_str(), slot.stretch()));
+        if !slots.all(|of| self.is_within_share(party, of, (replaced, offer.parent))) {
+            return Err(quota_exceeded(
+                "with it a party would have more of the resource than its share while others have work",
+            ));
+        }
+        let Some(node_hours) = self.settings.quotas_of(party).node_hours else {
+            return Ok(());
+        };
+        let used = self.used_node_seconds(party, replaced);
         let more = terms.node_seconds().saturating_sub(beside.unwrap_or(0));
         if used + more > u128::from(node_hours) * HOUR {
             return Err(too_many_node_hours(node_hours, used));

@@ -235,7 +235,9 @@ impl Decider<'_> {
                     .deviation_max
                     .is_none_or(|most| deviation <= most.rounded_down(duration));
                 let fixed = request.fixed_to(start);
-                if told && near && self.can_payer_pay(need.payer, &[(*resource, fixed)]) {
+                let stretch = (Interval::of(start, duration), request.nodes);
+                let may = self.may_have(need.payer.party, *resource, stretch, need.of);
+                if told && near && may && self.can_payer_pay(need.payer, &[(*resource, fixed)]) {
                     found.insert((deviation, start, duration, Reverse(request.nodes)));
                 }
             }

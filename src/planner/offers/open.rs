@@ -167,6 +167,11 @@ impl OpenNegotiations {
         of.into_iter().flat_map(|of| of.held.keys().copied())
     }
 
+    /// The parties with negotiations that go on, in no order.
+    pub(in crate::planner) fn parties(&self) -> impl Iterator<Item = &str> {
+        self.parties.keys().map(String::as_str)
+    }
+
     /// How many negotiations a party has going on, and how many more only about prices; those left out that the provider has opened.
     pub(in crate::planner) fn count(&self, party: &str) -> (usize, usize) {
         let of = self.parties.get(party);

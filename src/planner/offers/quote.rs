@@ -350,11 +350,20 @@ impl Decider<'_> {
         place: CandidatePlacement,
     ) -> Option<Candidate> {
         let (start, expires) = self.start_and_expiry(search, &place)?;
-        if place.kind != OfferKind::Exact && !self.may_tell_quote_times(search, &place, (start, expires)) {
+        let duration = place.slot.duration();
+        let stretch = (Interval::of(start, duration), place.nodes);
+        let may_be_offered = place.kind == OfferKind::Exact
+            || self.may_tell_quote_times(search, &place, (start, expires))
+                && self.may_have(
+                    &search.ask.proposal.party,
+                    place.resource,
+                    stretch,
+                    search.replaced,
+                );
+        if !may_be_offered {
             return None;
         }
-        let duration = place.slot.duration();
-        let slots = Slots::one((Interval::of(start, duration), place.nodes));
+        let slots = Slots::one(stretch);
         let kept_until = start.max(expires) + duration;
         self.candidate_of_slots(search, &place, slots, (kept_until, expires))
     }

@@ -1,0 +1,68 @@
+//! `bespeak usage`.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::client::{Query, Server, print_json, read_answer};
+use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::negotiation::UsageView;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak usage                     what you have, and how much you may have; of all parties for operators
+  bespeak usage --party physics     what one party has (operators)
+
+A party may have `share` percent of the node-hours of a resource in any 30 days while other parties have agreements
+(share_percent of [quotas] in the configuration). `most` is the most that it has in any 30 days, offers that are held included.";
+
+/// Options of `usage`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    /// Only what this party has.
+    #[arg(long, value_name = "NAME")]
+    party: Option<String>,
+}
+
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let Query(path) = Query::new("/usage").with("party", options.party);
+    let usage: UsageView = read_answer(server.get(&path).await?)?;
+    if server.json {
+        print_json(&json!(usage));
+        return Ok(());
+    }
+    let mut rows = vec![split_headings(
+        "party, agreements, held, resource, node-hours, most, share",
+    )];
+    for of in &usage.parties {
+        if of.resources.is_empty() {
+            rows.push(row([
+                &of.party,
+                &of.agreements,
+                &of.held_answers,
+                &"-",
+                &0,
+                &"0 %",
+                &"-",
+            ]));
+        }
+        for on in &of.resources {
+            let share = on
+                .share_percent
+                .map_or_else(|| "-".to_owned(), |share| format!("{share} %"));
+            let most = format!("{} %", on.most_percent);
+            let (agreements, held) = (of.agreements, of.held_answers);
+            rows.push(row([
+                &of.party,
+                &agreements,
+                &held,
+                &on.resource,
+                &on.node_hours,
+                &most,
+                &share,
+            ]));
+        }
+    }
+    print_rows(rows, &[1, 2, 4, 5, 6]);
+    Ok(())
+}

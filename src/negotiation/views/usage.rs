@@ -1,0 +1,84 @@
+//! What parties have of the resources.
+
+use serde::{Deserialize, Serialize};
+
+use crate::negotiation::Negotiation;
+use crate::negotiation::error::Result;
+use crate::negotiation::service::Scope;
+use crate::planner::{PartyUsage, ResourceUsage};
+
+/// What parties have of the resources.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UsageView {
+    /// By their names.
+    pub parties: Vec<PartyUsageView>,
+}
+
+/// What one party has.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartyUsageView {
+    /// Its name.
+    pub party: String,
+    /// Agreements with a place that are not over.
+    pub agreements: usize,
+    /// Negotiations that go on.
+    pub negotiations: usize,
+    /// Answers with offers that are held for it.
+    pub held_answers: usize,
+    /// What it has on each resource.
+    pub resources: Vec<ResourceUsageView>,
+}
+
+/// What a party has of one resource, with what is held for it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceUsageView {
+    /// The name of the resource.
+    pub resource: String,
+    /// All node-hours.
+    pub node_hours: f64,
+    /// The most of the resource that it has in any 30 days, in percent.
+    pub most_percent: f64,
+    /// The most that it may have of it in any 30 days while other parties have work, in percent; none without a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_percent: Option<u32>,
+}
+
+impl Negotiation {
+    /// What parties have of the resources: within `scope`.
+    ///
+    /// # Errors
+    /// When the planner has stopped.
+    pub async fn usage(&self, scope: &Scope) -> Result<UsageView> {
+        let usage = self.planner.usage(scope.party().map(str::to_owned)).await?;
+        let parties = usage.into_iter().map(PartyUsageView::of).collect();
+        Ok(UsageView { parties })
+    }
+}
+
+impl PartyUsageView {
+    fn of(usage: PartyUsage) -> Self {
+        Self {
+            party: usage.party,
+            agreements: usage.agreements,
+            negotiations: usage.negotiations,
+            held_answers: usage.held_answers,
+            resources: usage.resources.into_iter().map(ResourceUsageView::of).collect(),
+        }
+    }
+}
+
+impl ResourceUsageView {
+    fn of(usage: ResourceUsage) -> Self {
+        // Hundredths are enough to read.
+        let hundredths =
+            |part: u128, whole: u128| (part as f64 / whole.max(1) as f64 * 100.0).round() / 100.0;
+        Self {
+            resource: usage.resource,
+            node_hours: hundredths(usage.node_seconds, 3_600),
+            most_percent: hundredths(usage.most_in_30_days * 100, usage.capacity_in_30_days),
+            share_percent: usage.share_percent,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The slots that parties have in agreements that are not over.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::agreement::Agreement;
+use crate::planner::admission::usage::Usage;
+
+/// The slots of agreements that have a place, by party.
+#[derive(Debug, Clone, Default)]
+pub(in crate::planner) struct Holdings {
+    of_parties: HashMap<String, OfParty>,
+}
+
+/// Those of one party.
+#[derive(Debug, Clone, Default)]
+pub(in crate::planner) struct OfParty {
+    pub(in crate::planner) agreements: usize,
+    /// By resource.
+    pub(in crate::planner) on: BTreeMap<String, Usage>,
+}
+
+impl Holdings {
+    /// Takes in an agreement that has got a place.
+    pub(in crate::planner) fn add(&mut self, agreement: &Agreement) {
+        let of = self.of_parties.entry(agreement.party.clone()).or_default();
+        of.agreements += 1;
+        let on = of.on.entry(agreement.resource.clone()).or_default();
+        for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
+            on.add(slot.stretch());
+        }
+    }
+
+    /// Lets go of an agreement as it was taken in.
+    pub(in crate::planner) fn remove(&mut self, agreement: &Agreement) {
+        let Some(of) = self.of_parties.get_mut(&agreement.party) else {
+            return;
+        };
+        of.agreements = of.agreements.saturating_sub(1);
+        if let Some(on) = of.on.get_mut(&agreement.resource) {
+            for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
+                on.remove(slot.stretch());
+            }
+            if on.is_empty() {
+                of.on.remove(&agreement.resource);
+            }
+        }
+        if of.agreements == 0 {
+            self.of_parties.remove(&agreement.party);
+        }
+    }
+
+    /// What a party has; none where it has nothing.
+    pub(in crate::planner) fn of(&self, party: &str) -> Option<&OfParty> {
+        self.of_parties.get(party)
+    }
+
+    /// The parties that have something, in no order.
+    pub(in crate::planner) fn parties(&self) -> impl Iterator<Item = &str> {
+        self.of_parties.keys().map(String::as_str)
+    }
+
+    /// Whether any other party has something.
+    pub(in crate::planner) fn has_others(&self, party: &str) -> bool {
+        let own = usize::from(self.of_parties.contains_key(party));
+        self.of_parties.len() > own
+    }
+}
