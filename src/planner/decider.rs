@@ -127,12 +127,12 @@ impl Command {
         scope: Option<Scope>,
         reply: Reply<T>,
         verb: Verb<C, T>,
-        count: impl FnOnce(&mut Decider<'_>, &Result<T>) -> DecisionRecord + Send + Sync + 'static,
+        count: impl FnOnce(&mut Decider<'_>, &mut Result<T>) -> DecisionRecord + Send + Sync + 'static,
     ) -> Self {
         let again = scope.clone();
         let decide = move |decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>| -> Answer {
             decider.begin_waiting_command(id);
-            let decided = match verb(decider, request) {
+            let mut decided = match verb(decider, request) {
                 Ok(Step::Done(decided)) => Ok(decided),
                 Ok(Step::Wait(request)) => {
                     let again = Self::that_may_wait((id, request), again, reply, verb, count);
@@ -141,7 +141,7 @@ impl Command {
                 }
                 Err(why) => Err(why),
             };
-            decisions.push(count(decider, &decided));
+            decisions.push(count(decider, &mut decided));
             answer_when_stored(reply, decided)
         };
         Self {

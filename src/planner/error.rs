@@ -2,6 +2,7 @@
 
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason};
+use uuid::Uuid;
 
 use crate::agreement::Money;
 use crate::store;
@@ -31,6 +32,8 @@ pub struct Refusal {
     pub relaxations: Vec<Relaxation>,
     /// The lowest budget that would have done, where it was the budget that did not.
     pub lowest_budget: Option<Money>,
+    /// The subject of its line in the audit trail, where it is noted there.
+    pub noted: Option<Uuid>,
 }
 
 /// Why a command was not carried out.
@@ -129,6 +132,7 @@ pub(super) fn bare_refusal(reason: Reason, binding: impl Into<String>) -> Refusa
         alternatives: Vec::new(),
         relaxations: Vec::new(),
         lowest_budget: None,
+        noted: None,
     }
 }
 

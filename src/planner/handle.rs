@@ -25,6 +25,7 @@ use crate::planner::resources::nodes::{KeptNodes, NodeReport, Planned, Reporter,
 use crate::planner::resources::orders::{Reconfiguration, ResourceChanges};
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::{Negotiating, Settings};
+use crate::planner::signals::Signals;
 use crate::store::{Lease, Store};
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
@@ -50,7 +51,7 @@ pub struct Planner {
     pub(super) epoch: i64,
     pub(super) negotiating: Negotiating,
     pub(super) resources: watch::Receiver<Arc<[Resource]>>,
-    pub(super) foresight: Foresight,
+    pub(super) foresight: watch::Receiver<Arc<Foresight>>,
     pub(super) measured: Arc<Mutex<PlannerMetrics>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
     /// Whether everything is decided on a copy of the plan, and nothing is stored.
@@ -79,17 +80,18 @@ impl Planner {
         let (stored_sender, stored) = watch::channel(0);
         let (suggested, unheard) = broadcast::channel(WAITING_MAX);
         let (resources_sender, resources) = watch::channel(plan.resources.list().into());
-        let signals = writer::Signals {
+        let (foresight_sender, foresight) = watch::channel(Arc::clone(&plan.resources.foresight));
+        let signals = Signals {
             suggested: suggested.clone(),
             due: due_sender,
             stored: stored_sender,
             ready: ready_sender,
             resources: resources_sender,
+            foresight: foresight_sender,
             measured: Arc::default(),
         };
         let (measured, epoch) = (Arc::clone(&signals.measured), lease.epoch);
         let negotiating = settings.negotiation;
-        let foresight = Foresight::of(&settings);
         let configuration = Reconfiguration {
             id: Uuid::now_v7(),
             party: None,
@@ -186,7 +188,7 @@ impl Planner {
     pub async fn place(&self, proposal: Proposal) -> Result<Accepted> {
         let (party, id) = (proposal.party.clone(), proposal.id);
         let scope = proposal.idempotency.as_ref().map(Idempotency::scope);
-        let count = move |of: &mut Decider<'_>, decided: &Result<_>| {
+        let count = move |of: &mut Decider<'_>, decided: &mut Result<_>| {
             of.note_refused(&party, id, decided);
             DecisionRecord::of("offer", decided)
         };
@@ -294,7 +296,8 @@ impl Planner {
         }
         let by_rate = proposal.scaling.shape(shape, found.rate);
         drop(resources);
-        let foreseen = self.foresight.foreseen(Foreseeable::of(proposal), shape);
+        let foresight = self.foresight();
+        let foreseen = foresight.foreseen(Foreseeable::of(proposal), shape);
         let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(resource));
         Some(Shape {
             duration: longest.unwrap_or(by_rate.duration),
@@ -304,9 +307,15 @@ impl Planner {
 
     /// Foresees the work of a proposal on each resource, so that the planner finds it foreseen. Called on a thread that reads offers.
     pub fn foresee(&self, proposal: &Proposal) {
+        let foresight = self.foresight();
         for shape in &proposal.shapes {
-            self.foresight.foreseen(Foreseeable::of(proposal), *shape);
+            foresight.foreseen(Foreseeable::of(proposal), *shape);
         }
+    }
+
+    /// What foresees by the present settings.
+    fn foresight(&self) -> Arc<Foresight> {
+        Arc::clone(&self.foresight.borrow())
     }
 
     /// Writes the counts of this module. The numbers from the plan are left out where the planner does not answer in

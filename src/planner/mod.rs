@@ -31,6 +31,7 @@ mod requests;
 mod reserving;
 mod resources;
 mod settings;
+mod signals;
 mod timetable;
 mod tried;
 mod words;

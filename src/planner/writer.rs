@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use scheduler::{Seconds, Time};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -16,11 +15,10 @@ use uuid::Uuid;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::planner::batches::{Answer, Decided, Doubt, Remembered, Storing};
 use crate::planner::decider::{Command, Decider};
-use crate::planner::metrics::PlannerMetrics;
-use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::plan::Plan;
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::Settings;
+use crate::planner::signals::Signals;
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
@@ -47,22 +45,6 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the lease still holds.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
-
-/// The news that the writer sends to all listeners.
-pub(super) struct Signals {
-    /// The suggestions of the provider.
-    pub(super) suggested: broadcast::Sender<Suggestion>,
-    /// The next instant with something due.
-    pub(super) due: watch::Sender<Option<Time>>,
-    /// The changes of the plan that executors follow: the batches stored, and the commands that wait for clusters.
-    pub(super) stored: watch::Sender<u64>,
-    /// Whether the plan is in step with the store.
-    pub(super) ready: watch::Sender<bool>,
-    /// All resources.
-    pub(super) resources: watch::Sender<Arc<[Resource]>>,
-    /// The counts.
-    pub(super) measured: Arc<Mutex<PlannerMetrics>>,
-}
 
 pub(super) struct Writer {
     settings: Settings,
@@ -179,7 +161,7 @@ impl Writer {
                     return false;
                 }
                 let is_taken = self.reload(stop).await.is_some();
-                self.publish_next_due();
+                self.signals.publish_next_due(&self.plan);
                 is_taken
             }
         }
@@ -286,11 +268,11 @@ impl Writer {
                     self.answer(decided, &batch, None);
                 }
                 Some((false, answers)) => {
-                    self.measure(|of| of.batch(decided.commands, None));
+                    self.signals.measure(|of| of.batch(decided.commands, None));
                     for answer in answers {
                         answer(false);
                     }
-                    self.publish_next_due();
+                    self.signals.publish_next_due(&self.plan);
                 }
                 None => return false,
             },
@@ -316,7 +298,7 @@ impl Writer {
 
     /// Reports the decisions of a stored batch, with the seconds that storing took where there was something to store.
     fn answer(&mut self, decided: Decided, batch: &[Change], seconds: Option<f64>) {
-        self.measure(|of| {
+        self.signals.measure(|of| {
             of.batch(decided.commands, seconds);
             of.decided(&decided.decisions, batch);
         });
@@ -324,8 +306,9 @@ impl Writer {
             .iter()
             .any(|change| matches!(change, Change::PutResource(_)))
         {
-            self.publish_resources();
+            self.signals.publish_resources(&self.plan);
         }
+        self.signals.publish_foresight(&self.plan);
         for answer in decided.answers {
             answer(true);
         }
@@ -336,7 +319,7 @@ impl Writer {
         if !batch.is_empty() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
-        self.publish_next_due();
+        self.signals.publish_next_due(&self.plan);
     }
 
     /// Drops what is decided and not sent, with its settings. The answers are dropped with it, which says that nothing was decided.
@@ -350,9 +333,9 @@ impl Writer {
     /// service stops meanwhile.
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
-        self.measure(|of| of.given_up += 1);
+        self.signals.measure(|of| of.given_up += 1);
         let read = self.reload(stop).await.is_some();
-        self.publish_next_due();
+        self.signals.publish_next_due(&self.plan);
         read
     }
 
@@ -367,7 +350,7 @@ impl Writer {
     ) -> Option<(bool, Vec<Answer>)> {
         error!(error = %why, "decisions were not stored; reading the plan anew");
         let mut answers = std::mem::take(&mut decided.answers);
-        self.measure(|of| of.failed += 1);
+        self.signals.measure(|of| of.failed += 1);
         // Before any answer: a refused caller must not find the service ready.
         self.signals.ready.send_replace(false);
         // The decisions on top of it are given up with it.
@@ -392,25 +375,6 @@ impl Writer {
             reloaded = Ok(self.reload(stop).await);
         }
         Some((reloaded.ok()??, answers))
-    }
-
-    /// Tells all listeners when something is due next.
-    fn publish_next_due(&self) {
-        self.signals
-            .due
-            .send_if_modified(|due| std::mem::replace(due, self.plan.next_due()) != *due);
-    }
-
-    /// Tells all listeners which resources there are.
-    fn publish_resources(&self) {
-        self.signals
-            .resources
-            .send_replace(self.plan.resources.list().into());
-    }
-
-    fn measure(&self, count: impl FnOnce(&mut PlannerMetrics)) {
-        let measured = &self.signals.measured;
-        count(&mut measured.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Lets go of idempotency keys that are over. That it fails now and then does no harm; that it fails always fills the store.
@@ -488,7 +452,8 @@ impl Writer {
                     self.plan = plan;
                     // The plan knows nothing of their slots any more: they are not decided, and their callers are told.
                     self.later.clear();
-                    self.publish_resources();
+                    self.signals.publish_resources(&self.plan);
+                    self.signals.publish_foresight(&self.plan);
                     self.signals.ready.send_replace(true);
                     let doubt = self.doubt.take().unwrap_or_default();
                     let is_stored = doubt.is_stored.unwrap_or(false);

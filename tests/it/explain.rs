@@ -165,6 +165,35 @@ fn an_offer_that_was_refused_is_explained_by_the_id_in_its_refusal() {
 }
 
 #[test]
+fn every_refusal_with_an_id_can_be_explained_however_many_there_are() {
+    run(async {
+        let server = Server::configured(None, PRICED);
+        let client = server.client();
+        let asked =
+            json!({ "nodes": 4, "durationSeconds": HOUR, "budget": { "amount": "0.01", "currency": "EUR" } });
+        let mut noted = Vec::new();
+        loop {
+            let refused = client.post_json("/agreements", &asked).await.json();
+            assert_eq!(refused["refusal"]["reason"], "BUDGET_TOO_LOW", "{refused}");
+            match refused["refusal"]["id"].as_str() {
+                Some(id) => noted.push(id.to_owned()),
+                None => break,
+            }
+        }
+        assert!(noted.len() >= 60, "{}", noted.len());
+        for id in noted {
+            let told = client.get_json(&format!("/refusals/{id}")).await;
+            assert!(
+                told["why"]
+                    .as_str()
+                    .is_some_and(|why| why.starts_with("BUDGET_TOO_LOW")),
+                "{told}"
+            );
+        }
+    });
+}
+
+#[test]
 fn a_refusal_names_no_change_that_the_template_does_not_take() {
     run(async {
         let folder = tempfile::tempdir().expect("a temporary folder");

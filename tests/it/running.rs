@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::support::client::{Answer, Client};
@@ -24,13 +25,39 @@ const TERMINATE: &str = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.or
 
 on_both_engines!(
     a_job_goes_through_its_states_and_fulfils_its_guarantee,
-    terminate_works_in_every_state_that_allows_it;
+    terminate_works_in_every_state_that_allows_it,
+    a_job_has_a_control_group_where_the_service_says_so_and_only_there;
     in_real_time:
     a_job_that_overruns_its_slot_is_stopped_and_violates_its_guarantee,
     an_early_end_frees_the_rest_of_the_slot,
     a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_promised,
     a_reservation_runs_nothing_and_ends_with_its_slot,
 );
+
+/// Which limits were exercised here is said by the service's log: control groups, or looks and the limits of single processes.
+async fn a_job_has_a_control_group_where_the_service_says_so_and_only_there(url: String) {
+    let server = Server::configured(
+        Some(&url),
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n\
+         [[application]]\nname = \"show\"\nprogram = \"/bin/cat\"\ntrusted = true\n\
+         [[application.argument]]\nname = \"file\"\ntype = \"choice\"\nvalues = [\"/proc/self/cgroup\"]\n",
+    );
+    let client = server.client();
+    let wanted = json!({
+        "application": "show", "arguments": ["/proc/self/cgroup"], "nodes": 1, "durationSeconds": 60,
+    });
+    let id = client.post_json("/agreements", &wanted).await.created();
+    until(&client, id, "Complete").await;
+    let groups = client.get(&format!("/agreements/{id}/files/stdout")).await.body;
+    let (with, without) = ("limited by control groups", "limited without control groups");
+    let log = server.log();
+    assert_ne!(log.contains(with), log.contains(without), "{log}");
+    assert_eq!(
+        groups.contains(&format!("/job-{id}")),
+        log.contains(with),
+        "{groups}"
+    );
+}
 
 async fn a_job_goes_through_its_states_and_fulfils_its_guarantee(url: String) {
     let server = Server::start(&url);

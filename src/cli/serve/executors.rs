@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::cli::Failure;
 use crate::cli::config::Config;
@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::Shared;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
+use crate::execution::job::control_group::divide_own_group;
 use crate::execution::job::isolation::why_not_isolated;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
@@ -34,6 +35,10 @@ pub(super) fn make_executors(
             why,
             "jobs cannot be isolated: local resources take jobs of trusted applications only"
         );
+    }
+    match divide_own_group() {
+        Ok(()) => info!("jobs of this machine are limited by control groups"),
+        Err(why) => info!(why, "jobs of this machine are limited without control groups"),
     }
     let local = LocalExecutor::new(data_dir).map_err(Failure::unavailable)?;
     let local = local.without_isolation(unisolated);

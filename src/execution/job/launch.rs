@@ -14,6 +14,7 @@ use rustix::fs::{Access, access};
 
 use crate::catalogue::Isolation;
 use crate::clock::Clock;
+use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
 use crate::execution::job::limits;
@@ -124,6 +125,10 @@ fn become_program(folder: &Folder, job: &JobSpec) -> io::Error {
     }
     if let Err(error) = limits::apply_job_limits(&job.limits) {
         return error;
+    }
+    if let Some(group) = ControlGroup::of(job.run()) {
+        // Where the system refuses, the supervisor's looks bound the job.
+        let _ = group.enter(&job.limits, limits::isolating_processes(job));
     }
     loop {
         let error = match &job.isolation {

@@ -138,6 +138,11 @@ pub(crate) fn apply_job_limits(limits: &JobLimits) -> io::Result<()> {
     Ok(())
 }
 
+/// How many processes of a job are those of the tool that isolates it.
+pub(crate) fn isolating_processes(job: &JobSpec) -> u64 {
+    job.isolation.as_ref().map_or(0, |_| ISOLATING)
+}
+
 /// Looks at the use of a job, seldom enough not to be a load.
 pub(crate) struct LimitWatch {
     limits: JobLimits,
@@ -157,7 +162,7 @@ impl LimitWatch {
         let now = Instant::now();
         Self {
             limits: job.limits,
-            isolating: job.isolation.as_ref().map_or(0, |_| ISOLATING),
+            isolating: isolating_processes(job),
             members,
             folder: folder.clone(),
             next_processes: now,

@@ -1,6 +1,7 @@
 //! A job on this machine: its folder with durable records, the process that supervises it and its limits.
 
 mod calls;
+pub(crate) mod control_group;
 pub(super) mod excess;
 pub mod folder;
 mod isolated;

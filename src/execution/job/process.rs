@@ -14,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, p
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::isolated::HeldNamespace;
 use crate::execution::job::shortage::is_shortage;
 use crate::execution::job::spec::MARK;
@@ -190,6 +191,8 @@ pub(crate) struct Members {
     /// process in that is the job's, whatever it has made of its marks.
     record: Option<PathBuf>,
     namespace: Option<HeldNamespace>,
+    /// Its control group, where it has one.
+    group: Option<ControlGroup>,
 }
 
 impl Members {
@@ -202,6 +205,7 @@ impl Members {
             known: leader.into_iter().collect(),
             record: None,
             namespace: None,
+            group: None,
         }
     }
 
@@ -210,11 +214,19 @@ impl Members {
         Self { record, ..self }
     }
 
+    /// The same of a job that may have a control group of its own.
+    pub(crate) fn in_group(self, group: Option<ControlGroup>) -> Self {
+        Self { group, ..self }
+    }
+
     /// Kills all of them. Costs some looks at each process of the machine, so it is done once, at a job's end.
     ///
     /// # Errors
     /// When the system does not tell, or they come back faster than they are killed.
     pub(crate) fn kill(&mut self) -> io::Result<()> {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         // One that was looked at while it was becoming another program may have seemed not to belong here.
         self.known.retain(|_, belongs| *belongs);
         for _ in 0..SWEEPS_MAX {

@@ -26,6 +26,7 @@ use crate::agreement::{JobEnd, Limit, RunOutcome};
 use crate::catalogue::CheckpointSignal;
 use crate::clock::{Clock, Micros};
 use crate::execution::files::outputs::Stream;
+use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolated::read_isolated;
@@ -74,6 +75,7 @@ fn supervise_job(folder: &Folder) -> Result<(), ExecutionError> {
     }
     let supervisor = Supervisor::new(folder, job, Clock::system());
     let end = supervisor.see_to_the_end()?;
+    supervisor.group.iter().for_each(ControlGroup::remove);
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
     retry_during_shortage(|| folder.write_end(&end))?;
@@ -131,12 +133,14 @@ struct Supervisor<'a> {
     clock: Clock,
     /// When the slot ends, as was last read.
     slot_end: AtomicI64,
+    group: Option<ControlGroup>,
 }
 
 impl<'a> Supervisor<'a> {
     fn new(folder: &'a Folder, job: JobSpec, clock: Clock) -> Self {
         Self {
             slot_end: AtomicI64::new(job.slot_end),
+            group: ControlGroup::of(job.run()),
             folder,
             job,
             clock,
@@ -270,6 +274,7 @@ impl<'a> Supervisor<'a> {
         // Its output after the end of the supervisor before this one is not kept, and its status is lost with that one, unless it is in
         // a record.
         let status = self.status_of_program(None)?;
+        let stop = self.found_afterwards(stop, status);
         Ok(JobEnd {
             truncated: true,
             ..self.end_after(stop, status, began, ended)
@@ -401,16 +406,22 @@ impl<'a> Supervisor<'a> {
             .isolation
             .as_ref()
             .map(|_| self.folder.isolation_status());
-        let members = Members::of(self.job.agreement, Some(leader)).isolated_by(record);
+        let members = Members::of(self.job.agreement, Some(leader))
+            .isolated_by(record)
+            .in_group(self.group.clone());
         LimitWatch::new(members, &self.job, self.folder)
     }
 
-    /// Why a job that was not stopped did not end well: the system may have refused a write before the next look.
+    /// Why a job that was not stopped did not end well: the system may have refused memory or a write before the next look.
     fn found_afterwards(
         &self,
         stop: Option<(Stop, Left)>,
         status: Option<ExitStatus>,
     ) -> Option<(Stop, Left)> {
+        let group = self.group.as_ref().filter(|_| stop.is_none());
+        if let Some(excess) = group.and_then(|group| group.excess(&self.job.limits)) {
+            return Some((Stop::Exceeded(excess), Left::ByItself));
+        }
         let Some(status) = status.filter(|status| stop.is_none() && !status.success()) else {
             return stop;
         };

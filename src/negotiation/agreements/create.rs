@@ -146,15 +146,14 @@ impl Negotiation {
     ) -> Result<AcceptedView> {
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
-            // What is not noted is not explained.
-            let id = (!self.planner.is_dry()).then_some(proposal.id);
             proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
             self.note_barred_clusters(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {
                 // The refusal is about the requester's first preference.
                 Err(planner::Error::Refused(why)) if refusal.is_none() => {
                     let view = RefusalView {
-                        id,
+                        // A dry run is not noted in the end, and what is not noted cannot be explained.
+                        id: why.noted.filter(|_| !self.planner.is_dry()),
                         ..RefusalView::of(&why, window)
                     };
                     let offer = offer.clone();

@@ -12,8 +12,13 @@ use crate::store::Change;
 const NOTED_MAX: u32 = 60;
 
 impl Decider<'_> {
-    /// Notes that a party's request was refused, if it was.
-    pub(in crate::planner) fn note_refused<T>(&mut self, party: &str, subject: Uuid, decided: &Result<T>) {
+    /// Notes that a party's request was refused, if it was, and in the refusal that it is noted.
+    pub(in crate::planner) fn note_refused<T>(
+        &mut self,
+        party: &str,
+        subject: Uuid,
+        decided: &mut Result<T>,
+    ) {
         let Err(Error::Refused(refusal)) = decided else {
             return;
         };
@@ -25,6 +30,7 @@ impl Decider<'_> {
             std::cmp::Ordering::Greater => return,
         };
         let detail = format!("{refusal}{more}");
+        refusal.noted = Some(subject);
         self.batch.push(Change::Note(Note {
             party: Some(party.to_owned()),
             ..Note::new(self.now, NoteKind::Refused, (subject, None), detail)

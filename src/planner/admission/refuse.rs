@@ -181,12 +181,9 @@ impl Decider<'_> {
             None => "it would cost more than any amount that can be written".to_owned(),
         };
         Refusal {
-            reason: Reason::BudgetTooLow,
-            binding,
-            cut_short: false,
             alternatives: self.alternatives(need, requests),
-            relaxations: Vec::new(),
             lowest_budget: lowest.filter(|_| self.settings.refusals.relaxations),
+            ..bare_refusal(Reason::BudgetTooLow, binding)
         }
     }
 

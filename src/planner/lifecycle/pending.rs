@@ -89,7 +89,7 @@ impl Planner {
     /// decision could not be stored.
     pub async fn decide_pending(&self, settlement: Settlement) -> Result<Agreement> {
         let about = (settlement.id, settlement);
-        let count = |_: &mut Decider<'_>, decided: &Result<_>| DecisionRecord::settled(decided);
+        let count = |_: &mut Decider<'_>, decided: &mut Result<_>| DecisionRecord::settled(decided);
         self.send(|reply| {
             Command::that_may_wait(
                 about,

@@ -27,8 +27,8 @@ impl Planner {
         self.ask_once(scope, move |of, _| {
             let about = &initiation.negotiation;
             let (party, id) = (about.party.clone(), about.id);
-            let decided = of.initiate(initiation);
-            of.note_refused(&party, id, &decided);
+            let mut decided = of.initiate(initiation);
+            of.note_refused(&party, id, &mut decided);
             decided
         })
         .await
@@ -97,7 +97,7 @@ impl Planner {
     pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted> {
         let scope = acceptance.proposal.idempotency.as_ref().map(Idempotency::scope);
         let about = (acceptance.proposal.id, acceptance);
-        let count = |_: &mut Decider<'_>, decided: &Result<_>| DecisionRecord::of("acceptance", decided);
+        let count = |_: &mut Decider<'_>, decided: &mut Result<_>| DecisionRecord::of("acceptance", decided);
         self.send(|reply| {
             Command::that_may_wait(about, scope, reply, |of, request| of.accept(request), count)
         })

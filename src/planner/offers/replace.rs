@@ -39,7 +39,9 @@ impl Decider<'_> {
         if begun && !goes_on && agreement.has_more_slots() {
             return Err(Error::Unavailable);
         }
-        if !agreement.is_waiting() && !goes_on {
+        // Of one that nobody has begun in time nothing is left in the plan.
+        let waits = agreement.is_waiting() && agreement.slot().end > self.present_second();
+        if !waits && !goes_on {
             return Err(Error::Conflict("being ended, or at its end"));
         }
         self.plan.planned_slot(&agreement, 0).ok_or(Error::Unavailable)?;

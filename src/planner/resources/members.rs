@@ -1,6 +1,7 @@
 //! Resources come, change, and are retired, while the others are decided on.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use scheduler::admission::TRIES;
 use scheduler::domain::Domain;
@@ -73,7 +74,7 @@ impl Resources {
             looks: Timetable::default(),
             closed: BTreeSet::new(),
             retired: BTreeSet::new(),
-            foresight: Foresight::of(settings),
+            foresight: Arc::new(Foresight::of(settings)),
             ids: foresight::ids_of_resources(std::iter::empty()),
             weighed: Weighed::default(),
             capacity_max: 0,
@@ -150,7 +151,7 @@ impl Resources {
 
     /// Takes over another price list.
     pub(in crate::planner) fn reprice(&mut self, settings: &Settings) {
-        self.foresight = Foresight::of(settings);
+        self.foresight = Arc::new(Foresight::of(settings));
         self.weighed.forget();
         let plans = self.plans().enumerate();
         let priced = plans.map(|(at, of)| domain_resource(at, &of.resource, settings));

@@ -65,7 +65,7 @@ pub(super) struct Resources {
     closed: BTreeSet<usize>,
     retired: BTreeSet<usize>,
     /// What is foreseen of work on them, and the ids of the domain by name.
-    foresight: Foresight,
+    pub(super) foresight: Arc<Foresight>,
     ids: Arc<Ids>,
     weighed: Weighed,
     /// The largest and the fastest there are.

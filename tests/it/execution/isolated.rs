@@ -247,7 +247,7 @@ fn a_fork_bomb_is_ended_by_its_limit_and_two_processes_of_the_isolation_do_not_c
     let limit = bespeak::agreement::Limit::Processes;
     assert_eq!(end.outcome, RunOutcome::Exceeded { limit });
     assert_eq!(with_words(&words), [""; 0]);
-    // Control groups would hold it more exactly; here the supervisor counts, whatever this machine has.
+    // Here the supervisor counts, whatever this machine has: there is no service whose control group could be divided.
     let one = JobLimits {
         processes: Some(1),
         ..JobLimits::default()
