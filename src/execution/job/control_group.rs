@@ -113,17 +113,23 @@ impl ControlGroup {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
-    /// Whether the system ended processes because the job had too much memory.
+    /// The limit that a job which did not end well has passed: the system ended its processes for want of memory, or made no more of
+    /// them.
     pub(crate) fn excess(&self, limits: &JobLimits) -> Option<Excess> {
-        let most = limits.memory?;
-        let events = fs::read_to_string(self.path.join("memory.events")).ok()?;
-        let peak = fs::read_to_string(self.path.join("memory.peak")).ok();
-        let found = peak.and_then(|peak| peak.trim().parse().ok()).unwrap_or(most);
-        passed_its_limit(&events).then_some(Excess {
-            limit: Limit::Memory,
-            found: most.max(found),
-            most,
-        })
+        let events = |file: &str| fs::read_to_string(self.path.join(file)).unwrap_or_default();
+        if let Some(most) = limits
+            .memory
+            .filter(|_| passed_its_memory(&events("memory.events")))
+        {
+            let peak = events("memory.peak").trim().parse().unwrap_or(most);
+            let (limit, found) = (Limit::Memory, most.max(peak));
+            return Some(Excess { limit, found, most });
+        }
+        let most = limits
+            .processes
+            .filter(|_| count_of_event(&events("pids.events"), "max") > 0)?;
+        let (limit, found) = (Limit::Processes, most + 1);
+        Some(Excess { limit, found, most })
     }
 
     /// Removes it, once it has no processes; a start of the service removes it else.
@@ -134,13 +140,15 @@ impl ControlGroup {
 
 /// Whether processes were ended because their group had reached its own limit, by its file of events. Where the machine as a whole is
 /// out of memory they are ended, too, which is no fault of the job.
-fn passed_its_limit(events: &str) -> bool {
-    let count = |name: &str| {
-        let mut counts = events.lines().filter_map(|line| line.split_once(' '));
-        let count = counts.find(|(of, _)| *of == name).map(|(_, count)| count.trim());
-        count.and_then(|count| count.parse::<u64>().ok()).unwrap_or(0)
-    };
-    count("oom") > 0 && count("oom_kill") > 0
+fn passed_its_memory(events: &str) -> bool {
+    count_of_event(events, "oom") > 0 && count_of_event(events, "oom_kill") > 0
+}
+
+/// How often an event has happened, by a file of events of a group.
+fn count_of_event(events: &str, name: &str) -> u64 {
+    let mut counts = events.lines().filter_map(|line| line.split_once(' '));
+    let count = counts.find(|(of, _)| *of == name).map(|(_, count)| count.trim());
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
 /// Puts this process into a group.
@@ -179,7 +187,7 @@ mod tests {
     fn memory_that_the_machine_lacks_is_no_excess_of_the_job() {
         let own = "low 0\nhigh 0\nmax 812\noom 3\noom_kill 2\noom_group_kill 1\n";
         let machine = "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 1\n";
-        assert!(passed_its_limit(own) && !passed_its_limit(machine));
-        assert!(!passed_its_limit("low 0\nmax 812\noom 1\noom_kill 0\n"));
+        assert!(passed_its_memory(own) && !passed_its_memory(machine));
+        assert!(!passed_its_memory("low 0\nmax 812\noom 1\noom_kill 0\n"));
     }
 }

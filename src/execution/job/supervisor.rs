@@ -418,7 +418,11 @@ impl<'a> Supervisor<'a> {
         stop: Option<(Stop, Left)>,
         status: Option<ExitStatus>,
     ) -> Option<(Stop, Left)> {
-        let group = self.group.as_ref().filter(|_| stop.is_none());
+        let is_well = |status: ExitStatus| status.success();
+        let group = self
+            .group
+            .as_ref()
+            .filter(|_| stop.is_none() && !status.is_some_and(is_well));
         if let Some(excess) = group.and_then(|group| group.excess(&self.job.limits)) {
             return Some((Stop::Exceeded(excess), Left::ByItself));
         }

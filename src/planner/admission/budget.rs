@@ -23,6 +23,9 @@ impl Decider<'_> {
         request: &Request,
         window: Interval,
     ) -> Option<Time> {
+        if window.duration() < request.duration {
+            return None;
+        }
         if self.settings.pricing.is_none() {
             return Some(window.start);
         }

@@ -224,9 +224,6 @@ impl Decider<'_> {
         shape: Shape,
     ) -> Option<Placement> {
         let request = self.request_on(at, need, shape)?;
-        if need.window.duration() < request.duration {
-            return None;
-        }
         // From when on it can pay.
         let ready = self.affordable_budget_from(at, load, need.payer, &request, need.window)?;
         let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
