@@ -113,7 +113,7 @@ enum Command {
     Executions(client::executions::Options),
     /// Show the ledger: balances and postings.
     Ledger(operator::ledger::Options),
-    /// Show the resources, or add, resize, retire and restore them (operators).
+    /// Show the resources, or add, resize, retire, restore, freeze and thaw them (operators).
     Resources(operator::resources::Options),
     /// Show the states of nodes, or set them to down, drained or up (operators).
     Nodes(operator::nodes::Options),

@@ -56,7 +56,7 @@ pub(crate) use resources::require_operator;
 pub use wrong_keys::WrongKeys;
 
 use crate::access::{Access, Caller, Role};
-use crate::negotiation::{self, Negotiation, OfferMessage, Scope};
+use crate::negotiation::{self, Negotiation, OfferMessage, ResourceVerb, Scope};
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -163,11 +163,19 @@ fn resource_routes() -> Router<Api> {
         .route("/resources/{name}", put(resources::put_resource_definition))
         .route(
             "/resources/{name}/retire",
-            resources::post_resource_retirement(true),
+            resources::post_resource_verb(ResourceVerb::Retire),
         )
         .route(
             "/resources/{name}/restore",
-            resources::post_resource_retirement(false),
+            resources::post_resource_verb(ResourceVerb::Restore),
+        )
+        .route(
+            "/resources/{name}/freeze",
+            resources::post_resource_verb(ResourceVerb::Freeze),
+        )
+        .route(
+            "/resources/{name}/thaw",
+            resources::post_resource_verb(ResourceVerb::Thaw),
         )
         .route("/resources/{name}/nodes", get(resources::get_resource_nodes))
         .route(

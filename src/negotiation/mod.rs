@@ -13,6 +13,7 @@ mod service;
 mod templates;
 mod views;
 
+pub use crate::planner::ResourceVerb;
 pub use crate::store::{AgreementFilter, NegotiationFilter};
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::show::Shown;

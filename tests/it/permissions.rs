@@ -60,6 +60,8 @@ const OPERATORS: &[(Method, &str)] = &[
     (Method::PUT, "/resources/{name}"),
     (Method::POST, "/resources/{name}/retire"),
     (Method::POST, "/resources/{name}/restore"),
+    (Method::POST, "/resources/{name}/freeze"),
+    (Method::POST, "/resources/{name}/thaw"),
     (Method::GET, "/resources/{name}/nodes"),
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),
     (Method::POST, "/configuration/reload"),

@@ -23,6 +23,8 @@ Examples:
   bespeak resources resize fast --nodes 8
   bespeak resources retire old                          nothing new is placed on it, and what waits there goes elsewhere
   bespeak resources restore old                         it is in service again
+  bespeak resources freeze fast                         nothing new is placed on it, and what is agreed stays there
+  bespeak resources thaw fast                           it takes new work again
 
 What is changed so holds after a restart, too. The configuration file changes only what is changed in the file: `bespeak reload`
 has it read again. Clusters are added there.";
@@ -60,6 +62,20 @@ enum Verb {
     },
     /// Take a retired resource into service again.
     Restore {
+        /// Name of the resource.
+        name: String,
+        #[command(flatten)]
+        change: DryRun,
+    },
+    /// Place nothing new on a resource. What is agreed stays there, runs, and may move on it.
+    Freeze {
+        /// Name of the resource.
+        name: String,
+        #[command(flatten)]
+        change: DryRun,
+    },
+    /// Have a frozen resource take new work again.
+    Thaw {
         /// Name of the resource.
         name: String,
         #[command(flatten)]
@@ -150,6 +166,8 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         }
         Verb::Retire { name, change } => post_resource(server, &change, &name, "retire").await,
         Verb::Restore { name, change } => post_resource(server, &change, &name, "restore").await,
+        Verb::Freeze { name, change } => post_resource(server, &change, &name, "freeze").await,
+        Verb::Thaw { name, change } => post_resource(server, &change, &name, "thaw").await,
     }
 }
 

@@ -31,8 +31,12 @@ pub struct ResourceView {
     pub name: String,
     /// Its executor.
     pub kind: String,
-    /// `in-service`, `retiring` (nothing new is placed on it, and work goes on) or `retired`.
+    /// `in-service`, `frozen` (nothing new is placed on it, and what is agreed stays), `retiring` (nothing new is placed on it, and
+    /// work goes on) or `retired`.
     pub state: String,
+    /// Since when it is frozen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_since: Option<String>,
     /// Since when it is retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired_since: Option<String>,
@@ -167,6 +171,7 @@ impl ResourceView {
         faults: Vec<Fault>,
     ) -> Self {
         let state = match of.retired {
+            None if of.is_frozen() => "frozen",
             None => "in-service",
             Some(_) if has_work => "retiring",
             Some(_) => "retired",
@@ -175,6 +180,7 @@ impl ResourceView {
             name: of.name.clone(),
             kind: of.kind.clone(),
             state: state.to_owned(),
+            frozen_since: of.frozen.map(instant_as_date_time),
             retired_since: of.retired.map(instant_as_date_time),
             nodes: of.capacity,
             up: counts.up,

@@ -88,6 +88,11 @@ impl Decider<'_> {
             ..proposal.clone()
         };
         let deadline = self.window(&rest)?.end;
+        if end > planned.end
+            && let Some(frozen) = self.frozen_resources_in_words(|of| of.name == old.resource)
+        {
+            return Err(bare_refusal(Reason::ResourceNotOffered, frozen));
+        }
         for index in old.slots_over()..last {
             if let Some((_, number)) = self.plan.planned_slot(old, index) {
                 self.put_slot_back(at, old, index, number);

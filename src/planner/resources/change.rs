@@ -36,7 +36,7 @@ impl Planner {
     /// Does something with a resource, and answers what follows.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such resource to retire or restore, [`Error::Unfit`] where it cannot be so,
+    /// [`Error::NotFound`] where there is no such resource to retire, restore, freeze or thaw, [`Error::Unfit`] where it cannot be so,
     /// [`Error::Unavailable`] where it could not be stored.
     pub async fn change_resource(&self, order: ResourceOrder) -> Result<ResourceChanges, Error> {
         self.ask(move |of| of.change_resource(order)).await
@@ -117,6 +117,14 @@ impl Decider<'_> {
             },
             (ResourceVerb::Restore, Some(before)) => Resource {
                 retired: None,
+                ..before.clone()
+            },
+            (ResourceVerb::Freeze, Some(before)) => Resource {
+                frozen: before.frozen.or(Some(self.now)),
+                ..before.clone()
+            },
+            (ResourceVerb::Thaw, Some(before)) => Resource {
+                frozen: None,
                 ..before.clone()
             },
         };
@@ -384,6 +392,11 @@ fn resource_difference(before: Option<&Resource>, next: &Resource) -> String {
     match (before.is_retired(), next.is_retired()) {
         (false, true) => words.push("retired".to_owned()),
         (true, false) => words.push("back in service".to_owned()),
+        _ => {}
+    }
+    match (before.frozen, next.frozen) {
+        (None, Some(_)) => words.push("frozen".to_owned()),
+        (Some(_), None) => words.push("thawed".to_owned()),
         _ => {}
     }
     if next.kind != before.kind {

@@ -118,6 +118,7 @@ impl Resource {
             details: as_text(&self.details()),
             configured: self.configured.clone(),
             retired: self.retired,
+            frozen: self.frozen,
         }
     }
 
@@ -147,6 +148,7 @@ impl Resource {
             executor: details.executor,
             closed: row.kind == CLUSTER,
             retired: row.retired,
+            frozen: row.frozen,
             position: row.position,
             configured: row.configured,
             ..Self::new(&row.name, &row.kind, row.capacity)
@@ -245,6 +247,7 @@ mod tests {
     fn a_resource_is_stored_and_read_as_it_was() {
         let stored = Resource {
             retired: Some(7),
+            frozen: Some(5),
             configured: Some("{}".to_owned()),
             ..file()
         };

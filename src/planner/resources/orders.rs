@@ -38,6 +38,10 @@ pub enum ResourceVerb {
     Retire,
     /// It is in service again.
     Restore,
+    /// Nothing new is placed on it. What is agreed stays there, runs, and may move on it.
+    Freeze,
+    /// It takes new work again.
+    Thaw,
 }
 
 /// An operator's word about a resource.

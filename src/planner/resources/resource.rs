@@ -75,8 +75,10 @@ pub struct Resource {
     pub executor: Value,
     /// Whether nothing new is promised on it until [`Planner::open_resource`](crate::planner::Planner::open_resource): it has to be checked first.
     pub closed: bool,
-    /// Since when nothing new is placed on it.
+    /// Since when nothing new is placed on it, and what waits there goes elsewhere.
     pub retired: Option<Micros>,
+    /// Since when nothing new is placed on it, and what is agreed stays there.
+    pub frozen: Option<Micros>,
     /// Its place among the others: ties go to the lower one.
     pub position: u32,
     /// The resource as the configuration last had it, in the words of [`Resource::definition`]; none where it did not have it, and
@@ -98,14 +100,20 @@ impl Resource {
             executor: Value::Null,
             closed: false,
             retired: None,
+            frozen: None,
             position: 0,
             configured: None,
         }
     }
 
-    /// Whether nothing new is placed on it.
+    /// Whether it is out of service.
     pub fn is_retired(&self) -> bool {
         self.retired.is_some()
+    }
+
+    /// Whether it is in service and takes nothing new.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some() && !self.is_retired()
     }
 
     /// Whether others use it, too.

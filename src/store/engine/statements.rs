@@ -213,7 +213,7 @@ statements! {
         AND a.id > $1 AND a.id <= $2 ORDER BY e.agreement, e.seq";
 
     // Resources.
-    RESOURCES = "SELECT name, kind, capacity, position, rate, details, configured, retired_us FROM resources \
+    RESOURCES = "SELECT name, kind, capacity, position, rate, details, configured, retired_us, frozen_us FROM resources \
         ORDER BY position, name";
     NODE_STATES = "SELECT resource, node, reporter, state, since_us, reason FROM node_states \
         ORDER BY resource, node, reporter";
