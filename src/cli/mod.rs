@@ -48,7 +48,7 @@ const GROUPS: [(&str, &str); 3] = [
     ),
     (
         "Operators",
-        "serve key resources nodes reload cluster trail verify completions man",
+        "serve key resources nodes maintenance reload cluster trail verify completions man",
     ),
     ("Analysis", "predict calibrate executions advise bench"),
 ];
@@ -117,6 +117,8 @@ enum Command {
     Resources(operator::resources::Options),
     /// Show the states of nodes, or set them to down, drained or up (operators).
     Nodes(operator::nodes::Options),
+    /// Show planned times without nodes, or add and remove them (operators).
+    Maintenance(operator::maintenance::Options),
     /// Have the service read its configuration file again (operators).
     Reload(operator::resources::ReloadOptions),
     /// Check the clusters of the configuration, before or beside the service.
@@ -370,6 +372,7 @@ pub fn run() -> ExitCode {
             Command::Resources(options) => operator::resources::run(options, server).await,
             Command::Reload(options) => operator::resources::reload(options, server).await,
             Command::Nodes(options) => operator::nodes::run(options, server).await,
+            Command::Maintenance(options) => operator::maintenance::run(options, server).await,
             Command::Cluster(options) => operator::cluster::run(options, as_json),
             Command::Trail(options) => operator::trail::run(options, server).await,
             Command::Key(options) => operator::key::run(options, as_json).await,

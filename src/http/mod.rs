@@ -19,6 +19,7 @@ mod format;
 mod heads;
 mod health;
 mod listener;
+mod maintenance;
 mod metrics;
 mod negotiations;
 mod openapi;
@@ -38,7 +39,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::{Instrument, field};
 use uuid::Uuid;
@@ -177,6 +178,11 @@ fn resource_routes() -> Router<Api> {
             "/resources/{name}/thaw",
             resources::post_resource_verb(ResourceVerb::Thaw),
         )
+        .route(
+            "/maintenance",
+            get(maintenance::get_maintenance).post(maintenance::post_maintenance),
+        )
+        .route("/maintenance/{id}", delete(maintenance::delete_maintenance))
         .route("/resources/{name}/nodes", get(resources::get_resource_nodes))
         .route(
             "/resources/{name}/nodes/{nodes}",

@@ -76,7 +76,7 @@ pub(super) async fn post_configuration_reload(call: Call, Query(asked): Query<Ch
 }
 
 /// Answers what became of resources, with a line in the log.
-fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -> Response {
+pub(super) fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -> Response {
     if !told.dry_run {
         for of in &told.resources {
             tracing::info!(

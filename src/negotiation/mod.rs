@@ -6,6 +6,7 @@ mod call_backs;
 mod discovery;
 mod error;
 mod idempotency;
+mod maintenance;
 mod negotiations;
 mod request;
 mod resources;
@@ -36,6 +37,7 @@ pub use views::agreement::{
 pub use views::availability::AvailabilityQuery;
 pub use views::discovery::{OfferedResourceView, OfferedResourcesView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
+pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};
 pub use views::refusal::{RefusalView, RelaxationView};
@@ -45,3 +47,4 @@ pub use views::resources::{
 };
 pub use views::trail::{RefusedView, TrailView};
 pub use views::values::MoneyView;
+pub use views::values::second_as_date_time;

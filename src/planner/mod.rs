@@ -63,8 +63,8 @@ pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
 pub use resources::resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling, is_resource_name,
-    rate_of_multiple,
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling,
+    is_resource_name, rate_of_multiple,
 };
 pub use settings::{Improving, Negotiating, Proposals, Quotas, Refusals, Settings};
 pub use tried::{Tried, TriedPlace, try_proposal};

@@ -62,6 +62,9 @@ const OPERATORS: &[(Method, &str)] = &[
     (Method::POST, "/resources/{name}/restore"),
     (Method::POST, "/resources/{name}/freeze"),
     (Method::POST, "/resources/{name}/thaw"),
+    (Method::GET, "/maintenance"),
+    (Method::POST, "/maintenance"),
+    (Method::DELETE, "/maintenance/{id}"),
     (Method::GET, "/resources/{name}/nodes"),
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),
     (Method::POST, "/configuration/reload"),
@@ -173,7 +176,10 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         }
     }
     for (method, route) in OPERATORS {
+        let planned = operator.get_json("/maintenance").await;
+        let added = planned["maintenance"][0]["id"].as_str().unwrap_or_default();
         let path = route.replace("{name}", "local").replace("{nodes}", "0");
+        let path = path.replace("{id}", added);
         for (client, expected) in [
             (&nobody, StatusCode::UNAUTHORIZED),
             (&unknown, StatusCode::UNAUTHORIZED),
@@ -264,7 +270,10 @@ async fn a_list_holds_what_is_ones_own(url: String) {
 
 async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
     let mut request = client.request(method.clone(), path);
-    if *method == Method::POST {
+    if path == "/maintenance" && *method == Method::POST {
+        let (start, end) = (date_time(hours_ahead(9)), date_time(hours_ahead(10)));
+        request = request.json(&json!({ "resource": "local", "start": start, "end": end }));
+    } else if *method == Method::POST {
         request = request
             .header("content-type", "application/xml")
             .body(input(path));

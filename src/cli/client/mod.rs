@@ -190,6 +190,11 @@ impl Server {
         self.receive(self.request(Method::POST, path)?.json(value)).await
     }
 
+    /// Removes the content of a place and reads the answer.
+    pub(super) async fn delete_json(&self, path: &str) -> Result<Value, Failure> {
+        self.receive(self.request(Method::DELETE, path)?).await
+    }
+
     /// Puts a value in a place and reads the answer.
     pub(super) async fn put_json(&self, path: &str, value: &Value) -> Result<Value, Failure> {
         self.receive(self.request(Method::PUT, path)?.json(value)).await

@@ -6,6 +6,7 @@ pub(super) mod cluster;
 pub(super) mod helper;
 pub(super) mod key;
 pub(super) mod ledger;
+pub(super) mod maintenance;
 pub(super) mod nodes;
 pub(super) mod resources;
 pub(super) mod trail;

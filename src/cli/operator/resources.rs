@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::client::{DryRun, Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{
-    OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
+    MoneyView, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
 };
 use crate::planner::RATES;
 
@@ -255,7 +255,8 @@ fn print_resources(all: &ResourcesView) {
     print_rows(rows, &[3, 4, 5, 6, 7]);
 }
 
-fn print_changes(told: &ResourceChangesView) {
+/// Prints what became of resources and of agreements.
+pub(super) fn print_changes(told: &ResourceChangesView) {
     let would = if told.dry_run { "would be " } else { "" };
     for of in &told.resources {
         match of.change.as_str() {
@@ -266,7 +267,26 @@ fn print_changes(told: &ResourceChangesView) {
     if told.resources.is_empty() {
         say!("no resource {would}changed");
     }
-    let mut rows = vec![split_headings("AGREEMENT, PARTY, NAME, FROM, START, TO, START")];
+    let agreements = told.broken.iter().chain(&told.moved);
+    print_effects(agreements, told.unlisted, &told.penalties, would);
+    say!(
+        "{} {would}moved, {} {would}without a place; {} {would}withdrawn",
+        told.moved.len(),
+        told.broken.len(),
+        counted(told.withdrawn, "held offer")
+    );
+}
+
+/// Prints what becomes of agreements, and what it costs the provider.
+pub(super) fn print_effects<'a>(
+    agreements: impl Iterator<Item = &'a PlaceChangeView>,
+    unlisted: usize,
+    penalties: &[MoneyView],
+    would: &str,
+) {
+    let mut rows = vec![split_headings(
+        "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY",
+    )];
     let line = |of: &PlaceChangeView| {
         let name = of.name.as_deref().unwrap_or_default();
         let (to, start) = match &of.to {
@@ -282,21 +302,25 @@ fn print_changes(told: &ResourceChangesView) {
             &from.start,
             &to,
             &start,
+            &sums_in_words(&of.penalties),
         ])
     };
-    rows.extend(told.broken.iter().chain(&told.moved).map(line));
+    rows.extend(agreements.map(line));
     if rows.len() > 1 {
         print_rows(rows, &[]);
     }
-    if told.unlisted > 0 {
-        say!("{}", counted(told.unlisted, "more agreement"));
+    if unlisted > 0 {
+        say!("{}", counted(unlisted, "more agreement"));
     }
-    say!(
-        "{} {would}moved, {} {would}without a place; {} {would}withdrawn",
-        told.moved.len(),
-        told.broken.len(),
-        counted(told.withdrawn, "held offer")
-    );
+    if !penalties.is_empty() {
+        say!("{} {would}paid as penalties", sums_in_words(penalties));
+    }
+}
+
+/// Sums of money, in words.
+pub(super) fn sums_in_words(sums: &[MoneyView]) -> String {
+    let sums = sums.iter().map(ToString::to_string);
+    sums.collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Micros;
-use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
+use crate::planner::resources::resource::{AddedMaintenance, CLUSTER, LOCAL, Resource};
 use crate::prediction::{Machine, Machines};
 use crate::store::{self, ResourceRow};
 
@@ -24,6 +24,9 @@ struct Details {
     node_names: Vec<String>,
     /// Starts and ends in seconds, and numbers of nodes.
     maintenance: Vec<(i64, i64, u32)>,
+    /// By the word of operators.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    added_maintenance: Vec<AddedMaintenance>,
     executor: Value,
 }
 
@@ -145,6 +148,7 @@ impl Resource {
                 .into_iter()
                 .map(|(start, end, nodes)| (Interval::new(Time(start), Time(end)), nodes))
                 .collect(),
+            added_maintenance: details.added_maintenance,
             executor: details.executor,
             closed: row.kind == CLUSTER,
             retired: row.retired,
@@ -169,6 +173,7 @@ impl Resource {
                 .iter()
                 .map(|(of, nodes)| (of.start.seconds(), of.end.seconds(), *nodes))
                 .collect(),
+            added_maintenance: self.added_maintenance.clone(),
             executor: self.executor.clone(),
         }
     }

@@ -37,7 +37,7 @@ pub(in crate::planner) fn new_resource_plan(
         schedule,
         bound_until: BTreeMap::new(),
         kept: HashMap::new(),
-        nodes: Nodes::new(resource.maintenance.clone()),
+        nodes: Nodes::new(resource.planned_maintenance()),
     }
 }
 
@@ -137,7 +137,7 @@ impl Resources {
         }
         let revised = domain_resource(at, &next, settings);
         self.change_bindings(at, |of| {
-            of.nodes.plan_maintenance(next.maintenance.clone());
+            of.nodes.plan_maintenance(next.planned_maintenance());
             of.resource = next;
         });
         self.weighed.forget();

@@ -17,6 +17,7 @@ mod weighing;
 
 pub(super) mod definition;
 mod looks;
+mod maintenance;
 pub(super) mod members;
 mod out_of_use;
 pub(super) mod resource_plan;
