@@ -155,6 +155,11 @@ fn agreement_routes() -> Router<Api> {
             "/agreements/{id}/terminate",
             post(agreements::post_agreement_termination),
         )
+        .route(
+            "/agreements/{id}/evict",
+            post(agreements::post_agreement_eviction),
+        )
+        .route("/agreements/{id}/move", post(agreements::post_agreement_move))
 }
 
 /// Resources, their definitions and their nodes.

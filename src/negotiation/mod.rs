@@ -16,7 +16,9 @@ mod views;
 
 pub use crate::planner::ResourceVerb;
 pub use crate::store::{AgreementFilter, NegotiationFilter};
+pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
+pub use agreements::move_to::MoveRequest;
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use call_backs::{CallBackView, CallBacksView, EventsView};

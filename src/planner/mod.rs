@@ -42,6 +42,7 @@ pub use admission::price_list::Pricing;
 pub use error::{AlternativeSlot, Error, Lost, Refusal, StartError};
 pub use handle::Planner;
 pub use impossible::IMPOSSIBLE;
+pub use lifecycle::eviction::{Evicted, Eviction};
 pub use lifecycle::overruns::Overruns;
 pub use lifecycle::pending::{CallBackTarget, Settlement, Ways};
 pub use lifecycle::reports::Unable;
@@ -51,6 +52,7 @@ pub use offers::messages::{
 };
 pub use offers::ranking::best_candidates;
 pub use offers::suggestion::Suggestion;
+pub use placement::ordered::MoveOrder;
 pub use plan::Plan;
 pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
 pub use resources::definition::{machines_as_configured, machines_of_rows};

@@ -351,7 +351,8 @@ impl Writer {
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
         self.measure(|of| of.given_up += 1);
-        let read = self.reload(stop).await.is_some();
+        // It is rare, and has a whole plan: without the box every decision would be as large.
+        let read = Box::pin(self.reload(stop)).await.is_some();
         self.publish_next_due();
         read
     }

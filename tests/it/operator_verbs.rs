@@ -1,10 +1,14 @@
 //! What operators do beside the ordinary course of things: they freeze and thaw resources, and
-//! plan times without nodes.
+//! plan times without nodes, and book for parties, move and end their agreements.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use crate::resources::{HOUR, created, done, homes, ids, listed, local, put, running, show};
+use crate::resources::{HOUR, SOON, created, done, homes, ids, listed, local, put, running, show};
+use crate::running::{sleepers, unlike_any_other};
+use crate::support::client::Client;
+use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -13,6 +17,9 @@ on_both_engines!(
     a_frozen_resource_takes_nothing_new_and_keeps_what_is_agreed,
     maintenance_moves_what_is_in_its_way_as_the_dry_run_said_and_lasts,
     a_dry_run_names_whom_it_hurts_and_what_it_costs,
+    an_evicted_party_is_told_the_reason_and_is_paid_once,
+    a_waiting_agreement_is_moved_inside_what_was_agreed_and_no_further,
+    what_is_booked_for_a_party_is_its_own_and_counts_on_its_quotas,
 );
 
 /// The details of an operator's lines of a kind in the trail.
@@ -201,7 +208,7 @@ async fn maintenance_moves_what_is_in_its_way_as_the_dry_run_said_and_lasts(url:
             json!({ "resource": "local", "start": date_time(early), "end": date_time(later), "nodes": 9 }),
             409,
         ),
-        (json!({ "resource": "local" }), 400),
+        (json!({ "resource": "local" }), 422),
     ] {
         let refused = client.post_json("/maintenance", &wrong).await;
         assert_eq!(refused.status, status, "{wrong} {refused:?}");
@@ -305,5 +312,266 @@ async fn a_dry_run_names_whom_it_hurts_and_what_it_costs(url: String) {
     );
     let accounts = physics.get_json("/accounts").await;
     assert_eq!(accounts["accounts"][0]["balance"], sums[0], "{accounts}");
+    server.assert_verified();
+}
+
+async fn an_evicted_party_is_told_the_reason_and_is_paid_once(url: String) {
+    let mut server = Server::configured(Some(&url), &priced());
+    let client = server.client();
+    let key = server.key_for("physics", "consumer");
+    let physics = server.client_with(&key);
+    let seconds = unlike_any_other(&server);
+    let sleep = Offer::sleep(seconds, HOUR).guaranteed_xml();
+    let job = physics.post("/agreements", sleep).await.created();
+    running(&physics, job).await;
+    let later = hours_ahead(2);
+    let rigid = Offer::reserve(4, HOUR).within(later, later + HOUR);
+    let waiting = physics
+        .post("/agreements", rigid.guaranteed_xml())
+        .await
+        .created();
+    let evict = async |client: &Client, id: Uuid, query: &str, key: &str| {
+        let paid = json!({ "amount": "5", "currency": "EUR" });
+        let request = client
+            .request(Method::POST, &format!("/agreements/{id}/evict{query}"))
+            .header("accept", "application/json")
+            .header("idempotency-key", key);
+        client
+            .send(request.json(&json!({ "reason": "the room is too hot", "compensation": paid })))
+            .await
+    };
+    let own = evict(&physics, waiting, "", "0").await;
+    assert_eq!(own.status, StatusCode::FORBIDDEN, "{own:?}");
+    let dry = done(&evict(&client, waiting, "?dryRun=true", "1").await);
+    assert_eq!(
+        show(&client, waiting).await["state"],
+        "Observed",
+        "it was only asked"
+    );
+    let real = evict(&client, waiting, "", "1").await;
+    let told = done(&real);
+    for of in [&dry, &told] {
+        assert_eq!(of["agreement"]["outcome"], "lost", "{of}");
+        assert_eq!(
+            of["penalties"],
+            json!([{ "amount": "2.8", "currency": "EUR" }]),
+            "{of}"
+        );
+        assert_eq!(
+            of["compensation"],
+            json!({ "amount": "5", "currency": "EUR" }),
+            "{of}"
+        );
+    }
+    assert_eq!(
+        done(&evict(&client, waiting, "", "1").await),
+        told,
+        "the same request"
+    );
+    let again = evict(&client, waiting, "", "2").await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "{again:?}");
+
+    let (status, text, errors) = run(&server, &format!("evict {job} --reason hot"));
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(
+        text.contains("paid as penalties") && !text.contains("compensation"),
+        "{text}"
+    );
+    let (status, _, errors) = run(&server, &format!("evict {job}"));
+    assert!(status == Some(2) && errors.contains("--reason"), "{errors}");
+    server.kill9();
+    server.restart();
+    let (client, physics) = (server.client(), server.client_with(&key));
+    let accounts = physics.get_json("/accounts").await;
+    let kinds = accounts["entries"].as_array().into_iter().flatten();
+    let mut kinds: Vec<&str> = kinds.filter_map(|of| of["kind"].as_str()).collect();
+    kinds.sort_unstable();
+    assert_eq!(
+        kinds.iter().filter(|of| **of == "compensation").count(),
+        1,
+        "{accounts}"
+    );
+    assert!(
+        kinds.contains(&"penalty") && !kinds.contains(&"price"),
+        "{accounts}"
+    );
+    for id in [waiting, job] {
+        let shown = show(&physics, id).await;
+        assert_eq!(
+            (&shown["state"], &shown["outcome"]),
+            (&json!("Complete"), &json!("lost")),
+            "{shown}"
+        );
+    }
+    let events = physics.get_json("/events").await;
+    let broken = events["events"].as_array().into_iter().flatten();
+    let broken: Vec<&Value> = broken.filter(|of| of["type"] == "agreement.broken").collect();
+    assert!(broken[0].to_string().contains("the room is too hot"), "{events}");
+    eventually("the end of its job", SOON, async || {
+        sleepers(seconds).is_empty().then_some(())
+    })
+    .await;
+    let lines = words_in_trail(&server, "by-operator").await;
+    let first = format!("evicted {waiting} of physics, with 5 EUR: the room is too hot");
+    assert_eq!(lines[0], json!(first));
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let path = format!("/agreements/{}/evict", Uuid::now_v7());
+    let nowhere = client.post_json(&path, &json!({ "reason": "r" })).await;
+    assert_eq!(nowhere.status, StatusCode::NOT_FOUND);
+    server.assert_verified();
+}
+
+async fn a_waiting_agreement_is_moved_inside_what_was_agreed_and_no_further(url: String) {
+    let mut server = Server::configured(Some(&url), &(local("first", 4) + &local("second", 2)));
+    let client = server.client();
+    let key = server.key_for("physics", "consumer");
+    let physics = server.client_with(&key);
+    let later = hours_ahead(2);
+    let flexible = Offer::reserve(2, HOUR).within(later, later + 5 * HOUR);
+    let id = physics.post("/agreements", flexible.xml()).await.created();
+    let wide = physics.post(
+        "/agreements",
+        Offer::reserve(4, HOUR).within(later, later + 9 * HOUR).xml(),
+    );
+    let wide = wide.await.created();
+    assert_eq!(homes(&client, &[id, wide]).await, ["first", "first"]);
+    let at = |hours: i64| date_time(later + hours * HOUR);
+    let path = format!("/agreements/{id}/move");
+    let own = physics.post_json(&path, &json!({ "resource": "second" })).await;
+    assert_eq!(own.status, StatusCode::FORBIDDEN, "{own:?}");
+    for (wrong, why) in [
+        (json!({ "start": at(5) }), "it may start there from"),
+        (
+            json!({ "start": date_time(later - HOUR) }),
+            "it may start there from",
+        ),
+        (
+            json!({ "start": date_time(later + 4 * HOUR + 60) }),
+            "has not the nodes free",
+        ),
+        (json!({ "resource": "third" }), "may not take it"),
+    ] {
+        let refused = client.post_json(&path, &wrong).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{wrong} {refused:?}");
+        assert!(refused.json().to_string().contains(why), "{wrong} {refused:?}");
+    }
+    let wish = json!({ "resource": "second", "start": at(2), "reason": "tests of the first" });
+    let dry = done(&client.post_json(&format!("{path}?dryRun=true"), &wish).await);
+    assert_eq!(
+        (&dry["resource"], &dry["plannedStart"]),
+        (&json!("second"), &json!(at(2))),
+        "{dry}"
+    );
+    assert_eq!(homes(&client, &[id]).await, ["first"], "it was only asked");
+    assert_eq!(done(&client.post_json(&path, &wish).await), dry);
+    let again = client.post_json(&path, &json!({ "start": at(3) })).await;
+    assert!(
+        again.json().to_string().contains("its time moves no more"),
+        "{again:?}"
+    );
+    // It is too large for the other one.
+    let large = client
+        .post_json(
+            &format!("/agreements/{wide}/move"),
+            &json!({ "resource": "second" }),
+        )
+        .await;
+    assert_eq!(large.status, StatusCode::CONFLICT, "{large:?}");
+    assert_eq!(client.post_json(&path, &json!({})).await.status.as_u16(), 422);
+
+    server.kill9();
+    server.restart();
+    let (client, physics) = (server.client(), server.client_with(&key));
+    let shown = show(&physics, id).await;
+    assert_eq!(
+        (&shown["resource"], &shown["plannedStart"]),
+        (&json!("second"), &json!(at(2))),
+        "{shown}"
+    );
+    let events = physics.get_json("/events").await;
+    let moved = events["events"].as_array().into_iter().flatten();
+    let mut moved = moved
+        .filter(|of| of["type"] == "agreement.moved")
+        .map(ToString::to_string);
+    assert!(
+        moved.any(|of| of.contains("by the operator: tests of the first")),
+        "{events}"
+    );
+    let (status, told, errors) = run(&server, &format!("move {id} --to first"));
+    assert!(
+        status == Some(0) && told.contains("of first") && told.contains(&at(2)),
+        "{told} {errors}"
+    );
+    assert_eq!(run(&server, &format!("move {id}")).0, Some(2));
+    assert_eq!(words_in_trail(&server, "by-operator").await.len(), 2);
+    let begun = created(&client, &Offer::sleep(600, 900)).await;
+    running(&client, begun).await;
+    let refused = client
+        .post_json(
+            &format!("/agreements/{begun}/move"),
+            &json!({ "resource": "second" }),
+        )
+        .await;
+    assert!(refused.json().to_string().contains("not waiting"), "{refused:?}");
+    server.assert_verified();
+}
+
+async fn what_is_booked_for_a_party_is_its_own_and_counts_on_its_quotas(url: String) {
+    let quota = "[quotas]\nnode_hours = 2\n";
+    let mut server = Server::configured(Some(&url), &(priced() + quota));
+    let client = server.client();
+    let key = server.key_for("physics", "consumer");
+    let biology = server.client_with(&server.key_for("biology", "consumer"));
+    let later = hours_ahead(2);
+    let offer = Offer::reserve(1, HOUR).within(later, later + 5 * HOUR).xml();
+    let book = async |client: &Client, query: &str, key: &str| {
+        let request = client
+            .request(Method::POST, &format!("/agreements?{query}"))
+            .header("content-type", "application/xml")
+            .header("idempotency-key", key);
+        client.send(request.body(offer.clone())).await
+    };
+    let own = book(&biology, "party=physics", "0").await;
+    assert_eq!(own.status, StatusCode::FORBIDDEN, "{own:?}");
+    let unknown = book(&client, "party=chemistry", "0").await;
+    assert_eq!(unknown.status, StatusCode::CONFLICT, "{unknown:?}");
+    let dry = book(&client, "party=physics&dryRun=true", "1").await;
+    assert_eq!(dry.status, StatusCode::OK, "{dry:?}");
+    let id = book(&client, "party=physics", "1").await.created();
+    assert_eq!(
+        book(&client, "party=physics", "1").await.created(),
+        id,
+        "the same request"
+    );
+    let reused = book(&client, "party=biology", "1").await;
+    assert_eq!(reused.status.as_u16(), 422, "{reused:?}");
+
+    server.kill9();
+    server.restart();
+    let (client, physics) = (server.client(), server.client_with(&key));
+    let shown = show(&physics, id).await;
+    assert_eq!(
+        (&shown["party"], &shown["state"]),
+        (&json!("physics"), &json!("Observed")),
+        "{shown}"
+    );
+    let events = physics.get_json("/events").await;
+    assert_eq!(events["events"][0]["type"], "agreement.accepted", "{events}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("offer.xml");
+    std::fs::write(&file, &offer).expect("a file can be written");
+    let line = format!("offer {} --for-party physics", file.display());
+    let (status, told, errors) = run(&server, &line);
+    assert!(status == Some(0) && told.contains("physics"), "{told} {errors}");
+    let (status, _, errors) = run(&server, &line);
+    assert!(status == Some(1), "it has as much as it may: {errors}");
+    let more = book(&physics, "", "3").await;
+    assert!(!more.status.is_success(), "it has as much as it may: {more:?}");
+    book(&client, "", "4").await.created();
+    let lines = words_in_trail(&server, "by-operator").await;
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[0], json!(format!("booked {id} for physics")));
+    let ended = physics.post(&format!("/agreements/{id}/terminate"), "").await;
+    assert!(ended.status.is_success(), "its party may end it: {ended:?}");
     server.assert_verified();
 }

@@ -62,6 +62,8 @@ const OPERATORS: &[(Method, &str)] = &[
     (Method::POST, "/resources/{name}/restore"),
     (Method::POST, "/resources/{name}/freeze"),
     (Method::POST, "/resources/{name}/thaw"),
+    (Method::POST, "/agreements/{id}/move"),
+    (Method::POST, "/agreements/{id}/evict"),
     (Method::GET, "/maintenance"),
     (Method::POST, "/maintenance"),
     (Method::DELETE, "/maintenance/{id}"),
@@ -179,7 +181,14 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         let planned = operator.get_json("/maintenance").await;
         let added = planned["maintenance"][0]["id"].as_str().unwrap_or_default();
         let path = route.replace("{name}", "local").replace("{nodes}", "0");
-        let path = path.replace("{id}", added);
+        let of = if route.starts_with("/agreements") {
+            // The one above was ended.
+            let another = physics.post("/agreements", input("/agreements")).await;
+            another.created().to_string()
+        } else {
+            added.to_owned()
+        };
+        let path = path.replace("{id}", &of);
         for (client, expected) in [
             (&nobody, StatusCode::UNAUTHORIZED),
             (&unknown, StatusCode::UNAUTHORIZED),
@@ -273,6 +282,10 @@ async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
     if path == "/maintenance" && *method == Method::POST {
         let (start, end) = (date_time(hours_ahead(9)), date_time(hours_ahead(10)));
         request = request.json(&json!({ "resource": "local", "start": start, "end": end }));
+    } else if path.ends_with("/move") {
+        request = request.json(&json!({ "resource": "local" }));
+    } else if path.ends_with("/evict") {
+        request = request.json(&json!({ "reason": "a test" }));
     } else if *method == Method::POST {
         request = request
             .header("content-type", "application/xml")

@@ -88,11 +88,7 @@ impl Decider<'_> {
             ..proposal.clone()
         };
         let deadline = self.window(&rest)?.end;
-        if end > planned.end
-            && let Some(frozen) = self.frozen_resources_in_words(|of| of.name == old.resource)
-        {
-            return Err(bare_refusal(Reason::ResourceNotOffered, frozen));
-        }
+        self.check_may_grow(old, end)?;
         for index in old.slots_over()..last {
             if let Some((_, number)) = self.plan.planned_slot(old, index) {
                 self.put_slot_back(at, old, index, number);
@@ -150,6 +146,13 @@ impl Decider<'_> {
         }
         let expires = until;
         Ok(Quote::of(vec![Candidate { terms, expires }]))
+    }
+
+    /// Refuses a later end on a frozen resource, which takes nothing new.
+    fn check_may_grow(&self, old: &Agreement, end: Time) -> Result<(), Refusal> {
+        let frozen = self.frozen_resources_in_words(|of| of.name == old.resource);
+        let frozen = frozen.filter(|_| end > old.placement().end);
+        frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))
     }
 
     /// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their

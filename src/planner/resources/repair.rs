@@ -281,7 +281,9 @@ impl Decider<'_> {
         let before = self.plan.get(id).cloned();
         if self.lose(id).is_some() {
             repaired.lost += 1;
-            before.iter().for_each(|of| repaired.note(of, None));
+            if let Some(before) = before {
+                repaired.note(&before, None);
+            }
         }
     }
 
