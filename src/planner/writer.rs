@@ -252,7 +252,8 @@ impl Writer {
         }
         if let Some(what) = self.plan.why_impossible().map(str::to_owned) {
             self.drop_decided();
-            return self.settle(stop).await && self.give_up(&what, stop).await;
+            // It is rare, and reads a whole plan: without the box every decision would be as large.
+            return Box::pin(async { self.settle(stop).await && self.give_up(&what, stop).await }).await;
         }
         if self.storing.is_none() {
             self.send_batch();
@@ -351,8 +352,7 @@ impl Writer {
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
         self.measure(|of| of.given_up += 1);
-        // It is rare, and has a whole plan: without the box every decision would be as large.
-        let read = Box::pin(self.reload(stop)).await.is_some();
+        let read = self.reload(stop).await.is_some();
         self.publish_next_due();
         read
     }

@@ -106,6 +106,7 @@ async fn a_frozen_resource_takes_nothing_new_and_keeps_what_is_agreed(url: Strin
     server.assert_verified();
 }
 
+#[expect(clippy::too_many_lines, reason = "one story, step by step")]
 async fn maintenance_moves_what_is_in_its_way_as_the_dry_run_said_and_lasts(url: String) {
     let (early, later, latest) = (hours_ahead(2), hours_ahead(4), hours_ahead(9));
     let configured = format!(
@@ -315,6 +316,7 @@ async fn a_dry_run_names_whom_it_hurts_and_what_it_costs(url: String) {
     server.assert_verified();
 }
 
+#[expect(clippy::too_many_lines, reason = "one story, step by step")]
 async fn an_evicted_party_is_told_the_reason_and_is_paid_once(url: String) {
     let mut server = Server::configured(Some(&url), &priced());
     let client = server.client();

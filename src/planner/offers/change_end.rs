@@ -103,10 +103,9 @@ impl Decider<'_> {
             coarse_quote_instant(reached, told.coarsen)
         };
         let deviation = ratio(end - reached, duration);
-        let phi_max = self.phi_max(&proposal);
         // Longer than it is, or it is no offer.
         let worth_offering = told.relaxations && reached > planned.end;
-        let near = deviation <= phi_max + PHI_EPSILON;
+        let near = deviation <= self.phi_max(&proposal) + PHI_EPSILON;
         if !(fits || worth_offering && near) {
             let longest = worth_offering.then_some(Relaxation::Duration(duration - (end - reached)));
             let why = "its nodes are promised to others after its slot";
