@@ -33,3 +33,6 @@ CREATE TABLE party_events (
     PRIMARY KEY (party, number)
 );
 CREATE INDEX party_events_by_time ON party_events (at_us);
+
+-- Since when an operator has nothing new be placed on a resource, while what is agreed stays there.
+ALTER TABLE resources ADD COLUMN frozen_us BIGINT;

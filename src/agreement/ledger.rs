@@ -61,6 +61,8 @@ worded! {
         Penalty = "penalty",
         /// A fulfilled guarantee earns the side that owes it.
         Reward = "reward",
+        /// What an operator has the provider pay beside, for an agreement that it ends.
+        Compensation = "compensation",
     }
 }
 

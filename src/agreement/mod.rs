@@ -396,7 +396,7 @@ worded! {
         Ended = "ended",
         /// A guarantee was assessed.
         Assessed = "assessed",
-        /// A guarantee's penalty was posted.
+        /// A guarantee's penalty was posted, or a compensation.
         Penalty = "penalty",
         /// A guarantee's reward was posted.
         Reward = "reward",

@@ -60,6 +60,8 @@ worded! {
         NodesSaid = "nodes-said",
         /// A resource was added or changed, by an operator or by the configuration.
         ResourceChanged = "resource-changed",
+        /// An operator has made an agreement for a party, moved it, or ended it.
+        ByOperator = "by-operator",
     }
 }
 
@@ -117,6 +119,14 @@ impl Note {
         Self {
             party: Some(agreement.party.clone()),
             ..Self::new(at, NoteKind::Starting, (agreement.id, None), detail)
+        }
+    }
+
+    /// What an operator of a party has done with an agreement.
+    pub fn of_operator(at: Micros, operator: &str, agreement: Uuid, detail: String) -> Self {
+        Self {
+            party: Some(operator.to_owned()),
+            ..Self::new(at, NoteKind::ByOperator, (agreement, None), detail)
         }
     }
 

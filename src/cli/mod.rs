@@ -48,7 +48,7 @@ const GROUPS: [(&str, &str); 3] = [
     ),
     (
         "Operators",
-        "serve key resources nodes reload cluster trail verify completions man",
+        "serve key resources nodes maintenance move evict reload cluster trail verify completions man",
     ),
     ("Analysis", "predict calibrate executions advise bench"),
 ];
@@ -95,6 +95,10 @@ enum Command {
     Watch(client::watch::Options),
     /// End an agreement before its time; an operator can end the agreement of any party.
     Terminate(client::terminate::Options),
+    /// Move a waiting agreement of a party inside what was agreed (operators).
+    Move(operator::move_to::Options),
+    /// End an agreement of a party with a reason, and pay for it (operators).
+    Evict(operator::evict::Options),
     /// Print, list or remove the output of an agreement's job.
     Output(client::output::Options),
     /// Upload, list, fetch and remove files that your jobs may read.
@@ -115,10 +119,12 @@ enum Command {
     Executions(client::executions::Options),
     /// Show the ledger: balances and postings.
     Ledger(operator::ledger::Options),
-    /// Show the resources, or add, resize, retire and restore them (operators).
+    /// Show the resources, or add, resize, retire, restore, freeze and thaw them (operators).
     Resources(operator::resources::Options),
     /// Show the states of nodes, or set them to down, drained or up (operators).
     Nodes(operator::nodes::Options),
+    /// Show planned times without nodes, or add and remove them (operators).
+    Maintenance(operator::maintenance::Options),
     /// Have the service read its configuration file again (operators).
     Reload(operator::resources::ReloadOptions),
     /// Check the clusters of the configuration, before or beside the service.
@@ -373,6 +379,9 @@ pub fn run() -> ExitCode {
             Command::Resources(options) => operator::resources::run(options, server).await,
             Command::Reload(options) => operator::resources::reload(options, server).await,
             Command::Nodes(options) => operator::nodes::run(options, server).await,
+            Command::Move(options) => operator::move_to::run(options, server).await,
+            Command::Evict(options) => operator::evict::run(options, server).await,
+            Command::Maintenance(options) => operator::maintenance::run(options, server).await,
             Command::Cluster(options) => operator::cluster::run(options, as_json),
             Command::Trail(options) => operator::trail::run(options, server).await,
             Command::Key(options) => operator::key::run(options, as_json).await,

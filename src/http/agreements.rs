@@ -1,6 +1,7 @@
 //! Agreements: made from offers, shown, listed and terminated.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::http::{StatusCode, header};
@@ -17,10 +18,12 @@ use super::call::Call;
 use super::conditions::{IfMatch, entity_tag_of_version};
 use super::format::{Format, xml_response};
 use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_path};
-use super::resources::{ChangeParameters, read_true_or_false};
+use super::resources::{ChangeParameters, read_true_or_false, require_operator};
 use super::{Answer, Api, Error};
 use crate::agreement::AgreementState;
-use crate::negotiation::{self, AcceptedView, AgreementFilter, Shown, TerminateRequest};
+use crate::negotiation::{
+    self, AcceptedView, AgreementFilter, EvictRequest, MoveRequest, Shown, TerminateRequest,
+};
 
 /// Which agreements are listed.
 #[derive(Debug, Deserialize)]
@@ -58,6 +61,8 @@ pub(super) struct CreateParameters {
     /// Whether the fresh offers are held that it gets where it accepts an offer too late.
     #[serde(default, deserialize_with = "read_true_or_false")]
     hold: bool,
+    /// Whose agreement it is to be; of others than operators only their own.
+    party: Option<String>,
 }
 
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.
@@ -67,11 +72,14 @@ pub(super) async fn post_agreement(
     Query(asked): Query<CreateParameters>,
     Posted { input, key }: Posted,
 ) -> Answer {
-    let use_cases = call.use_cases(asked.dry_run);
-    let key = key.filter(|_| !asked.dry_run);
-    let accepted = use_cases
-        .create_agreement(call.party(), input, asked.hold, key)
-        .await?;
+    let mut use_cases = call.use_cases(asked.dry_run);
+    let mut key = key.filter(|_| !asked.dry_run);
+    let party = call.party_of(asked.party)?;
+    if party != call.party() {
+        use_cases = Arc::new(use_cases.booked_by(call.party(), &party).await?);
+        key = key.map(|key| key.on_behalf_of(&party));
+    }
+    let accepted = use_cases.create_agreement(&party, input, asked.hold, key).await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
         "Pending" => (StatusCode::ACCEPTED, negotiation::write_create_pending_response),
         // What became of the same request, which came before.
@@ -176,6 +184,50 @@ pub(super) async fn post_agreement_termination(
         format.answer(&view, negotiation::write_terminate_response),
         view.version,
     ))
+}
+
+/// POST /agreements/{id}/evict: an operator ends it, with the reason.
+pub(super) async fn post_agreement_eviction(
+    call: Call,
+    Id(id): Id,
+    IfMatch(versions): IfMatch,
+    Query(asked): Query<ChangeParameters>,
+    posted: Posted,
+) -> Answer {
+    require_operator(&call.caller)?;
+    let (body, key) = posted.json()?;
+    let order = EvictRequest {
+        id,
+        body,
+        by: call.party().to_owned(),
+        versions,
+        key: key.filter(|_| !asked.dry_run),
+    };
+    let view = call.use_cases(asked.dry_run).evict_agreement(order).await?;
+    let version = view.agreement.version;
+    Ok(tag_agreement_version(Json(view).into_response(), version))
+}
+
+/// POST /agreements/{id}/move: an operator gives it another place inside what was agreed.
+pub(super) async fn post_agreement_move(
+    call: Call,
+    Id(id): Id,
+    IfMatch(versions): IfMatch,
+    Query(asked): Query<ChangeParameters>,
+    posted: Posted,
+) -> Answer {
+    require_operator(&call.caller)?;
+    let (body, key) = posted.json()?;
+    let order = MoveRequest {
+        id,
+        body,
+        by: call.party().to_owned(),
+        versions,
+        key: key.filter(|_| !asked.dry_run),
+    };
+    let view = call.use_cases(asked.dry_run).move_agreement(order).await?;
+    let version = view.version;
+    Ok(tag_agreement_version(Json(view).into_response(), version))
 }
 
 /// An answer about an agreement in this version.

@@ -44,6 +44,13 @@ impl FromRequest<Api> for Posted {
     }
 }
 
+impl Posted {
+    /// The body and the key of an operation that is in JSON only.
+    pub(super) fn json(self) -> Result<(Vec<u8>, Option<RequestKey>), Error> {
+        Ok((json_of_input(self.input)?, self.key))
+    }
+}
+
 /// A path with each id in it as it is written here: there are several ways to write one.
 fn path_with_canonical_ids(path: &str) -> String {
     let segment = |text: &str| {
@@ -65,7 +72,12 @@ pub(super) async fn read_input(api: &Api, request: Request) -> Result<Input, Err
 
 /// The body of a request that carries JSON.
 pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
-    match read_input(api, request).await? {
+    json_of_input(read_input(api, request).await?)
+}
+
+/// The bytes of a body in JSON.
+fn json_of_input(input: Input) -> Result<Vec<u8>, Error> {
+    match input {
         Input::Json(input) => Ok(input),
         Input::Xml(_) => Err(Error::UnsupportedMediaType(
             "expected application/json: this operation is in JSON only".to_owned(),

@@ -19,6 +19,7 @@ mod format;
 mod heads;
 mod health;
 mod listener;
+mod maintenance;
 mod metrics;
 mod negotiations;
 mod openapi;
@@ -39,7 +40,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::{Instrument, field};
 use uuid::Uuid;
@@ -57,7 +58,7 @@ pub(crate) use resources::require_operator;
 pub use wrong_keys::WrongKeys;
 
 use crate::access::{Access, Caller, Role};
-use crate::negotiation::{self, Negotiation, OfferMessage, Scope};
+use crate::negotiation::{self, Negotiation, OfferMessage, ResourceVerb, Scope};
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -155,6 +156,11 @@ fn agreement_routes() -> Router<Api> {
             "/agreements/{id}/terminate",
             post(agreements::post_agreement_termination),
         )
+        .route(
+            "/agreements/{id}/evict",
+            post(agreements::post_agreement_eviction),
+        )
+        .route("/agreements/{id}/move", post(agreements::post_agreement_move))
 }
 
 /// Resources, their definitions and their nodes.
@@ -164,12 +170,25 @@ fn resource_routes() -> Router<Api> {
         .route("/resources/{name}", put(resources::put_resource_definition))
         .route(
             "/resources/{name}/retire",
-            resources::post_resource_retirement(true),
+            resources::post_resource_verb(ResourceVerb::Retire),
         )
         .route(
             "/resources/{name}/restore",
-            resources::post_resource_retirement(false),
+            resources::post_resource_verb(ResourceVerb::Restore),
         )
+        .route(
+            "/resources/{name}/freeze",
+            resources::post_resource_verb(ResourceVerb::Freeze),
+        )
+        .route(
+            "/resources/{name}/thaw",
+            resources::post_resource_verb(ResourceVerb::Thaw),
+        )
+        .route(
+            "/maintenance",
+            get(maintenance::get_maintenance).post(maintenance::post_maintenance),
+        )
+        .route("/maintenance/{id}", delete(maintenance::delete_maintenance))
         .route("/resources/{name}/nodes", get(resources::get_resource_nodes))
         .route(
             "/resources/{name}/nodes/{nodes}",

@@ -11,7 +11,7 @@ use super::call::Call;
 use super::path::{Path, Query};
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
-use crate::negotiation::ResourceChangesView;
+use crate::negotiation::{ResourceChangesView, ResourceVerb};
 
 /// GET /resources: how they stand for operators, and for others what can be asked for.
 pub(super) async fn get_resources(call: Call) -> Answer {
@@ -56,13 +56,13 @@ pub(super) async fn put_resource_definition(
     Ok(answer_resource_changes(&call, &told))
 }
 
-/// POST /resources/{name}/retire: nothing new is placed on it; or /resources/{name}/restore: it is in service again.
-pub(super) fn post_resource_retirement(is_retired: bool) -> MethodRouter<Api> {
+/// POST /resources/{name}/retire, /restore, /freeze or /thaw: whether something is placed on it from now on.
+pub(super) fn post_resource_verb(verb: ResourceVerb) -> MethodRouter<Api> {
     post(
         async move |call: Call, Path(name): Path<String>, Query(asked): Query<ChangeParameters>| {
             require_operator(&call.caller)?;
             let negotiation = &call.negotiation;
-            let told = negotiation.retire_resource(call.party(), &name, is_retired, asked.dry_run);
+            let told = negotiation.change_resource(call.party(), &name, verb.clone(), asked.dry_run);
             Ok::<_, Error>(answer_resource_changes(&call, &told.await?))
         },
     )
@@ -76,7 +76,7 @@ pub(super) async fn post_configuration_reload(call: Call, Query(asked): Query<Ch
 }
 
 /// Answers what became of resources, with a line in the log.
-fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -> Response {
+pub(super) fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -> Response {
     if !told.dry_run {
         for of in &told.resources {
             tracing::info!(

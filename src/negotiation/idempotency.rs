@@ -61,6 +61,16 @@ impl RequestKey {
         }
     }
 
+    /// The same for a request on behalf of another party: for each it is another request.
+    #[must_use]
+    pub fn on_behalf_of(self, party: &str) -> Self {
+        let of = Self::new(&self.party, &self.key, &self.hash, party.as_bytes());
+        Self {
+            hash: of.hash,
+            ..self
+        }
+    }
+
     /// The key of one step of a request that takes several. The result of a step is kept with its effect, so a
     /// repetition goes on where the first attempt was cut off.
     pub(super) fn step(&self, number: usize) -> Self {

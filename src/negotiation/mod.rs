@@ -6,6 +6,7 @@ mod call_backs;
 mod discovery;
 mod error;
 mod idempotency;
+mod maintenance;
 mod negotiations;
 mod request;
 mod resources;
@@ -13,8 +14,11 @@ mod service;
 mod templates;
 mod views;
 
+pub use crate::planner::ResourceVerb;
 pub use crate::store::{AgreementFilter, NegotiationFilter};
+pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
+pub use agreements::move_to::MoveRequest;
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use call_backs::{CallBackView, CallBacksView, EventsView};
@@ -35,6 +39,7 @@ pub use views::agreement::{
 pub use views::availability::AvailabilityQuery;
 pub use views::discovery::{OfferedResourceView, OfferedResourcesView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
+pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};
 pub use views::refusal::{RefusalView, RelaxationView};
@@ -45,3 +50,4 @@ pub use views::resources::{
 pub use views::trail::{RefusedView, TrailView};
 pub use views::usage::UsageView;
 pub use views::values::MoneyView;
+pub use views::values::second_as_date_time;

@@ -66,27 +66,11 @@ impl Negotiation {
         self.change_resource(party, name, verb, is_dry).await
     }
 
-    /// Has nothing new be placed on a resource, and what waits there go elsewhere; or takes it into service again, unless
-    /// `is_retired`. With `is_dry` it is only answered what would follow. For operators.
+    /// Does something with a resource. With `is_dry` it is only answered what would follow. For operators.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn retire_resource(
-        &self,
-        party: &str,
-        name: &str,
-        is_retired: bool,
-        is_dry: bool,
-    ) -> Result<ResourceChangesView, Error> {
-        let verb = if is_retired {
-            ResourceVerb::Retire
-        } else {
-            ResourceVerb::Restore
-        };
-        self.change_resource(party, name, verb, is_dry).await
-    }
-
-    async fn change_resource(
+    /// [`Error::NotFound`], [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+    pub async fn change_resource(
         &self,
         party: &str,
         name: &str,

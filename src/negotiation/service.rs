@@ -280,6 +280,23 @@ impl Negotiation {
         }
     }
 
+    /// The same use cases for an operator of a party that books for another one: its agreements are the other party's, and the trail
+    /// says who has made them.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where the other party has no key, so that nobody could see them; [`Error::Unavailable`].
+    pub async fn booked_by(&self, operator: &str, party: &str) -> Result<Self> {
+        if !self.store.has_key_of(party).await? {
+            return Err(Error::Conflict(format!(
+                "no key belongs to the party {party:?}: nobody could see what is booked for it"
+            )));
+        }
+        Ok(Self {
+            planner: self.planner.booked_by(operator),
+            ..self.clone()
+        })
+    }
+
     /// The templates that are offered.
     pub fn templates(&self) -> Vec<TemplateView> {
         self.templates.now().all().map(|of| of.view.clone()).collect()

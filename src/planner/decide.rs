@@ -5,7 +5,7 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, PostingKind, RunOutcome, ServiceState,
+    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, Note, PostingKind, RunOutcome, ServiceState,
 };
 use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
@@ -47,6 +47,15 @@ impl Decider<'_> {
         let accepted = Accepted { agreement, moved };
         self.remember(proposal.idempotency, &accepted);
         Ok(Step::Done(accepted))
+    }
+
+    /// Notes that an operator has made an agreement for another party.
+    pub(super) fn note_booked(&mut self, by: Option<&str>, decided: &Result<Accepted>) {
+        if let (Some(by), Ok(Accepted { agreement, .. })) = (by, decided) {
+            let detail = format!("booked {} for {}", agreement.id, agreement.party);
+            let note = Note::of_operator(self.now, by, agreement.id, detail);
+            self.batch.push(Change::Note(note));
+        }
     }
 
     /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,

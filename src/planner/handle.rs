@@ -56,6 +56,8 @@ pub struct Planner {
     pub(super) distrusted: Arc<OnceLock<String>>,
     /// Whether everything is decided on a copy of the plan, and nothing is stored.
     is_dry: bool,
+    /// The party of the operator that books for others.
+    pub(super) booked_by: Option<Arc<str>>,
 }
 
 impl Planner {
@@ -115,6 +117,7 @@ impl Planner {
             measured,
             distrusted: Arc::default(),
             is_dry: false,
+            booked_by: None,
         };
         let configured = planner.configure(configuration).await;
         let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
@@ -127,6 +130,15 @@ impl Planner {
     pub fn dry(&self) -> Self {
         Self {
             is_dry: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same planner, with which an operator of a party makes agreements for others: the trail says so of each.
+    #[must_use]
+    pub fn booked_by(&self, operator: &str) -> Self {
+        Self {
+            booked_by: Some(operator.into()),
             ..self.clone()
         }
     }
@@ -188,8 +200,10 @@ impl Planner {
     pub async fn place(&self, proposal: Proposal) -> Result<Accepted> {
         let (party, id) = (proposal.party.clone(), proposal.id);
         let scope = proposal.idempotency.as_ref().map(Idempotency::scope);
+        let booked_by = self.booked_by.clone();
         let count = move |of: &mut Decider<'_>, decided: &mut Result<_>| {
             of.note_refused(&party, id, decided);
+            of.note_booked(booked_by.as_deref(), decided);
             DecisionRecord::of("offer", decided)
         };
         self.send(|reply| {

@@ -44,6 +44,7 @@ pub use admission::share::{PartyUsage, ResourceUsage};
 pub use error::{AlternativeSlot, Error, Lost, Refusal, StartError};
 pub use handle::Planner;
 pub use impossible::IMPOSSIBLE;
+pub use lifecycle::eviction::{Evicted, Eviction};
 pub use lifecycle::overruns::Overruns;
 pub use lifecycle::pending::{CallBackTarget, Settlement, Ways};
 pub use lifecycle::reports::Unable;
@@ -53,6 +54,7 @@ pub use offers::messages::{
 };
 pub use offers::ranking::best_candidates;
 pub use offers::suggestion::Suggestion;
+pub use placement::ordered::MoveOrder;
 pub use plan::Plan;
 pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
 pub use resources::definition::{machines_as_configured, machines_of_rows};
@@ -65,8 +67,8 @@ pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
 pub use resources::resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling, is_resource_name,
-    rate_of_multiple,
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling,
+    is_resource_name, rate_of_multiple,
 };
 pub use settings::{Improving, Negotiating, Proposals, Quotas, Refusals, Settings};
 pub use tried::{Tried, TriedPlace, try_proposal};

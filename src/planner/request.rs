@@ -7,9 +7,11 @@ use scheduler::{Fraction, Interval, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, Barred, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints, Shape, Wording,
+    Account, Agreement, Barred, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints,
+    PostingKind, Shape, Wording,
 };
 use crate::planner::resources::resource::Scaling;
+use crate::store::Change;
 
 /// An offer as the planner sees it: already checked against its template.
 #[derive(Debug, Clone)]
@@ -171,8 +173,11 @@ pub struct Repaired {
     pub broken: usize,
     /// Offers that were held and cannot be kept.
     pub withdrawn: usize,
-    /// The agreements that have lost their place or got another one, with those that have moved for others, by their ids.
+    /// The agreements that have lost their work or their place or got another one, with those that have moved for others, by their
+    /// ids.
     pub changes: BTreeMap<Uuid, PlaceChange>,
+    /// What the provider pays for that because guarantees are violated: a sum for each currency.
+    pub penalties: Vec<Money>,
 }
 
 impl Repaired {
@@ -195,12 +200,41 @@ impl Repaired {
             name: before.name.clone(),
             from: PlannedPlace::of(before),
             to: None,
+            penalties: Vec::new(),
         });
         known.to = after.map(PlannedPlace::of);
     }
+
+    /// Notes the penalties that the provider pays by the changes of a decision.
+    pub(super) fn note_penalties(&mut self, decided: &[Change]) {
+        for (agreement, amount) in penalties_of_provider(decided) {
+            add_to_sums(&mut self.penalties, amount);
+            if let Some(of) = self.changes.get_mut(&agreement) {
+                add_to_sums(&mut of.penalties, amount);
+            }
+        }
+    }
 }
 
-/// What became of the place of a waiting agreement.
+/// The penalties that the provider pays by the changes of a decision, each with its agreement.
+pub(super) fn penalties_of_provider(decided: &[Change]) -> impl Iterator<Item = (Uuid, Money)> {
+    decided.iter().filter_map(|change| match change {
+        Change::Post(of) if of.kind == PostingKind::Penalty && of.from == Account::Provider => {
+            Some((of.agreement, of.amount))
+        }
+        _ => None,
+    })
+}
+
+/// Adds an amount to the sum of its currency.
+pub(super) fn add_to_sums(sums: &mut Vec<Money>, amount: Money) {
+    match sums.iter_mut().find(|of| of.currency == amount.currency) {
+        Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
+        None => sums.push(amount),
+    }
+}
+
+/// What became of the place of an agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceChange {
     /// Its party.
@@ -211,6 +245,8 @@ pub struct PlaceChange {
     pub from: PlannedPlace,
     /// Where it is; none where there is no place for it any more.
     pub to: Option<PlannedPlace>,
+    /// What the provider pays for that because its guarantees are violated: a sum for each currency.
+    pub penalties: Vec<Money>,
 }
 
 /// Where an agreement lies in the plan.

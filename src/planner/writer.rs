@@ -234,7 +234,8 @@ impl Writer {
         }
         if let Some(what) = self.plan.why_impossible().map(str::to_owned) {
             self.drop_decided();
-            return self.settle(stop).await && self.give_up(&what, stop).await;
+            // It is rare, and reads a whole plan: without the box every decision would be as large.
+            return Box::pin(async { self.settle(stop).await && self.give_up(&what, stop).await }).await;
         }
         if self.storing.is_none() {
             self.send_batch();

@@ -161,7 +161,7 @@ async fn a_dry_run_is_answered_like_the_request_and_leaves_nothing(url: String) 
 async fn wrong_queries_are_refused(server: &Server, client: &Client, wish: &Value) {
     let had = kept(server, client).await;
     for (query, expected) in [
-        ("dryrun=true", "unknown field `dryrun`, expected `dryRun`"),
+        ("dryrun=true", "unknown field `dryrun`, expected one of `dryRun`"),
         ("dryRun=yes", "dryRun: true or false is expected"),
         ("dryRun=", "dryRun: true or false is expected"),
     ] {

@@ -44,6 +44,7 @@ mod negotiations;
 mod nodes;
 mod openapi;
 mod operator_commands;
+mod operator_verbs;
 mod other_systems;
 mod overlapping;
 mod pending;

@@ -61,6 +61,13 @@ const OPERATORS: &[(Method, &str)] = &[
     (Method::PUT, "/resources/{name}"),
     (Method::POST, "/resources/{name}/retire"),
     (Method::POST, "/resources/{name}/restore"),
+    (Method::POST, "/resources/{name}/freeze"),
+    (Method::POST, "/resources/{name}/thaw"),
+    (Method::POST, "/agreements/{id}/move"),
+    (Method::POST, "/agreements/{id}/evict"),
+    (Method::GET, "/maintenance"),
+    (Method::POST, "/maintenance"),
+    (Method::DELETE, "/maintenance/{id}"),
     (Method::GET, "/resources/{name}/nodes"),
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),
     (Method::POST, "/configuration/reload"),
@@ -98,6 +105,7 @@ on_both_engines!(
     a_list_holds_what_is_ones_own
 );
 
+#[expect(clippy::too_many_lines, reason = "one story, step by step")]
 async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: String) {
     let server = Server::start(&url);
     let physics = server.client_with(&server.key_for("physics", "consumer"));
@@ -172,7 +180,17 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         }
     }
     for (method, route) in OPERATORS {
+        let planned = operator.get_json("/maintenance").await;
+        let added = planned["maintenance"][0]["id"].as_str().unwrap_or_default();
         let path = route.replace("{name}", "local").replace("{nodes}", "0");
+        let of = if route.starts_with("/agreements") {
+            // The one above was ended.
+            let another = physics.post("/agreements", input("/agreements")).await;
+            another.created().to_string()
+        } else {
+            added.to_owned()
+        };
+        let path = path.replace("{id}", &of);
         for (client, expected) in [
             (&nobody, StatusCode::UNAUTHORIZED),
             (&unknown, StatusCode::UNAUTHORIZED),
@@ -263,7 +281,14 @@ async fn a_list_holds_what_is_ones_own(url: String) {
 
 async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
     let mut request = client.request(method.clone(), path);
-    if *method == Method::POST {
+    if path == "/maintenance" && *method == Method::POST {
+        let (start, end) = (date_time(hours_ahead(9)), date_time(hours_ahead(10)));
+        request = request.json(&json!({ "resource": "local", "start": start, "end": end }));
+    } else if path.ends_with("/move") {
+        request = request.json(&json!({ "resource": "local" }));
+    } else if path.ends_with("/evict") {
+        request = request.json(&json!({ "reason": "a test" }));
+    } else if *method == Method::POST {
         request = request
             .header("content-type", "application/xml")
             .body(input(path));

@@ -393,7 +393,9 @@ impl World {
             }
             let accepted = format!("accepted {}", known.counter.id);
             let before = self.states.insert(accepted, made.to_string());
-            assert_eq!(before, None, "an offer is accepted once");
+            // The same acceptance again has the same agreement.
+            let same = before.is_none_or(|before| before == made.to_string());
+            assert!(same, "an offer becomes one agreement");
             if let Some(old) = known.replaces {
                 let old = self.client(party).get_json(&format!("/agreements/{old}")).await;
                 assert_eq!(old["state"], "Complete", "{old}");
@@ -507,7 +509,7 @@ impl World {
         assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "{other:?}");
     }
 
-    /// An operator adds, resizes, retires or restores a resource, or asks what would follow.
+    /// An operator adds, resizes, retires, restores, freezes or thaws a resource, or asks what would follow.
     async fn change_resource(&mut self) {
         let name = ["local", "other"][self.random.below(2)];
         let asks = if self.random.below(3) == 0 {
@@ -516,7 +518,9 @@ impl World {
             ""
         };
         let operator = self.server.client();
-        let request = match self.random.below(5) {
+        let request = match self.random.below(8) {
+            3 => operator.request(Method::POST, &format!("/resources/{name}/freeze{asks}")),
+            4 | 5 => operator.request(Method::POST, &format!("/resources/{name}/thaw{asks}")),
             0 => operator.request(Method::POST, &format!("/resources/{name}/retire{asks}")),
             1 | 2 => operator.request(Method::POST, &format!("/resources/{name}/restore{asks}")),
             _ => operator

@@ -14,8 +14,8 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 /// How long a test waits for an event that should come within seconds, on a machine that may be busy.
-const SOON: Duration = Duration::from_mins(3);
-const HOUR: i64 = 3_600;
+pub(crate) const SOON: Duration = Duration::from_mins(3);
+pub(crate) const HOUR: i64 = 3_600;
 
 on_both_engines!(
     a_resource_is_added_under_load_and_runs_jobs_from_then_on,
@@ -29,11 +29,11 @@ on_both_engines!(
 );
 
 /// A resource in a configuration.
-fn local(name: &str, nodes: u32) -> String {
+pub(crate) fn local(name: &str, nodes: u32) -> String {
     format!("[[resource]]\nname = \"{name}\"\nkind = \"local\"\nnodes = {nodes}\n")
 }
 
-async fn put(client: &Client, path: &str, body: &Value) -> Answer {
+pub(crate) async fn put(client: &Client, path: &str, body: &Value) -> Answer {
     let request = client
         .request(Method::PUT, path)
         .header("accept", "application/json");
@@ -41,13 +41,13 @@ async fn put(client: &Client, path: &str, body: &Value) -> Answer {
 }
 
 /// The answer to a change that is possible.
-fn done(answer: &Answer) -> Value {
+pub(crate) fn done(answer: &Answer) -> Value {
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     answer.json()
 }
 
 /// A resource as it is listed.
-async fn listed(client: &Client, name: &str) -> Value {
+pub(crate) async fn listed(client: &Client, name: &str) -> Value {
     let all = client.get_json("/resources").await;
     let mut all = all["resources"].as_array().into_iter().flatten();
     all.find(|of| of["name"] == name)
@@ -55,15 +55,15 @@ async fn listed(client: &Client, name: &str) -> Value {
         .clone()
 }
 
-async fn show(client: &Client, id: Uuid) -> Value {
+pub(crate) async fn show(client: &Client, id: Uuid) -> Value {
     client.get_json(&format!("/agreements/{id}")).await
 }
 
-async fn created(client: &Client, offer: &Offer) -> Uuid {
+pub(crate) async fn created(client: &Client, offer: &Offer) -> Uuid {
     client.post("/agreements", offer.xml()).await.created()
 }
 
-async fn running(client: &Client, id: Uuid) {
+pub(crate) async fn running(client: &Client, id: Uuid) {
     eventually("its start", SOON, async || {
         show(client, id).await["started"].is_string().then_some(())
     })
@@ -81,13 +81,13 @@ async fn places(client: &Client, ids: &[Uuid]) -> Vec<[Value; 3]> {
 }
 
 /// The resources on which agreements are.
-async fn homes(client: &Client, ids: &[Uuid]) -> Vec<Value> {
+pub(crate) async fn homes(client: &Client, ids: &[Uuid]) -> Vec<Value> {
     let places = places(client, ids).await;
     places.into_iter().map(|[_, resource, _]| resource).collect()
 }
 
 /// The agreements in a list of an answer.
-fn ids(list: &Value) -> Vec<Uuid> {
+pub(crate) fn ids(list: &Value) -> Vec<Uuid> {
     let list = list.as_array().into_iter().flatten();
     list.map(|of| {
         of["agreement"]

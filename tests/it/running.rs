@@ -253,12 +253,12 @@ fn states(shown: &Answer) -> Vec<&str> {
 }
 
 /// A long time to sleep, which distinguishes the processes of this service from those of other tests.
-fn unlike_any_other(server: &Server) -> u32 {
+pub(crate) fn unlike_any_other(server: &Server) -> u32 {
     100_000 + u32::from(server.address().port())
 }
 
 /// Command lines of running processes that sleep so long.
-fn sleepers(seconds: u32) -> Vec<String> {
+pub(crate) fn sleepers(seconds: u32) -> Vec<String> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|process| fs::read_to_string(process.path().join("cmdline")).ok())

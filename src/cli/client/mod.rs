@@ -25,7 +25,7 @@ use clap::Args;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use scheduler::counted;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 pub(super) use ids::IdOrName;
@@ -79,7 +79,7 @@ pub(super) struct Server {
 #[derive(Debug, Args)]
 pub(super) struct One {
     /// The agreement: its id, as many first digits as no other has, or its name.
-    id: IdOrName,
+    pub(super) id: IdOrName,
 }
 
 /// The option of every command that changes something on the service.
@@ -189,6 +189,11 @@ impl Server {
     /// Sends a value and reads the answer.
     pub(super) async fn post_json(&self, path: &str, value: &Value) -> Result<Value, Failure> {
         self.receive(self.request(Method::POST, path)?.json(value)).await
+    }
+
+    /// Removes the content of a place and reads the answer.
+    pub(super) async fn delete_json(&self, path: &str) -> Result<Value, Failure> {
+        self.receive(self.request(Method::DELETE, path)?).await
     }
 
     /// Puts a value in a place and reads the answer.
@@ -373,6 +378,14 @@ pub(super) fn refusal_in_words(told: &Value) -> String {
         let binding = text_or_empty(&told["bindingConstraint"]);
         format!("{reason}: {binding}{}", alternatives_in_words(told))
     })
+}
+
+/// Reads an amount of money as requests have it.
+pub(super) fn parse_amount(text: &str) -> Result<Value, String> {
+    match text.split_once(' ') {
+        Some((amount, currency)) => Ok(json!({ "amount": amount, "currency": currency.trim() })),
+        None => Err("an amount and a currency are expected, such as '12.50 EUR'".to_owned()),
+    }
 }
 
 /// An answer of the service as the value that it is.

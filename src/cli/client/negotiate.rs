@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use wsag::time::DateTime;
 
 use crate::cli::client::{
-    DryRun, IdOrName, Server, amount_with_currency, how_to_explain, list_or_empty, print_agreement,
-    print_json, read_answer, refusal_in_words, text_or_empty,
+    DryRun, IdOrName, Server, amount_with_currency, how_to_explain, list_or_empty, parse_amount,
+    print_agreement, print_json, read_answer, refusal_in_words, text_or_empty,
 };
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, parse_duration, print_rows, row, split_headings};
@@ -59,7 +59,7 @@ struct Wanted {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     before: Option<DateTime>,
     /// Highest price: '12.50 EUR'.
-    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = parse_budget)]
+    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = parse_amount)]
     budget: Option<Value>,
     /// Weights for ranking the offers, each from 0 on: start=2,size=1,duration=1,price=3.
     #[arg(long, value_name = "WHAT=WEIGHT,…", value_parser = parse_weights)]
@@ -320,13 +320,6 @@ fn parse_deviation(text: &str) -> Result<f64, String> {
     read.ok_or_else(|| "a number from 0 on is expected".to_owned())
 }
 
-fn parse_budget(text: &str) -> Result<Value, String> {
-    match text.split_once(' ') {
-        Some((amount, currency)) => Ok(json!({ "amount": amount, "currency": currency.trim() })),
-        None => Err("an amount and a currency are expected, such as '12.50 EUR'".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,7 +331,7 @@ mod tests {
         for wrong in ["", "0", "8..", "..", "a"] {
             assert!(parse_nodes(wrong).is_err(), "{wrong}");
         }
-        assert!(parse_budget("12.50 EUR").is_ok() && parse_budget("12").is_err());
+        assert!(parse_amount("12.50 EUR").is_ok() && parse_amount("12").is_err());
         assert_eq!(
             parse_weights("start=2,price=0.5"),
             Ok(json!({ "start": 2.0, "price": 0.5 }))

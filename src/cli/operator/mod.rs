@@ -3,9 +3,12 @@
 pub(super) mod advise;
 pub(super) mod calibrate;
 pub(super) mod cluster;
+pub(super) mod evict;
 pub(super) mod helper;
 pub(super) mod key;
 pub(super) mod ledger;
+pub(super) mod maintenance;
+pub(super) mod move_to;
 pub(super) mod nodes;
 pub(super) mod resources;
 pub(super) mod trail;

@@ -4,6 +4,7 @@ use clap::Args;
 use scheduler::counted;
 use serde_json::json;
 
+use super::resources::print_effects;
 use crate::cli::client::{
     DryRun, Server, escape_path_part, list_or_empty, print_json, read_answer, text_or_empty,
 };
@@ -16,7 +17,7 @@ Examples:
   bespeak nodes cluster                              the states of the nodes of one resource
   bespeak nodes cluster n3 --set drained             n3 gets no new work; its running work ends in its time
   bespeak nodes cluster 'n[4-6]' --set down --reason 'power cut'
-  bespeak nodes cluster 'n[4-6]' --set down --dry-run     how many agreements would have to move
+  bespeak nodes cluster 'n[4-6]' --set down --dry-run     which agreements would have to move, and what it would cost
   bespeak nodes cluster 'n[3-6]' --set up            they are back
 
 Agreements on nodes that go away get another place at once, or their parties are told that there is none. The state that a
@@ -54,6 +55,8 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         return server.print_answer(answer, |said: &RepairedView| {
             let lines = said.nodes.iter().map(|node| node_table_row(&said.resource, node));
             print_rows(std::iter::once(node_table_heading()).chain(lines).collect(), &[1]);
+            let would = if query.is_empty() { "" } else { "would be " };
+            print_effects(said.agreements.iter(), said.unlisted, &said.penalties, would);
             let would = if query.is_empty() { "" } else { "it would be so: " };
             say!(
                 "{would}{} lost their work, {} moved, {} have no place any more; {} withdrawn",

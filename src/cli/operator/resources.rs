@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::client::{DryRun, Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{
-    OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
+    MoneyView, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
 };
 use crate::planner::RATES;
 
@@ -23,6 +23,8 @@ Examples:
   bespeak resources resize fast --nodes 8
   bespeak resources retire old                          nothing new is placed on it, and what waits there goes elsewhere
   bespeak resources restore old                         it is in service again
+  bespeak resources freeze fast                         nothing new is placed on it, and what is agreed stays there
+  bespeak resources thaw fast                           it takes new work again
 
 What is changed so holds after a restart, too. The configuration file changes only what is changed in the file: `bespeak reload`
 has it read again. Clusters are added there.";
@@ -60,6 +62,20 @@ enum Verb {
     },
     /// Take a retired resource into service again.
     Restore {
+        /// Name of the resource.
+        name: String,
+        #[command(flatten)]
+        change: DryRun,
+    },
+    /// Place nothing new on a resource. What is agreed stays there, runs, and may move on it.
+    Freeze {
+        /// Name of the resource.
+        name: String,
+        #[command(flatten)]
+        change: DryRun,
+    },
+    /// Have a frozen resource take new work again.
+    Thaw {
         /// Name of the resource.
         name: String,
         #[command(flatten)]
@@ -150,6 +166,8 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         }
         Verb::Retire { name, change } => post_resource(server, &change, &name, "retire").await,
         Verb::Restore { name, change } => post_resource(server, &change, &name, "restore").await,
+        Verb::Freeze { name, change } => post_resource(server, &change, &name, "freeze").await,
+        Verb::Thaw { name, change } => post_resource(server, &change, &name, "thaw").await,
     }
 }
 
@@ -237,7 +255,8 @@ fn print_resources(all: &ResourcesView) {
     print_rows(rows, &[3, 4, 5, 6, 7]);
 }
 
-fn print_changes(told: &ResourceChangesView) {
+/// Prints what became of resources and of agreements.
+pub(super) fn print_changes(told: &ResourceChangesView) {
     let would = if told.dry_run { "would be " } else { "" };
     for of in &told.resources {
         match of.change.as_str() {
@@ -248,7 +267,26 @@ fn print_changes(told: &ResourceChangesView) {
     if told.resources.is_empty() {
         say!("no resource {would}changed");
     }
-    let mut rows = vec![split_headings("AGREEMENT, PARTY, NAME, FROM, START, TO, START")];
+    let agreements = told.broken.iter().chain(&told.moved);
+    print_effects(agreements, told.unlisted, &told.penalties, would);
+    say!(
+        "{} {would}moved, {} {would}without a place; {} {would}withdrawn",
+        told.moved.len(),
+        told.broken.len(),
+        counted(told.withdrawn, "held offer")
+    );
+}
+
+/// Prints what becomes of agreements, and what it costs the provider.
+pub(super) fn print_effects<'a>(
+    agreements: impl Iterator<Item = &'a PlaceChangeView>,
+    unlisted: usize,
+    penalties: &[MoneyView],
+    would: &str,
+) {
+    let mut rows = vec![split_headings(
+        "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY",
+    )];
     let line = |of: &PlaceChangeView| {
         let name = of.name.as_deref().unwrap_or_default();
         let (to, start) = match &of.to {
@@ -264,21 +302,25 @@ fn print_changes(told: &ResourceChangesView) {
             &from.start,
             &to,
             &start,
+            &sums_in_words(&of.penalties),
         ])
     };
-    rows.extend(told.broken.iter().chain(&told.moved).map(line));
+    rows.extend(agreements.map(line));
     if rows.len() > 1 {
         print_rows(rows, &[]);
     }
-    if told.unlisted > 0 {
-        say!("{}", counted(told.unlisted, "more agreement"));
+    if unlisted > 0 {
+        say!("{}", counted(unlisted, "more agreement"));
     }
-    say!(
-        "{} {would}moved, {} {would}without a place; {} {would}withdrawn",
-        told.moved.len(),
-        told.broken.len(),
-        counted(told.withdrawn, "held offer")
-    );
+    if !penalties.is_empty() {
+        say!("{} {would}paid as penalties", sums_in_words(penalties));
+    }
+}
+
+/// Sums of money, in words.
+pub(super) fn sums_in_words(sums: &[MoneyView]) -> String {
+    let sums = sums.iter().map(ToString::to_string);
+    sums.collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]

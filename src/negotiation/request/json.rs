@@ -346,6 +346,15 @@ impl Check {
         Some(text)
     }
 
+    /// A line of at most so many characters.
+    pub(in crate::negotiation) fn line(&mut self, at: &At<'_>, most: usize) -> Option<String> {
+        let text = self.text(at)?;
+        if text.chars().count() > most || text.chars().any(char::is_control) {
+            return self.wrong(at, format!("a line of at most {most} characters is expected"));
+        }
+        Some(text)
+    }
+
     /// A name in one piece, as an attribute of a document can carry it.
     pub(in crate::negotiation) fn token(&mut self, at: &At<'_>) -> Option<String> {
         let text = self.text(at)?;

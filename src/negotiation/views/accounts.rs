@@ -50,7 +50,7 @@ pub struct EntryView {
     pub at: String,
     /// The account.
     pub account: String,
-    /// The kind: price, cancellation, change, penalty or reward.
+    /// The kind: price, cancellation, change, overrun, penalty, reward or compensation.
     pub kind: String,
     /// The agreement that it belongs to.
     pub agreement: Uuid,

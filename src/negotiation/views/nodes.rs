@@ -6,7 +6,8 @@ use scheduler::counted;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::values::instant_as_date_time;
+use super::resources::PlaceChangeView;
+use super::values::{MoneyView, instant_as_date_time};
 use crate::execution::slurm::expand_nodes;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::{Error, Negotiation, Result};
@@ -14,8 +15,8 @@ use crate::planner::{NodeOverride, NodeState, NodeStatus};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
 const NODES_SHOWN_MAX: usize = 10_000;
-/// Characters of a reason.
-const REASON_MAX: usize = 500;
+/// Characters of an operator's reason.
+pub(in crate::negotiation) const REASON_MAX: usize = 500;
 /// Bytes of a text that names nodes beyond which they are counted rather than named in the audit trail.
 const WORDS_MAX: usize = 500;
 
@@ -72,6 +73,12 @@ pub struct RepairedView {
     pub broken: usize,
     /// Offers that were held and cannot be kept.
     pub withdrawn: usize,
+    /// These agreements: first those that are lost or without a place, each with the penalties that are paid.
+    pub agreements: Vec<PlaceChangeView>,
+    /// Agreements that are not listed because the list is full.
+    pub unlisted: usize,
+    /// What the provider pays for that because guarantees are violated.
+    pub penalties: Vec<MoneyView>,
 }
 
 impl Negotiation {
@@ -126,7 +133,12 @@ impl Negotiation {
             is_dry,
         };
         let (repaired, said) = self.planner.override_nodes(saying).await?;
+        let (mut agreements, mut moved, unlisted) = PlaceChangeView::lists(&repaired);
+        agreements.append(&mut moved);
         Ok(RepairedView {
+            agreements,
+            unlisted,
+            penalties: MoneyView::all(&repaired.penalties),
             resource: resource.to_owned(),
             nodes: said.iter().take(NODES_SHOWN_MAX).map(NodeView::of).collect(),
             lost: repaired.lost,
@@ -174,14 +186,7 @@ fn read_node_state(body: &[u8]) -> Result<(NodeState, Option<String>)> {
     let read = check
         .object(&At::root(&value), &["state", "reason"])
         .and_then(|object| {
-            let reason = object.read(&mut check, "reason", |check, at| {
-                let reason = check.text(at)?;
-                if reason.chars().count() > REASON_MAX || reason.chars().any(char::is_control) {
-                    let message = format!("a line of at most {REASON_MAX} characters is expected");
-                    check.add(&at.pointer, message);
-                }
-                Some(reason)
-            });
+            let reason = object.read(&mut check, "reason", |check, at| check.line(at, REASON_MAX));
             let state = object.read_required(&mut check, "state", |check, at| {
                 let state = NodeState::from_word(&check.text(at)?);
                 state.or_else(|| check.wrong(at, "\"up\", \"drained\" or \"down\" is expected"))

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::values::{instant_as_date_time, second_as_date_time};
+use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::execution::faults::Fault;
 use crate::negotiation::Error;
-use crate::planner::{NodeCounts, PlaceChange, PlannedPlace, Resource, ResourceChanges};
+use crate::planner::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resource, ResourceChanges};
 
 /// Agreements in each list of an answer; the others are counted.
 const LISTED_MAX: usize = 1_000;
@@ -31,8 +31,12 @@ pub struct ResourceView {
     pub name: String,
     /// Its executor.
     pub kind: String,
-    /// `in-service`, `retiring` (nothing new is placed on it, and work goes on) or `retired`.
+    /// `in-service`, `frozen` (nothing new is placed on it, and what is agreed stays), `retiring` (nothing new is placed on it, and
+    /// work goes on) or `retired`.
     pub state: String,
+    /// Since when it is frozen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_since: Option<String>,
     /// Since when it is retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired_since: Option<String>,
@@ -90,8 +94,13 @@ pub struct ResourceChangesView {
     pub broken: Vec<PlaceChangeView>,
     /// Agreements that are in neither list because these are full.
     pub unlisted: usize,
+    /// What the provider pays for that because guarantees are violated.
+    pub penalties: Vec<MoneyView>,
     /// Offers that were held and cannot be kept.
     pub withdrawn: usize,
+    /// The planned time without nodes that was added, or that said the same before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<Uuid>,
 }
 
 /// A resource that is another than before.
@@ -122,6 +131,8 @@ pub struct PlaceChangeView {
     /// Where it is; none where there is no place for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<PlannedPlaceView>,
+    /// What the provider pays for that because its guarantees are violated.
+    pub penalties: Vec<MoneyView>,
 }
 
 /// Where an agreement lies in the plan.
@@ -167,6 +178,7 @@ impl ResourceView {
         faults: Vec<Fault>,
     ) -> Self {
         let state = match of.retired {
+            None if of.is_frozen() => "frozen",
             None => "in-service",
             Some(_) if has_work => "retiring",
             Some(_) => "retired",
@@ -175,6 +187,7 @@ impl ResourceView {
             name: of.name.clone(),
             kind: of.kind.clone(),
             state: state.to_owned(),
+            frozen_since: of.frozen.map(instant_as_date_time),
             retired_since: of.retired.map(instant_as_date_time),
             nodes: of.capacity,
             up: counts.up,
@@ -212,18 +225,8 @@ impl ResourceChangesView {
                 retired: of.is_retired(),
             })
             .collect();
-        for (id, change) in &changes.effects.changes {
-            let list = match &change.to {
-                Some(to) if *to == change.from => continue,
-                Some(_) => &mut view.moved,
-                None => &mut view.broken,
-            };
-            if list.len() < LISTED_MAX {
-                list.push(PlaceChangeView::of(*id, change));
-            } else {
-                view.unlisted += 1;
-            }
-        }
+        (view.broken, view.moved, view.unlisted) = PlaceChangeView::lists(&changes.effects);
+        view.penalties = MoneyView::all(&changes.effects.penalties);
         view
     }
 }
@@ -239,6 +242,24 @@ impl ReloadedView {
 }
 
 impl PlaceChangeView {
+    /// The agreements without a place any more, those that have another one, and how many are left out since a list is full.
+    pub(super) fn lists(effects: &Repaired) -> (Vec<Self>, Vec<Self>, usize) {
+        let (mut broken, mut moved, mut unlisted) = (Vec::new(), Vec::new(), 0);
+        for (id, change) in &effects.changes {
+            let list = match &change.to {
+                Some(to) if *to == change.from => continue,
+                Some(_) => &mut moved,
+                None => &mut broken,
+            };
+            if list.len() < LISTED_MAX {
+                list.push(Self::of(*id, change));
+            } else {
+                unlisted += 1;
+            }
+        }
+        (broken, moved, unlisted)
+    }
+
     fn of(agreement: Uuid, of: &PlaceChange) -> Self {
         let place = |of: &PlannedPlace| PlannedPlaceView {
             resource: of.resource.clone(),
@@ -252,6 +273,7 @@ impl PlaceChangeView {
             name: of.name.clone(),
             from: place(&of.from),
             to: of.to.as_ref().map(place),
+            penalties: MoneyView::all(&of.penalties),
         }
     }
 }

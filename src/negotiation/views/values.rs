@@ -23,6 +23,11 @@ impl MoneyView {
         }
     }
 
+    /// Several of them.
+    pub(in crate::negotiation) fn all(sums: &[Money]) -> Vec<Self> {
+        sums.iter().copied().map(Self::of).collect()
+    }
+
     /// The sum, where it is one.
     pub(in crate::negotiation) fn money(&self) -> Option<Money> {
         let micros = wsag::scheduling::parse_amount(&self.amount).ok()?;
@@ -49,7 +54,7 @@ pub(super) fn read_date_time<'de, D: serde::Deserializer<'de>>(deserializer: D) 
 }
 
 /// A second as a dateTime in UTC.
-pub(in crate::negotiation) fn second_as_date_time(time: Time) -> String {
+pub fn second_as_date_time(time: Time) -> String {
     let seconds = time.seconds().clamp(SECONDS_MIN, SECONDS_MAX);
     jiff::Timestamp::from_second(seconds).map_or_else(|_| String::new(), |timestamp| timestamp.to_string())
 }

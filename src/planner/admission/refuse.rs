@@ -15,7 +15,7 @@ use crate::agreement::{Barred, Filter, Money};
 use crate::planner::decider::Decider;
 use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::planner::request::Proposal;
-use crate::planner::resources::need::Need;
+use crate::planner::resources::need::{Need, may_take_shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
 const ALTERNATIVES_MAX: usize = 6;
@@ -118,7 +118,12 @@ impl Decider<'_> {
     pub(in crate::planner) fn refuse_briefly(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
-        let closed = self.closed_resources_in_words().filter(|_| is_missing);
+        let frozen = self.frozen_resources_in_words(|of| {
+            let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= of.capacity);
+            fits.any(|shape| may_take_shape(of, *shape, need.filters, need.barred))
+        });
+        let closed = self.closed_resources_in_words().or(frozen);
+        let closed = closed.filter(|_| is_missing);
         let barred = barred_in_words(need.barred);
         let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
         let mut binding = binding.unwrap_or_else(|| match reason {

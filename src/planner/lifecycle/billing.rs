@@ -164,6 +164,20 @@ impl Decider<'_> {
         }
     }
 
+    /// Has the provider pay an amount to the party of an agreement that it ends. Returns the line for its timeline.
+    pub(in crate::planner) fn compensate(
+        &mut self,
+        agreement: &Agreement,
+        amount: Money,
+        why: &str,
+    ) -> Event {
+        let accounts = (Account::Provider, Account::Party(agreement.party.clone()));
+        let detail = format!("compensation: {why}");
+        let event = self.event(EventKind::Penalty, format!("{amount}: {detail}"));
+        self.post(agreement.id, PostingKind::Compensation, accounts, amount, detail);
+        event
+    }
+
     fn post(
         &mut self,
         agreement: Uuid,

@@ -2,6 +2,7 @@
 
 pub(super) mod billing;
 pub(super) mod deadlines;
+pub(super) mod eviction;
 pub(super) mod lost_work;
 pub(super) mod overrun;
 pub(super) mod overruns;

@@ -79,7 +79,13 @@ impl Planner {
             offer,
         };
         let scope = pending.proposal.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |of, _| of.store_pending(pending)).await
+        let booked_by = self.booked_by.clone();
+        self.ask_once(scope, move |of, _| {
+            let stored = of.store_pending(pending);
+            of.note_booked(booked_by.as_deref(), &stored);
+            stored
+        })
+        .await
     }
 
     /// Decides a pending agreement: it becomes Observed, with the first of its ways that has a place, or Rejected.

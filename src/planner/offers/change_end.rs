@@ -88,6 +88,7 @@ impl Decider<'_> {
             ..proposal.clone()
         };
         let deadline = self.window(&rest)?.end;
+        self.check_may_grow(old, end)?;
         for index in old.slots_over()..last {
             if let Some((_, number)) = self.plan.planned_slot(old, index) {
                 self.put_slot_back(at, old, index, number);
@@ -102,10 +103,9 @@ impl Decider<'_> {
             coarse_quote_instant(reached, told.coarsen)
         };
         let deviation = ratio(end - reached, duration);
-        let phi_max = self.phi_max(&proposal);
         // Longer than it is, or it is no offer.
         let worth_offering = told.relaxations && reached > planned.end;
-        let near = deviation <= phi_max + PHI_EPSILON;
+        let near = deviation <= self.phi_max(&proposal) + PHI_EPSILON;
         if !(fits || worth_offering && near) {
             let longest = worth_offering.then_some(Relaxation::Duration(duration - (end - reached)));
             let why = "its nodes are promised to others after its slot";
@@ -145,6 +145,13 @@ impl Decider<'_> {
         }
         let expires = until;
         Ok(Quote::of(vec![Candidate { terms, expires }]))
+    }
+
+    /// Refuses a later end on a frozen resource, which takes nothing new.
+    fn check_may_grow(&self, old: &Agreement, end: Time) -> Result<(), Refusal> {
+        let frozen = self.frozen_resources_in_words(|of| of.name == old.resource);
+        let frozen = frozen.filter(|_| end > old.placement().end);
+        frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))
     }
 
     /// How far towards `end` the slot of an agreement that is out of the plan can reach: with others moving inside their

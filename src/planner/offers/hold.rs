@@ -18,12 +18,17 @@ use crate::store::Change;
 
 impl Decider<'_> {
     /// Keeps the nodes of an offer beside the nodes of the other offers of its answer. Returns whether that was
-    /// possible. Agreements that may move make room for it, as for an agreement.
+    /// possible. Agreements that may move make room for it, as for an agreement. A frozen resource keeps nothing more.
     pub(in crate::planner) fn hold(&mut self, offer: &NegotiationOffer) -> bool {
+        self.hold_offer(offer, true)
+    }
+
+    /// The same. For an offer that was held before a frozen resource keeps what it had.
+    fn hold_offer(&mut self, offer: &NegotiationOffer, is_new: bool) -> bool {
         let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
             return false;
         };
-        let kept = self.run_trial(|this| this.keep_beside_others(offer.negotiation, answer, terms));
+        let kept = self.run_trial(|this| this.keep_beside_others((offer.negotiation, answer), terms, is_new));
         let Some((added, moves)) = kept else {
             return false;
         };
@@ -38,9 +43,9 @@ impl Decider<'_> {
     /// none where there is no place.
     fn keep_beside_others(
         &mut self,
-        negotiation: Uuid,
-        answer: Uuid,
+        (negotiation, answer): (Uuid, Uuid),
         terms: &OfferTerms,
+        is_new: bool,
     ) -> Option<(Vec<HeldStretch>, Vec<Move>)> {
         let now = self.present_second();
         let base = self.plan.replaced_stretches(negotiation, &terms.resource);
@@ -59,7 +64,8 @@ impl Decider<'_> {
         let of = &self.plan.resources.get(at)?.resource;
         let filters = terms.promise.iter().flat_map(|of| &of.leeway.filters);
         let mut required = filters.map(|filter| filter.requirement(terms.nodes()));
-        let is_refused = of.is_retired() || !required.all(|asked| asked.holds(&of.attributes));
+        let is_refused =
+            of.is_retired() || is_new && of.is_frozen() || !required.all(|asked| asked.holds(&of.attributes));
         let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in stretches_held_beyond(&held_stretches(&offers, &base), &less) {
             // Its past part needs no hold.
@@ -189,7 +195,7 @@ impl Decider<'_> {
         }
         let mut withdrawn = Vec::new();
         for offer in offers {
-            if self.hold(&offer) {
+            if self.hold_offer(&offer, false) {
                 self.plan.table.put(offer);
             } else {
                 withdrawn.push(offer);

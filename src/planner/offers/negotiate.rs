@@ -97,7 +97,11 @@ impl Planner {
     pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted> {
         let scope = acceptance.proposal.idempotency.as_ref().map(Idempotency::scope);
         let about = (acceptance.proposal.id, acceptance);
-        let count = |_: &mut Decider<'_>, decided: &mut Result<_>| DecisionRecord::of("acceptance", decided);
+        let booked_by = self.booked_by.clone();
+        let count = move |of: &mut Decider<'_>, decided: &mut Result<_>| {
+            of.note_booked(booked_by.as_deref(), decided);
+            DecisionRecord::of("acceptance", decided)
+        };
         self.send(|reply| {
             Command::that_may_wait(about, scope, reply, |of, request| of.accept(request), count)
         })

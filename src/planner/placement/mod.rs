@@ -5,5 +5,6 @@ pub(super) mod admit;
 pub(super) mod find;
 pub(super) mod move_up;
 pub(super) mod moved_up;
+pub(super) mod ordered;
 pub(super) mod split;
 pub(super) mod transaction;

@@ -20,6 +20,7 @@ use crate::planner::handle::Planner;
 use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::request::Repaired;
 use crate::planner::resources::definition::resources_as_configured;
+use crate::planner::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::planner::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
@@ -36,7 +37,7 @@ impl Planner {
     /// Does something with a resource, and answers what follows.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such resource to retire or restore, [`Error::Unfit`] where it cannot be so,
+    /// [`Error::NotFound`] where there is no such resource to retire, restore, freeze or thaw, [`Error::Unfit`] where it cannot be so,
     /// [`Error::Unavailable`] where it could not be stored.
     pub async fn change_resource(&self, order: ResourceOrder) -> Result<ResourceChanges, Error> {
         self.ask(move |of| of.change_resource(order)).await
@@ -107,25 +108,40 @@ impl Decider<'_> {
         if std::mem::take(&mut order.is_dry) {
             return self.decide_on_copy_of_plan(|of| of.change_resource(order));
         }
-        let before = self.plan.resources.named_or_gone(&order.name);
-        let next = match (order.verb, before) {
-            (ResourceVerb::Put(wish), before) => self.wished_resource(&order.name, wish, before)?,
-            (_, None) => return Err(Error::NotFound),
-            (ResourceVerb::Retire, Some(before)) => Resource {
-                retired: before.retired.or(Some(self.now)),
-                ..before.clone()
-            },
-            (ResourceVerb::Restore, Some(before)) => Resource {
-                retired: None,
-                ..before.clone()
-            },
-        };
+        let next = self.ordered_resource(&order.name, order.verb)?;
         let mut changes = self.set_resources(vec![next.clone()], (order.id, Some(order.party)));
         if changes.resources.is_empty() {
             // It was so before.
             changes.resources.push((next, String::new()));
         }
         Ok(changes)
+    }
+
+    /// A resource as a verb has it.
+    fn ordered_resource(&self, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
+        let before = self.plan.resources.named_or_gone(name);
+        let known = || before.cloned().ok_or(Error::NotFound);
+        Ok(match verb {
+            ResourceVerb::Put(wish) => self.wished_resource(name, wish, before)?,
+            ResourceVerb::Retire => Resource {
+                retired: known()?.retired.or(Some(self.now)),
+                ..known()?
+            },
+            ResourceVerb::Restore => Resource {
+                retired: None,
+                ..known()?
+            },
+            ResourceVerb::Freeze => Resource {
+                frozen: known()?.frozen.or(Some(self.now)),
+                ..known()?
+            },
+            ResourceVerb::Thaw => Resource {
+                frozen: None,
+                ..known()?
+            },
+            ResourceVerb::AddMaintenance(added) => with_maintenance(&known()?, added, self.present_second())?,
+            ResourceVerb::RemoveMaintenance(id) => without_maintenance(&known()?, id, self.present_second())?,
+        })
     }
 
     /// A resource as it is wished.
@@ -287,7 +303,7 @@ impl Decider<'_> {
             if before.as_ref() == Some(&next) {
                 continue;
             }
-            let words = resource_difference(before.as_ref(), &next);
+            let words = resource_difference(before.as_ref(), &next, self.present_second());
             if !words.is_empty() {
                 let detail = format!("{}: {words}", next.name);
                 self.batch.push(Change::Note(Note {
@@ -308,7 +324,9 @@ impl Decider<'_> {
                 }
             }
         }
+        let decided = self.batch.len();
         changes.effects = self.take_in_resources(new, &planned);
+        changes.effects.note_penalties(&self.batch[decided..]);
         changes
     }
 
@@ -375,7 +393,7 @@ impl Decider<'_> {
 }
 
 /// How a resource differs from what it was, in words; none where it does not for anybody.
-fn resource_difference(before: Option<&Resource>, next: &Resource) -> String {
+fn resource_difference(before: Option<&Resource>, next: &Resource, now: Time) -> String {
     let nodes = |many: u32| counted(many, "node");
     let Some(before) = before else {
         return format!("added, {} with {}", next.kind, nodes(next.capacity));
@@ -384,6 +402,11 @@ fn resource_difference(before: Option<&Resource>, next: &Resource) -> String {
     match (before.is_retired(), next.is_retired()) {
         (false, true) => words.push("retired".to_owned()),
         (true, false) => words.push("back in service".to_owned()),
+        _ => {}
+    }
+    match (before.frozen, next.frozen) {
+        (None, Some(_)) => words.push("frozen".to_owned()),
+        (Some(_), None) => words.push("thawed".to_owned()),
         _ => {}
     }
     if next.kind != before.kind {
@@ -396,6 +419,7 @@ fn resource_difference(before: Option<&Resource>, next: &Resource) -> String {
         let [rate, was] = [next.rate, before.rate].map(|of| f64::from(of.millionths()) / 1e6);
         words.push(format!("rate {rate} instead of {was}"));
     }
+    words.extend(maintenance_difference(before, next, now));
     let others = [
         ("attributes", next.attributes != before.attributes),
         ("names of nodes", next.node_names != before.node_names),

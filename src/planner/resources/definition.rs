@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Micros;
-use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
+use crate::planner::resources::resource::{AddedMaintenance, CLUSTER, LOCAL, Resource};
 use crate::prediction::{Machine, Machines};
 use crate::store::{self, ResourceRow};
 
@@ -24,6 +24,9 @@ struct Details {
     node_names: Vec<String>,
     /// Starts and ends in seconds, and numbers of nodes.
     maintenance: Vec<(i64, i64, u32)>,
+    /// By the word of operators.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    added_maintenance: Vec<AddedMaintenance>,
     executor: Value,
 }
 
@@ -118,6 +121,7 @@ impl Resource {
             details: as_text(&self.details()),
             configured: self.configured.clone(),
             retired: self.retired,
+            frozen: self.frozen,
         }
     }
 
@@ -144,9 +148,11 @@ impl Resource {
                 .into_iter()
                 .map(|(start, end, nodes)| (Interval::new(Time(start), Time(end)), nodes))
                 .collect(),
+            added_maintenance: details.added_maintenance,
             executor: details.executor,
             closed: row.kind == CLUSTER,
             retired: row.retired,
+            frozen: row.frozen,
             position: row.position,
             configured: row.configured,
             ..Self::new(&row.name, &row.kind, row.capacity)
@@ -167,6 +173,7 @@ impl Resource {
                 .iter()
                 .map(|(of, nodes)| (of.start.seconds(), of.end.seconds(), *nodes))
                 .collect(),
+            added_maintenance: self.added_maintenance.clone(),
             executor: self.executor.clone(),
         }
     }
@@ -245,6 +252,7 @@ mod tests {
     fn a_resource_is_stored_and_read_as_it_was() {
         let stored = Resource {
             retired: Some(7),
+            frozen: Some(5),
             configured: Some("{}".to_owned()),
             ..file()
         };

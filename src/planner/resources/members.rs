@@ -38,7 +38,7 @@ pub(in crate::planner) fn new_resource_plan(
         schedule,
         bound_until: BTreeMap::new(),
         kept: HashMap::new(),
-        nodes: Nodes::new(resource.maintenance.clone()),
+        nodes: Nodes::new(resource.planned_maintenance()),
     }
 }
 
@@ -74,6 +74,7 @@ impl Resources {
             looks: Timetable::default(),
             closed: BTreeSet::new(),
             retired: BTreeSet::new(),
+            frozen: BTreeSet::new(),
             foresight: Arc::new(Foresight::of(settings)),
             ids: foresight::ids_of_resources(std::iter::empty()),
             weighed: Weighed::default(),
@@ -137,7 +138,7 @@ impl Resources {
         }
         let revised = domain_resource(at, &next, settings);
         self.change_bindings(at, |of| {
-            of.nodes.plan_maintenance(next.maintenance.clone());
+            of.nodes.plan_maintenance(next.planned_maintenance());
             of.resource = next;
         });
         self.weighed.forget();
@@ -212,9 +213,12 @@ impl Resources {
         let in_service = || self.in_service().map(|of| &of.resource);
         let capacity_max = in_service().map(|of| of.capacity).max().unwrap_or(0);
         let rate_max = in_service().map(|of| of.rate).max().unwrap_or_default();
-        let retired = self.plans().enumerate();
-        let retired = retired.filter(|(_, of)| of.resource.is_retired());
-        let retired = retired.map(|(at, _)| at).collect();
-        (self.capacity_max, self.rate_max, self.retired) = (capacity_max, rate_max, retired);
+        let places_of = |is: fn(&Resource) -> bool| {
+            let plans = self.plans().enumerate().filter(|(_, of)| is(&of.resource));
+            plans.map(|(at, _)| at).collect()
+        };
+        let (retired, frozen) = (places_of(Resource::is_retired), places_of(Resource::is_frozen));
+        (self.capacity_max, self.rate_max) = (capacity_max, rate_max);
+        (self.retired, self.frozen) = (retired, frozen);
     }
 }

@@ -17,6 +17,7 @@ mod weighing;
 
 pub(super) mod definition;
 mod looks;
+mod maintenance;
 pub(super) mod members;
 mod out_of_use;
 pub(super) mod resource_plan;
@@ -61,9 +62,10 @@ pub(super) struct Resources {
     idle: bool,
     /// When to look again at the resources with nodes that are not in their normal state.
     looks: Timetable<usize>,
-    /// The closed resources, and the retired ones.
+    /// The closed resources, the retired ones, and the frozen ones.
     closed: BTreeSet<usize>,
     retired: BTreeSet<usize>,
+    frozen: BTreeSet<usize>,
     /// What is foreseen of work on them, and the ids of the domain by name.
     pub(super) foresight: Arc<Foresight>,
     ids: Arc<Ids>,
@@ -135,6 +137,12 @@ impl Resources {
         closed.map(|of| of.resource.name.as_str())
     }
 
+    /// The resources that are frozen.
+    pub(super) fn frozen(&self) -> impl Iterator<Item = &Resource> {
+        let frozen = self.frozen.iter().filter_map(|at| self.get(*at));
+        frozen.map(|of| &of.resource)
+    }
+
     /// One size of a need as a request to the domain.
     fn make_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         Task {
@@ -164,6 +172,11 @@ impl Resources {
             task.except.extend(self.closed.iter().copied().map(domain_id));
         }
         task.except.extend(self.retired.iter().copied().map(domain_id));
+        // What is agreed there may stay there.
+        let own = need.of.filter(|_| !need.is_new);
+        let own = own.and_then(|of| self.place_of(&of.resource));
+        let frozen = self.frozen.iter().filter(|at| Some(**at) != own);
+        task.except.extend(frozen.copied().map(domain_id));
         task
     }
 

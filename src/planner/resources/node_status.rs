@@ -106,7 +106,9 @@ impl Decider<'_> {
             party: Some(saying.party.clone()),
             ..Note::new(self.now, NoteKind::NodesSaid, (saying.id, None), detail)
         }));
-        let repaired = self.set_nodes(&saying.resource, Reporter::Operator, &report)?;
+        let decided = self.batch.len();
+        let mut repaired = self.set_nodes(&saying.resource, Reporter::Operator, &report)?;
+        repaired.note_penalties(&self.batch[decided..]);
         let mut standings = self.nodes(&saying.resource)?;
         standings.retain(|of| saying.nodes.contains(&of.node));
         Ok((repaired, standings))

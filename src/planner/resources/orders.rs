@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::planner::request::Repaired;
-use crate::planner::resources::resource::Resource;
+use crate::planner::resources::resource::{AddedMaintenance, Resource};
 use crate::planner::settings::Settings;
 
 /// The most resources that are planned on; decisions among this number were measured.
@@ -38,6 +38,14 @@ pub enum ResourceVerb {
     Retire,
     /// It is in service again.
     Restore,
+    /// Nothing new is placed on it. What is agreed stays there, runs, and may move on it.
+    Freeze,
+    /// It takes new work again.
+    Thaw,
+    /// It is without nodes for a planned time.
+    AddMaintenance(AddedMaintenance),
+    /// It has the nodes that it was to be without.
+    RemoveMaintenance(Uuid),
 }
 
 /// An operator's word about a resource.

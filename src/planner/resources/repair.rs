@@ -134,7 +134,7 @@ impl Decider<'_> {
                 self.vacate(&agreement);
                 again.push(agreement);
             } else {
-                repaired.lost += usize::from(self.lose(id).is_some());
+                self.lose_and_note(id, &mut repaired);
             }
         }
         // Looking at all that wait is left for when nodes have come or gone.
@@ -167,9 +167,10 @@ impl Decider<'_> {
             let (id, end) = (agreement.id, self.end_of_lost_work(&agreement));
             let why = format!("its nodes of {} are gone", agreement.resource);
             if self.run_again(&agreement, &end, Why::Lost(&why)) {
+                repaired.note(&agreement, self.plan.get(id));
                 repaired.moved += 1;
             } else {
-                repaired.lost += usize::from(self.lose(id).is_some());
+                self.lose_and_note(id, &mut repaired);
             }
         }
         if let Some(homeless) = homeless {
@@ -272,6 +273,17 @@ impl Decider<'_> {
         // An agreement counts more than an offer: offers keep the rest.
         for answer in answers {
             repaired.withdrawn += self.hold_offers_again(answer, &cause.words_before(&resource));
+        }
+    }
+
+    /// Ends the work that ran on nodes that are gone, and notes it.
+    fn lose_and_note(&mut self, id: Uuid, repaired: &mut Repaired) {
+        let before = self.plan.get(id).cloned();
+        if self.lose(id).is_some() {
+            repaired.lost += 1;
+            if let Some(before) = before {
+                repaired.note(&before, None);
+            }
         }
     }
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use scheduler::domain::Attribute;
-use scheduler::{Interval, Rate};
+use scheduler::{Interval, Rate, Time};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::agreement::Shape;
 use crate::clock::Micros;
@@ -71,12 +73,16 @@ pub struct Resource {
     pub node_names: Vec<String>,
     /// When it will be without a number of nodes, the ones with the highest numbers.
     pub maintenance: Vec<(Interval, u32)>,
+    /// The same by the word of operators.
+    pub added_maintenance: Vec<AddedMaintenance>,
     /// What its executor needs beside its nodes, in the executor's own words.
     pub executor: Value,
     /// Whether nothing new is promised on it until [`Planner::open_resource`](crate::planner::Planner::open_resource): it has to be checked first.
     pub closed: bool,
-    /// Since when nothing new is placed on it.
+    /// Since when nothing new is placed on it, and what waits there goes elsewhere.
     pub retired: Option<Micros>,
+    /// Since when nothing new is placed on it, and what is agreed stays there.
+    pub frozen: Option<Micros>,
     /// Its place among the others: ties go to the lower one.
     pub position: u32,
     /// The resource as the configuration last had it, in the words of [`Resource::definition`]; none where it did not have it, and
@@ -95,17 +101,31 @@ impl Resource {
             attributes: BTreeMap::new(),
             node_names: Vec::new(),
             maintenance: Vec::new(),
+            added_maintenance: Vec::new(),
             executor: Value::Null,
             closed: false,
             retired: None,
+            frozen: None,
             position: 0,
             configured: None,
         }
     }
 
-    /// Whether nothing new is placed on it.
+    /// Whether it is out of service.
     pub fn is_retired(&self) -> bool {
         self.retired.is_some()
+    }
+
+    /// Whether it is in service and takes nothing new.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some() && !self.is_retired()
+    }
+
+    /// All of its planned times without nodes, each with the number of nodes.
+    pub(in crate::planner) fn planned_maintenance(&self) -> Vec<(Interval, u32)> {
+        let added = self.added_maintenance.iter();
+        let added = added.map(|of| (of.interval(), of.nodes.unwrap_or(u32::MAX)));
+        self.maintenance.iter().copied().chain(added).collect()
     }
 
     /// Whether others use it, too.
@@ -120,6 +140,36 @@ impl Resource {
             named.cloned().unwrap_or_else(|| node.to_string())
         };
         nodes.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A planned time without nodes of a resource, the ones with the highest numbers, that an operator has added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedMaintenance {
+    /// Assigned by the service.
+    pub id: Uuid,
+    /// From which second on.
+    pub start: i64,
+    /// Until which second.
+    pub end: i64,
+    /// How many nodes; all where it is not said.
+    pub nodes: Option<u32>,
+    /// Why, where that is said.
+    pub reason: Option<String>,
+    /// Who has added it.
+    pub party: String,
+}
+
+impl AddedMaintenance {
+    /// Its time.
+    pub fn interval(&self) -> Interval {
+        Interval::new(Time(self.start), Time(self.end))
+    }
+
+    /// Whether it says the same, by whatever id and party.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let said = |of: &Self| (of.start, of.end, of.nodes);
+        said(self) == said(other) && self.reason == other.reason
     }
 }
 

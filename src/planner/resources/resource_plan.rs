@@ -63,7 +63,10 @@ impl ResourcePlan {
         }
         let (shape, _) = shape_of_agreement(agreement);
         let leeway = &agreement.leeway;
-        !self.resource.is_retired() && may_take_shape(&self.resource, shape, &leeway.filters, &leeway.barred)
+        let is_here = self.resource.name == agreement.resource;
+        !self.resource.is_retired()
+            && (is_here || !self.resource.is_frozen())
+            && may_take_shape(&self.resource, shape, &leeway.filters, &leeway.barred)
     }
 
     /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the

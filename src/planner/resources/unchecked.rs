@@ -1,8 +1,10 @@
-//! Resources on which nothing new is promised, because they have not been checked yet. Earlier promises there stay.
+//! Resources on which nothing new is promised, because they have not been checked yet or an operator has frozen them. Earlier
+//! promises there stay.
 
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
+use crate::planner::resources::resource::Resource;
 
 impl Planner {
     /// Whether nothing new is promised on a resource before it has been checked.
@@ -39,6 +41,22 @@ impl Decider<'_> {
             format!(
                 "nothing is promised on {} before it has been checked; no other resource takes what is asked for",
                 closed.join(", ")
+            )
+        })
+    }
+
+    /// Names the frozen resources that would take something, in words; `None` where there are none.
+    pub(in crate::planner) fn frozen_resources_in_words(
+        &self,
+        takes: impl Fn(&Resource) -> bool,
+    ) -> Option<String> {
+        let frozen = self.plan.resources.frozen().filter(|of| takes(of));
+        let frozen: Vec<&str> = frozen.map(|of| of.name.as_str()).collect();
+        (!frozen.is_empty()).then(|| {
+            let is = if frozen.len() == 1 { "is" } else { "are" };
+            format!(
+                "{} {is} frozen by the operator, and no other resource takes what is asked for",
+                frozen.join(", ")
             )
         })
     }

@@ -159,11 +159,11 @@ macro_rules! bulk {
 bulk! {
     // The resources, to which the others refer, and what they have from when on.
     PUT_RESOURCES (name Text, kind Text, capacity Integer, position Integer, rate Integer, details Text,
-        configured Text, retired_us Integer) = "INSERT INTO resources (name, kind, capacity, position, rate, details, \
-        configured, retired_us) SELECT name, kind, capacity, position, rate, details, configured, retired_us FROM r \
-        WHERE TRUE ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, capacity = excluded.capacity, \
+        configured Text, retired_us Integer, frozen_us Integer) = "INSERT INTO resources (name, kind, capacity, position, \
+        rate, details, configured, retired_us, frozen_us) SELECT name, kind, capacity, position, rate, details, \
+        configured, retired_us, frozen_us FROM r WHERE TRUE ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, capacity = excluded.capacity, \
         position = excluded.position, rate = excluded.rate, details = excluded.details, \
-        configured = excluded.configured, retired_us = excluded.retired_us";
+        configured = excluded.configured, retired_us = excluded.retired_us, frozen_us = excluded.frozen_us";
     FORGET_CAPACITIES (resource Text, since_us Integer) = "DELETE FROM capacities WHERE EXISTS (SELECT 1 FROM r \
         WHERE r.resource = capacities.resource AND r.since_us <= capacities.since_us)";
     INSERT_CAPACITIES (resource Text, since_us Integer, capacity Integer) = [capacities];

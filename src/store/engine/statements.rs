@@ -213,7 +213,7 @@ statements! {
         AND a.id > $1 AND a.id <= $2 ORDER BY e.agreement, e.seq";
 
     // Resources.
-    RESOURCES = "SELECT name, kind, capacity, position, rate, details, configured, retired_us FROM resources \
+    RESOURCES = "SELECT name, kind, capacity, position, rate, details, configured, retired_us, frozen_us FROM resources \
         ORDER BY position, name";
     NODE_STATES = "SELECT resource, node, reporter, state, since_us, reason FROM node_states \
         ORDER BY resource, node, reporter";
@@ -392,6 +392,7 @@ statements! {
     INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us, revoked_us) \
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys ORDER BY id";
+    PARTY_WITH_KEY = "SELECT party FROM api_keys WHERE party = $1 AND revoked_us IS NULL LIMIT 1";
     KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys \
         WHERE digest = $1";
     REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL";

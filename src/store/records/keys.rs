@@ -77,6 +77,16 @@ impl Store {
             .await
     }
 
+    /// Whether a party has a key that was not revoked.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn has_key_of(&self, party: &str) -> Result<bool> {
+        let values = [party.into()];
+        let found = self.read_one(statements::PARTY_WITH_KEY, &values, |row| row.text("party"));
+        Ok(found.await?.is_some())
+    }
+
     /// Revokes a key; false where there is none with this id that was not revoked before. When this returns, no process takes it
     /// any more.
     ///

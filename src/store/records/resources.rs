@@ -26,6 +26,8 @@ pub struct ResourceRow {
     pub configured: Option<String>,
     /// Since when nothing new is placed on it.
     pub retired: Option<Micros>,
+    /// The same where what is agreed stays there.
+    pub frozen: Option<Micros>,
 }
 
 impl ResourceRow {
@@ -40,6 +42,7 @@ impl ResourceRow {
             details: "{}".to_owned(),
             configured: None,
             retired: None,
+            frozen: None,
         }
     }
 }
@@ -54,4 +57,5 @@ impl Store {
     }
 }
 
-record! { ResourceRow: name, kind, capacity, position, rate, details, configured, retired "retired_us" }
+record! { ResourceRow: name, kind, capacity, position, rate, details, configured, retired "retired_us",
+frozen "frozen_us" }

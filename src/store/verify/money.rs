@@ -48,11 +48,21 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
     found.must(cancelled || paid(PostingKind::Cancellation) == 0, I9, || {
         "it paid a fee for ending it, and was not ended before its slot".to_owned()
     });
+    let compensated = -paid(PostingKind::Compensation);
+    // Where only an addition to its contract was lost, it counts as stopped.
+    let is_lost = matches!(agreement.outcome, Some(RunOutcome::Lost | RunOutcome::Killed));
+    found.must(compensated == 0 || is_lost && compensated > 0, I9, || {
+        format!("it was compensated with {compensated} millionths, and the provider has not ended it")
+    });
     check_compensations(agreement, entries, &party, found);
     if let Some(Money { currency, .. }) = agreement.price {
         let foreign = entries.iter().any(|entry| {
-            let own = matches!(entry.kind, PostingKind::Penalty | PostingKind::Reward);
-            !own && entry.amount.currency != currency
+            let own = [
+                PostingKind::Penalty,
+                PostingKind::Reward,
+                PostingKind::Compensation,
+            ];
+            !own.contains(&entry.kind) && entry.amount.currency != currency
         });
         found.must(!foreign, I9, || {
             format!("it is priced in {currency} and was charged in another currency")

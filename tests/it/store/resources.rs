@@ -20,6 +20,7 @@ async fn resources_are_replaced_by_name_and_kept_in_their_order(url: String) {
         details: "{\"executor\": 1}".into(),
         configured: Some("as in the file".into()),
         retired: Some(3),
+        frozen: Some(2),
         ..ResourceRow::new(name, "local", capacity)
     };
     for capacity in [4, 4, 2, 0] {

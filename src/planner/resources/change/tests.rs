@@ -522,3 +522,55 @@ fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
     plan.recall_lost(vec![lost.clone()]);
     assert_eq!(plan.running(), [lost]);
 }
+
+#[test]
+fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_alone() {
+    let mut domain = Domain::new(vec![local(4), Resource::new("other", "local", 2)]);
+    let stays = domain.place(proposal(1, 100, (100, 400))).unwrap().agreement;
+    let wide = domain.place(proposal(4, 100, (100, 400))).unwrap().agreement;
+    assert_eq!([&stays, &wide].map(|of| of.resource.as_str()), ["local"; 2]);
+    let before = (lies(domain.of(stays.id)).1, lies(domain.of(wide.id)).1);
+    let frozen = set(&mut domain, "local", ResourceVerb::Freeze).unwrap();
+    assert_eq!(frozen.resources[0].1, "frozen");
+    assert!(frozen.effects.changes.is_empty());
+    assert_eq!((lies(domain.of(stays.id)).1, lies(domain.of(wide.id)).1), before);
+    let again = set(&mut domain, "local", ResourceVerb::Freeze).unwrap();
+    assert_eq!(again.resources[0].1, "");
+    // Only it could take this.
+    let refusal = domain.place(proposal(3, 50, (0, 400))).unwrap_err();
+    assert_eq!(refusal.reason, Reason::SizeExceedsCapacity);
+    assert!(
+        refusal.binding.contains("local is frozen by the operator"),
+        "{refusal:?}"
+    );
+    let new = domain.place(proposal(2, 100, (0, 100))).unwrap().agreement;
+    assert_eq!(new.resource, "other");
+    assert!(
+        domain.place(proposal(1, 100, (0, 100))).is_err(),
+        "nothing goes to it to make room"
+    );
+    // Work of others does not go there when it loses its nodes; its own moves on it.
+    let down = |nodes| NodeReport {
+        states: vec![NodeState::Drained; nodes],
+        ..NodeReport::default()
+    };
+    domain.now = 1;
+    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &down(1)));
+    assert!(
+        repaired
+            .unwrap()
+            .changes
+            .values()
+            .all(|of| of.to.as_ref().is_none_or(|to| to.resource == "local"))
+    );
+    assert_eq!(domain.of(stays.id).resource, "local");
+    domain.check();
+    let waits = domain.place(proposal(2, 100, (200, 400))).unwrap().agreement;
+    assert_eq!(waits.resource, "other");
+    let repaired = domain.decide(|decider| decider.set_nodes("other", Reporter::Operator, &down(2)));
+    assert_eq!(repaired.unwrap().changes[&waits.id].to, None);
+    let thawed = set(&mut domain, "local", ResourceVerb::Thaw).unwrap();
+    assert_eq!(thawed.resources[0].1, "thawed");
+    let new = domain.place(proposal(1, 50, (0, 400))).unwrap().agreement;
+    assert_eq!(new.resource, "local");
+}

@@ -45,7 +45,7 @@ fn set(domain: &mut Domain, state: NodeState, nodes: &[u32]) -> Repaired {
     let mut repaired = repaired.unwrap();
     let changes = std::mem::take(&mut repaired.changes);
     let broken = changes.values().filter(|change| change.to.is_none()).count();
-    assert_eq!(repaired.broken, broken, "each is named");
+    assert_eq!(repaired.broken + repaired.lost, broken, "each is named");
     for (id, change) in changes {
         let lies = change.to.map(|to| (to.resource, to.slot));
         let known = domain.known.get(&id);

@@ -1,0 +1,55 @@
+//! `bespeak evict ID`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::resources::sums_in_words;
+use crate::cli::Failure;
+use crate::cli::client::{DryRun, One, Server, parse_amount, print_agreement};
+use crate::negotiation::EvictedView;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak evict 01a1fc5d835f --reason 'the room is too hot' --dry-run     what it would cost
+  bespeak evict 01a1fc5d835f --reason 'the room is too hot'
+  bespeak evict nightly --reason 'an emergency' --compensation '20 EUR'
+
+The agreement ends at once, and its job is stopped. Its party is told the reason, pays no price, and gets the penalties of its
+guarantees as for work that was lost, and the compensation.";
+
+/// Options of `evict`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    #[command(flatten)]
+    one: One,
+    /// The reason, which its party is told.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// What its party gets beside the penalties of its guarantees.
+    #[arg(long, value_name = "AMOUNT CURRENCY", value_parser = parse_amount)]
+    compensation: Option<Value>,
+    #[command(flatten)]
+    change: DryRun,
+}
+
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let id = server.id_of(&options.one.id).await?;
+    let path = format!("/agreements/{id}/evict{}", options.change.query());
+    let body = json!({ "reason": options.reason, "compensation": options.compensation });
+    let answer = server.post_json(&path, &body).await?;
+    server.print_answer(answer, |told: &EvictedView| {
+        print_agreement(&told.agreement);
+        let would = if options.change.query().is_empty() {
+            ""
+        } else {
+            "would be "
+        };
+        if !told.penalties.is_empty() {
+            say!("{} {would}paid as penalties", sums_in_words(&told.penalties));
+        }
+        if let Some(paid) = &told.compensation {
+            say!("{paid} {would}paid as compensation");
+        }
+    })
+}

@@ -1,0 +1,111 @@
+//! `bespeak maintenance`.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use uuid::Uuid;
+use wsag::time::DateTime;
+
+use super::resources::print_changes;
+use crate::cli::client::{DryRun, Server};
+use crate::cli::times::{FORMS, parse_time};
+use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::negotiation::{MaintenancesView, ResourceChangesView, second_as_date_time};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak maintenance                                   what is planned
+  bespeak maintenance list                              the same
+  bespeak maintenance add fast --from 'tomorrow 8:00' --until 'tomorrow 12:00' --dry-run     which agreements would have to move
+  bespeak maintenance add fast --from 2027-01-31T08:00:00Z --until 2027-01-31T12:00:00Z --nodes 2 --reason 'new disks'
+  bespeak maintenance remove 01a1fc5d-835f-7d21-9f55-0a4be1c0d2e3
+
+No slot lies on the nodes with the highest numbers in that time. Agreements in the way get another place at once, or their parties
+are told that there is none; running work goes on. What the configuration file plans is listed, too, and is changed there.";
+
+/// Options of `maintenance`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the planned times without nodes.
+    List,
+    /// Plan a time in which a resource is without nodes.
+    #[command(after_long_help = FORMS)]
+    Add(Added),
+    /// Take back what `add` has planned.
+    Remove {
+        /// Its id, as it is listed.
+        id: Uuid,
+        #[command(flatten)]
+        change: DryRun,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Added {
+    /// Name of the resource.
+    resource: String,
+    /// From when on.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    from: DateTime,
+    /// Until when.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    until: DateTime,
+    /// How many nodes it is without, the ones with the highest numbers. [default: all]
+    #[arg(long, value_name = "COUNT")]
+    nodes: Option<u32>,
+    /// The reason.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    change: DryRun,
+}
+
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    match options.verb.unwrap_or(Verb::List) {
+        Verb::List => {
+            let answer = server.get("/maintenance").await?;
+            server.print_answer(answer, print_maintenance)
+        }
+        Verb::Add(of) => {
+            let body = json!({
+                "resource": of.resource,
+                "start": of.from.to_string(),
+                "end": of.until.to_string(),
+                "nodes": of.nodes,
+                "reason": of.reason,
+            });
+            let path = format!("/maintenance{}", of.change.query());
+            let answer = server.post_json(&path, &body).await?;
+            server.print_answer(answer, |told: &ResourceChangesView| print_changes(told))
+        }
+        Verb::Remove { id, change } => {
+            let path = format!("/maintenance/{id}{}", change.query());
+            let answer = server.delete_json(&path).await?;
+            server.print_answer(answer, |told: &ResourceChangesView| print_changes(told))
+        }
+    }
+}
+
+fn print_maintenance(all: &MaintenancesView) {
+    let mut rows = vec![split_headings("RESOURCE, FROM, UNTIL, NODES, ID, REASON")];
+    for of in &all.maintenance {
+        let id = of
+            .id
+            .map_or_else(|| "(configuration)".to_owned(), |id| id.to_string());
+        rows.push(row([
+            &of.resource,
+            &second_as_date_time(of.start),
+            &second_as_date_time(of.end),
+            &of.nodes,
+            &id,
+            &of.reason.as_deref().unwrap_or_default(),
+        ]));
+    }
+    print_rows(rows, &[3]);
+}

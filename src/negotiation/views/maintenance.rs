@@ -1,0 +1,64 @@
+//! Planned times without nodes, as operators see them.
+
+use scheduler::Time;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::values::{read_date_time, write_date_time};
+use crate::planner::Resource;
+
+/// The planned times without nodes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MaintenancesView {
+    /// By resource and by start.
+    pub maintenance: Vec<MaintenanceView>,
+}
+
+/// A planned time without nodes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MaintenanceView {
+    /// Its id; none where it is the configuration's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Uuid>,
+    /// Name of the resource.
+    pub resource: String,
+    /// From when.
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    pub start: Time,
+    /// Until when.
+    #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    pub end: Time,
+    /// How many nodes it is without, the ones with the highest numbers.
+    pub nodes: u32,
+    /// Why, where that is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The party of the operator that has added it; none where it is the configuration's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub party: Option<String>,
+}
+
+impl MaintenanceView {
+    /// All of a resource.
+    pub(in crate::negotiation) fn all_of(of: &Resource) -> Vec<Self> {
+        let configured = of.maintenance.iter().map(|(interval, nodes)| Self {
+            id: None,
+            resource: of.name.clone(),
+            start: interval.start,
+            end: interval.end,
+            nodes: (*nodes).min(of.capacity),
+            reason: None,
+            party: None,
+        });
+        let added = of.added_maintenance.iter().map(|added| Self {
+            id: Some(added.id),
+            resource: of.name.clone(),
+            start: Time(added.start),
+            end: Time(added.end),
+            nodes: added.nodes.unwrap_or(of.capacity).min(of.capacity),
+            reason: added.reason.clone(),
+            party: Some(added.party.clone()),
+        });
+        configured.chain(added).collect()
+    }
+}
