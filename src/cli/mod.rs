@@ -123,7 +123,7 @@ enum Command {
     Cluster(operator::cluster::Options),
     /// Print the audit trail: everything that has happened, for operators.
     Trail(operator::trail::Options),
-    /// Make, list and revoke API keys, in the store itself.
+    /// Make, list, revoke and expire API keys, in the store itself or with `--remote` over the service.
     Key(operator::key::Options),
     /// Check the stored state for consistency.
     Verify(operator::verify::Options),
@@ -145,7 +145,7 @@ enum Command {
     },
 }
 
-/// The commands that work on files and the store, and ask no service.
+/// The commands that work on files and the store, and ask no service unless an option of [`WITH_SERVICE`] says so.
 const WITHOUT_SERVICE: [&str; 11] = [
     "serve",
     "key",
@@ -159,6 +159,9 @@ const WITHOUT_SERVICE: [&str; 11] = [
     "man",
     "commits",
 ];
+
+/// The options with which a command of [`WITHOUT_SERVICE`] asks the service.
+const WITH_SERVICE: [&str; 1] = ["remote"];
 
 /// The command line, with its commands in groups, and examples for each command.
 fn build_command_line() -> clap::Command {
@@ -202,6 +205,10 @@ fn refuse_service_options(matches: &clap::ArgMatches) -> Result<(), Failure> {
     while let Some((name, below)) = at.subcommand() {
         path.push(name);
         at = below;
+    }
+    let asks = |option: &&str| matches!(at.try_get_one(option), Ok(Some(true)));
+    if WITH_SERVICE.iter().any(asks) {
+        return Ok(());
     }
     let is_given = |id| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
     let given = [("address", "--server"), ("key", "--key")];
@@ -372,7 +379,7 @@ pub fn run() -> ExitCode {
             Command::Nodes(options) => operator::nodes::run(options, server).await,
             Command::Cluster(options) => operator::cluster::run(options, as_json),
             Command::Trail(options) => operator::trail::run(options, server).await,
-            Command::Key(options) => operator::key::run(options, as_json).await,
+            Command::Key(options) => operator::key::run(options, server).await,
             Command::Verify(options) => operator::verify::run(options, as_json).await,
             Command::Completions(options) => {
                 manual::print_completions(&options);

@@ -18,6 +18,7 @@ mod files;
 mod format;
 mod heads;
 mod health;
+mod keys;
 mod listener;
 mod metrics;
 mod negotiations;
@@ -48,6 +49,7 @@ pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of}
 pub(crate) use call::base_address;
 pub use connections::{Connections, Origin};
 pub use error::Error;
+pub use keys::KeyView;
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
 pub(crate) use openapi::openapi_description;
@@ -156,6 +158,14 @@ fn agreement_routes() -> Router<Api> {
         )
 }
 
+/// The keys of all parties.
+fn key_routes() -> Router<Api> {
+    Router::new()
+        .route("/keys", get(keys::get_keys).post(keys::post_key))
+        .route("/keys/{id}", get(keys::get_key).delete(keys::delete_key))
+        .route("/keys/{id}/expiry", put(keys::put_key_expiry))
+}
+
 /// Resources, their definitions and their nodes.
 fn resource_routes() -> Router<Api> {
     Router::new()
@@ -225,6 +235,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/applications", get(discovery::get_applications))
         .route("/prices", get(discovery::get_prices))
         .merge(agreement_routes())
+        .merge(key_routes())
         .merge(resource_routes())
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)

@@ -394,7 +394,16 @@ statements! {
     KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys ORDER BY id";
     KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys \
         WHERE digest = $1";
-    REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL";
+    KEY = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys WHERE id = $1";
+    // Of the last key of operators only where the last parameter allows it.
+    REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL AND ($3 = 1 \
+        OR role <> 'operator' OR EXISTS (SELECT 1 FROM api_keys o WHERE o.id <> $1 AND o.role = 'operator' \
+        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2)))";
+    EXPIRE_KEY = "UPDATE api_keys SET expires_us = $4 WHERE id = $1 AND revoked_us IS NULL \
+        AND (expires_us IS NULL OR expires_us > $2) AND ($3 = 1 OR role <> 'operator' \
+        OR COALESCE($4, 9223372036854775807) >= COALESCE(expires_us, 9223372036854775807) \
+        OR EXISTS (SELECT 1 FROM api_keys o WHERE o.id <> $1 AND o.role = 'operator' \
+        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2)))";
     INSERT_SESSION = "INSERT INTO sessions (digest, api_key, expires_us) VALUES ($1, $2, $3)";
     SESSION = "SELECT k.id, k.digest, k.party, k.role, k.label, k.created_us, k.expires_us, k.revoked_us, \
         s.expires_us AS session_expires_us FROM sessions s JOIN api_keys k ON k.id = s.api_key WHERE s.digest = $1";

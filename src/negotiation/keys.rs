@@ -1,0 +1,73 @@
+//! The bodies of requests about keys, as far as they say something by themselves; `access` decides about keys.
+
+use super::error::Result;
+use super::request::json::{At, Check, Json};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+
+/// A key as it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRequest {
+    /// The party that it identifies.
+    pub party: String,
+    /// The word of its role.
+    pub role: String,
+    /// A name for it.
+    pub label: Option<String>,
+    /// From when on it is worth nothing.
+    pub expires: Option<Micros>,
+}
+
+impl KeyRequest {
+    /// Reads one from a body, where a role is one of these words.
+    ///
+    /// # Errors
+    /// [`Error::MalformedJson`](super::Error::MalformedJson), [`Error::Invalid`](super::Error::Invalid) with the place of each fault.
+    pub fn read(body: &[u8], roles: &[&str]) -> Result<Self> {
+        let body = Json::parse(body)?;
+        let mut check = Check::default();
+        let object = check.object(&At::root(&body), &["party", "role", "label", "expires"]);
+        let read = object.and_then(|object| {
+            let party = object.read_required(&mut check, "party", Check::text);
+            let role = object.read_required(&mut check, "role", |check, at| {
+                let role = check.text(at)?;
+                if !roles.contains(&role.as_str()) {
+                    return check.wrong(at, format!("one of {} is expected", roles.join(", ")));
+                }
+                Some(role)
+            });
+            let label = object.read(&mut check, "label", Check::text);
+            let expires = object.read(&mut check, "expires", read_instant);
+            Some(Self {
+                party: party?,
+                role: role?,
+                label,
+                expires,
+            })
+        });
+        check.finish(read)
+    }
+}
+
+/// Reads when a key expires; none for never, which has to be said as null.
+///
+/// # Errors
+/// [`Error::MalformedJson`](super::Error::MalformedJson), [`Error::Invalid`](super::Error::Invalid) with the place of each fault.
+pub fn read_key_expiry(body: &[u8]) -> Result<Option<Micros>> {
+    let body = Json::parse(body)?;
+    let mut check = Check::default();
+    let read = check.object(&At::root(&body), &["expires"]).and_then(|object| {
+        if object.is_null("expires") {
+            return Some(None);
+        }
+        object
+            .read_required(&mut check, "expires", read_instant)
+            .map(Some)
+    });
+    check.finish(read)
+}
+
+/// An instant, to the second.
+fn read_instant(check: &mut Check, at: &At<'_>) -> Option<Micros> {
+    let time = check.date_time(at)?;
+    Some(time.floor().saturating_mul(MICROS_PER_SECOND))
+}
