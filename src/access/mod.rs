@@ -9,6 +9,7 @@ mod known;
 mod operator_key;
 mod secret;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use known::Known;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::Secret;
 
+use crate::agreement::{Money, Spender};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{self, KeyChange, KeyRow, SessionRow, Store};
 
@@ -63,6 +65,15 @@ impl Role {
     }
 }
 
+/// What the owner of a key may not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Whether it may only read.
+    pub read_only: bool,
+    /// The most that the agreements made with it may cost together.
+    pub spending_cap: Option<Money>,
+}
+
 /// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
@@ -72,6 +83,8 @@ pub struct Caller {
     pub role: Role,
     /// The key that it showed, now or when it signed in.
     pub key: Uuid,
+    /// The limits of that key.
+    pub limits: Limits,
 }
 
 /// A key that was just made: the only time that its secret is known.
@@ -94,6 +107,8 @@ pub struct KeyWish {
     pub label: Option<String>,
     /// From when on it is worth nothing.
     pub expires: Option<Micros>,
+    /// What its owner may not do.
+    pub limits: Limits,
 }
 
 /// A key without its secret.
@@ -113,6 +128,8 @@ pub struct KeyInfo {
     pub expires: Option<Micros>,
     /// When it was revoked.
     pub revoked: Option<Micros>,
+    /// What its owner may not do.
+    pub limits: Limits,
 }
 
 /// A portal session that was just opened.
@@ -247,6 +264,14 @@ impl Access {
         self.store.key(id).await?.map(key_info).transpose()
     }
 
+    /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn spent(&self) -> Result<HashMap<Uuid, i64>, store::Error> {
+        self.store.spent().await
+    }
+
     /// Makes a key and its sessions worth nothing from now on, as the key `by` of an operator has asked; false where there is no
     /// such key, or it was revoked before.
     ///
@@ -369,6 +394,7 @@ impl Access {
             party: key.party,
             role: key.role,
             key: key.id,
+            limits: key.limits,
         }))
     }
 
@@ -387,9 +413,19 @@ impl Access {
             created: self.clock.micros(),
             expires: wish.expires,
             revoked: None,
+            read_only: wish.limits.read_only,
+            spending_cap: wish.limits.spending_cap,
         };
         self.store.add_key(&key, by).await?;
         key_info(key)
+    }
+}
+
+impl Caller {
+    /// Its key, where it may spend only so much.
+    pub fn spender(&self) -> Option<Spender> {
+        let cap = self.limits.spending_cap?;
+        Some(Spender { key: self.key, cap })
     }
 }
 
@@ -416,6 +452,10 @@ fn key_info(row: KeyRow) -> Result<KeyInfo, store::Error> {
         created: row.created,
         expires: row.expires,
         revoked: row.revoked,
+        limits: Limits {
+            read_only: row.read_only,
+            spending_cap: row.spending_cap,
+        },
     })
 }
 

@@ -49,7 +49,7 @@ pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of}
 pub(crate) use call::base_address;
 pub use connections::{Connections, Origin};
 pub use error::Error;
-pub use keys::KeyView;
+pub use keys::{KeyView, check_cap};
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
 pub(crate) use openapi::openapi_description;
@@ -274,6 +274,22 @@ pub fn scope_of_caller(caller: &Caller) -> Scope {
     }
 }
 
+/// The use cases for a caller: what its key may spend is counted.
+pub(crate) fn use_cases_of(negotiation: &Arc<Negotiation>, caller: &Caller) -> Arc<Negotiation> {
+    match caller.spender() {
+        Some(spender) => Arc::new(negotiation.with_cap(spender)),
+        None => Arc::clone(negotiation),
+    }
+}
+
+/// Lets in callers whose key may change something.
+pub(crate) fn require_writer(caller: &Caller) -> Result<(), Error> {
+    if caller.limits.read_only {
+        return Err(Error::Forbidden("more rights: this one is for reading only"));
+    }
+    Ok(())
+}
+
 /// The routes until the plan is rebuilt: they say that the process lives, and that it is not ready.
 fn router_while_starting() -> Router {
     Router::new()
@@ -356,6 +372,9 @@ async fn authenticate_request(State(api): State<Api>, mut request: Request, next
     log_caller(&caller);
     if caller.role == Role::Monitor && request.uri().path() != METRICS {
         return Err(Error::Forbidden("a role that may more than read /metrics"));
+    }
+    if !request.method().is_safe() {
+        require_writer(&caller)?;
     }
     let _place = api.places.take_of(&caller.party)?;
     request.extensions_mut().insert(caller);

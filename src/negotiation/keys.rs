@@ -2,6 +2,8 @@
 
 use super::error::Result;
 use super::request::json::{At, Check, Json};
+use super::request::read_budget;
+use crate::agreement::{Currency, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A key as it is asked for.
@@ -15,6 +17,10 @@ pub struct KeyRequest {
     pub label: Option<String>,
     /// From when on it is worth nothing.
     pub expires: Option<Micros>,
+    /// Whether it may only read.
+    pub read_only: bool,
+    /// The most that the agreements made with it may cost together.
+    pub spending_cap: Option<Money>,
 }
 
 impl KeyRequest {
@@ -25,7 +31,8 @@ impl KeyRequest {
     pub fn read(body: &[u8], roles: &[&str]) -> Result<Self> {
         let body = Json::parse(body)?;
         let mut check = Check::default();
-        let object = check.object(&At::root(&body), &["party", "role", "label", "expires"]);
+        let known = ["party", "role", "label", "expires", "readOnly", "spendingCap"];
+        let object = check.object(&At::root(&body), &known);
         let read = object.and_then(|object| {
             let party = object.read_required(&mut check, "party", Check::text);
             let role = object.read_required(&mut check, "role", |check, at| {
@@ -37,11 +44,15 @@ impl KeyRequest {
             });
             let label = object.read(&mut check, "label", Check::text);
             let expires = object.read(&mut check, "expires", read_instant);
+            let read_only = object.read(&mut check, "readOnly", Check::boolean);
+            let spending_cap = object.read(&mut check, "spendingCap", read_cap);
             Some(Self {
                 party: party?,
                 role: role?,
                 label,
                 expires,
+                read_only: read_only.unwrap_or_default(),
+                spending_cap,
             })
         });
         check.finish(read)
@@ -64,6 +75,14 @@ pub fn read_key_expiry(body: &[u8]) -> Result<Option<Micros>> {
             .map(Some)
     });
     check.finish(read)
+}
+
+/// A sum of money.
+fn read_cap(check: &mut Check, at: &At<'_>) -> Option<Money> {
+    let cap = read_budget(check, at)?;
+    let currency = Currency::parse(&cap.currency);
+    let currency = currency.or_else(|| check.wrong(at, "three capital letters of a currency are expected"));
+    Some(Money::new(cap.amount_micros, currency?))
 }
 
 /// An instant, to the second.

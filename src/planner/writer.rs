@@ -585,6 +585,7 @@ pub(super) async fn read_plan(
         .await?;
     plan.recall_lost(lost);
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
+    plan.spendings.spent = store.spent().await?;
     plan.recall_announced(store.starts_announced(announced).await?);
     plan.resources.find_improvable();
     match plan.why_impossible() {

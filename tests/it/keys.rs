@@ -1,5 +1,7 @@
 //! Keys over the API and by `bespeak key --remote`: made, listed, revoked and expired by operators, on both engines.
 
+mod limits;
+
 use bespeak::access::{Access, Error, Role};
 use bespeak::clock::Clock;
 use bespeak::store::Store;

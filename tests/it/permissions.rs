@@ -164,6 +164,34 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         let answer = ask(&monitor, method, &concrete(route)).await;
         assert_eq!(answer, StatusCode::FORBIDDEN, "{method} {route} by a monitor");
     }
+    // With a key for reading only nothing is changed, and everything else is as with any other.
+    let reads = async |party: &str, role: &str| {
+        let wish = json!({ "party": party, "role": role, "readOnly": true });
+        let made = operator.post_json("/keys", &wish).await.json();
+        server.client_with(made["key"].as_str().expect("it is shown"))
+    };
+    let (reader, supervisor) = (reads("physics", "consumer").await, reads("ops", "operator").await);
+    let all = KEYED
+        .iter()
+        .map(|of| (&reader, of))
+        .chain(OPERATORS.iter().map(|of| (&supervisor, of)));
+    for (client, (method, route)) in all.filter(|(_, (method, _))| *method != Method::GET) {
+        let path = concrete(route);
+        let answer = ask(client, method, &path).await;
+        assert_eq!(
+            answer,
+            StatusCode::FORBIDDEN,
+            "{method} {route} with a key for reading only"
+        );
+    }
+    for path in ["/agreements", "/files", "/events"] {
+        assert_eq!(ask(&reader, &Method::GET, path).await, StatusCode::OK, "{path}");
+        assert_eq!(
+            ask(&supervisor, &Method::GET, path).await,
+            StatusCode::OK,
+            "{path}"
+        );
+    }
     for path in WATCHED {
         for (who, client, status) in [
             ("nobody", &nobody, StatusCode::UNAUTHORIZED),

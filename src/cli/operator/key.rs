@@ -2,22 +2,29 @@
 //! every user that can open the store may do this. With `--remote` the service does it. That has to be said: the address of a service
 //! also stands in the environment, and a key in the wrong place would be noticed late.
 
+use std::collections::HashMap;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
+use wsag::scheduling::parse_amount;
 
-use crate::access::{Access, Error, KeyWish, Role};
+use crate::access::{Access, Error, KeyWish, Limits, Role};
+use crate::agreement::{Currency, Money};
 use crate::cli::client::Server;
 use crate::cli::config::Config;
 use crate::cli::{self, Failure, StoreOptions, parse_duration, print_rows, row, split_headings};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use crate::http::KeyView;
+use crate::http::{KeyView, check_cap};
+use crate::negotiation::MoneyView;
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak key add --party physics --role consumer --label laptop --expires 30d
   KEY=$(bespeak key add --party physics --role consumer)
+  bespeak key add --party physics --role consumer --read-only
+  bespeak key add --party physics --role consumer --spending-cap \"100 EUR\"
   bespeak key list
   bespeak key revoke 019a8d3f-1c1e-7f0a-9b1e-2f6d1c3b4a5d
   bespeak key expire 019a8d3f-1c1e-7f0a-9b1e-2f6d1c3b4a5d 12h
@@ -64,6 +71,12 @@ struct Add {
     /// How long it works, such as 90m, 12h or 30d. [default: until it is revoked]
     #[arg(long, value_parser = parse_key_length, value_name = "LENGTH")]
     expires: Option<Micros>,
+    /// It may only read: nothing can be changed with it, neither over the API nor on the pages.
+    #[arg(long)]
+    read_only: bool,
+    /// The most that the agreements made with it may cost together, such as "100 EUR".
+    #[arg(long, value_parser = parse_money, value_name = "AMOUNT CURRENCY")]
+    spending_cap: Option<Money>,
     #[command(flatten)]
     store: StoreOptions,
 }
@@ -105,13 +118,18 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 role: add.role,
                 label: add.label,
                 expires: at(add.expires),
+                limits: Limits {
+                    read_only: add.read_only,
+                    spending_cap: add.spending_cap,
+                },
             };
             let made = if is_remote {
                 server.post_json("/keys", &request_of_wish(&wish)).await?
             } else {
-                let made = open_keys(&add.store, &clock).await?.add_key(wish, None).await;
-                let made = made?;
-                let view = KeyView::of(&made.info, clock.micros());
+                let config = Config::load(add.store.config.as_deref())?;
+                check_cap(&wish.limits, config.planner().pricing.map(|of| of.currency))?;
+                let made = open_keys(&add.store, &clock).await?.add_key(wish, None).await?;
+                let view = KeyView::of(&made.info, clock.micros(), &HashMap::new());
                 let key = Some(made.secret.expose().to_owned());
                 json!(KeyView { key, ..view })
             };
@@ -121,10 +139,10 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             let keys = if is_remote {
                 server.get("/keys").await?["keys"].take()
             } else {
-                let keys = open_keys(&store, &clock).await?.keys().await?;
-                keys.iter()
-                    .map(|key| json!(KeyView::of(key, clock.micros())))
-                    .collect()
+                let access = open_keys(&store, &clock).await?;
+                let (keys, spent) = (access.keys().await?, access.spent().await?);
+                let view = |key| json!(KeyView::of(key, clock.micros(), &spent));
+                keys.iter().map(view).collect()
             };
             server.print_answer(keys, |keys: &Vec<KeyView>| print_keys(keys))
         }
@@ -152,7 +170,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 let is_changed = access.set_expiry(id, expires, None).await?;
                 let key = access.key(id).await?.filter(|_| is_changed);
                 let key = key.ok_or_else(|| no_such_key(id))?;
-                json!(KeyView::of(&key, clock.micros()))
+                json!(KeyView::of(&key, clock.micros(), &access.spent().await?))
             };
             server.print_answer(changed, |key: &KeyView| print_keys(std::slice::from_ref(key)))
         }
@@ -186,6 +204,8 @@ fn request_of_wish(wish: &KeyWish) -> Value {
         "role": wish.role.word(),
         "label": wish.label,
         "expires": wish.expires.map(instant_in_utc),
+        "readOnly": wish.limits.read_only,
+        "spendingCap": wish.limits.spending_cap.map(MoneyView::of),
     })
 }
 
@@ -199,7 +219,9 @@ fn print_new_key(view: &KeyView) {
 }
 
 fn print_keys(keys: &[KeyView]) {
-    let mut rows = vec![split_headings("ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LABEL")];
+    let mut rows = vec![split_headings(
+        "ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LIMITS, LABEL",
+    )];
     rows.extend(keys.iter().map(|key| {
         row([
             &key.id,
@@ -208,15 +230,33 @@ fn print_keys(keys: &[KeyView]) {
             &key.state,
             &key.created,
             &key.expires.as_deref().unwrap_or("never"),
+            &limits_in_words(key),
             &key.label.as_deref().unwrap_or_default(),
         ])
     }));
     print_rows(rows, &[]);
 }
 
+fn limits_in_words(key: &KeyView) -> String {
+    let reads = key.read_only.then(|| "reads only".to_owned());
+    let spent = key.spending_cap.as_ref().zip(key.spent.as_ref());
+    let spent = spent.map(|(cap, spent)| format!("has spent {} of {cap}", spent.amount));
+    let limits: Vec<String> = reads.into_iter().chain(spent).collect();
+    limits.join(", ")
+}
+
 /// An instant to the second, in UTC.
 fn instant_in_utc(micros: Micros) -> String {
     cli::instant_in_utc(second_of(micros))
+}
+
+/// Reads an amount and its currency.
+fn parse_money(text: &str) -> Result<Money, String> {
+    let expected = || "an amount from 0 on and a currency are expected, such as \"100 EUR\"".to_owned();
+    let (amount, currency) = text.split_once(' ').ok_or_else(expected)?;
+    let micros = parse_amount(amount).ok().filter(|micros| *micros >= 0);
+    let currency = Currency::parse(currency).ok_or_else(expected)?;
+    Ok(Money::new(micros.ok_or_else(expected)?, currency))
 }
 
 fn parse_expiry(text: &str) -> Result<Expiry, String> {

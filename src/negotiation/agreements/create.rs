@@ -149,6 +149,7 @@ impl Negotiation {
             // What is not noted is not explained.
             let id = (!self.planner.is_dry()).then_some(proposal.id);
             proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
+            proposal.spender = self.spender;
             self.note_barred_clusters(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {
                 // The refusal is about the requester's first preference.

@@ -10,3 +10,5 @@ pub(super) mod pricing;
 pub(super) mod quotas;
 pub(super) mod refusal_log;
 pub(super) mod refuse;
+pub(super) mod spending;
+pub(super) mod spent;

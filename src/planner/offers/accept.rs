@@ -76,7 +76,10 @@ impl Decider<'_> {
         let mut agreement = self.make_agreement(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
         self.settle_room(&mut agreement);
+        let spender = acceptance.proposal.spender;
+        self.check_cap(spender, agreement.price)?;
         if self.waits_to_accept(&offer, &agreement, &admitted, replaced.as_ref())? {
+            self.note_waiting_price(spender, &agreement);
             return Ok(Step::Wait(acceptance));
         }
         if let Some(reserved) = self.plan.reserving.take(agreement.id) {
@@ -108,7 +111,9 @@ impl Decider<'_> {
             self.put_reserved_slot(&agreement, number, resource);
         }
         self.plan.insert(agreement.clone(), number);
-        let mut events = vec![self.event(EventKind::Accepted, self.acceptance_in_words(&agreement))];
+        let mut detail = self.acceptance_in_words(&agreement);
+        detail += &self.spend(spender, &agreement).unwrap_or_default();
+        let mut events = vec![self.event(EventKind::Accepted, detail)];
         // One that could not be kept is over already.
         let broken = instance.agreement.filter(|_| old.is_none());
         if let Some(old) = instance.agreement {

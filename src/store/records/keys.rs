@@ -1,8 +1,10 @@
 //! API keys and portal sessions: rows only; `access` decides their meaning. Of a secret only its digest comes here.
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
-use crate::agreement::{Note, NoteKind};
+use crate::agreement::{Money, Note, NoteKind};
 use crate::clock::{Micros, second_of, time_in_words};
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, Value, record, statements};
@@ -26,6 +28,10 @@ pub struct KeyRow {
     pub expires: Option<Micros>,
     /// When it was revoked.
     pub revoked: Option<Micros>,
+    /// Whether it may only read.
+    pub read_only: bool,
+    /// The most that the agreements made with it may cost together.
+    pub spending_cap: Option<Money>,
 }
 
 /// Who changes a key, and when.
@@ -57,7 +63,11 @@ impl Store {
             .as_deref()
             .map_or_else(String::new, |label| format!(": {label}"));
         let change = KeyChange { by, at: key.created };
-        let detail = format!("as {}{label}", key.role);
+        let reads = if key.read_only { ", for reading only" } else { "" };
+        let cap = key
+            .spending_cap
+            .map_or_else(String::new, |cap| format!(", for at most {cap}"));
+        let detail = format!("as {}{label}{reads}{cap}", key.role);
         let note = Note {
             party: Some(key.party.clone()),
             ..change.note(NoteKind::KeyAdded, key.id, &detail)
@@ -127,6 +137,17 @@ impl Store {
         Ok(changed)
     }
 
+    /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn spent(&self) -> Result<HashMap<Uuid, i64>> {
+        let sums = self.read(statements::SPENT, &[], |row| {
+            Ok((row.id("api_key")?, row.integer("sum_micros")?))
+        });
+        Ok(sums.await?.into_iter().collect())
+    }
+
     /// Opens a session with a key, and forgets the sessions that have expired at `now`. Of the key's own sessions, only the
     /// `most` that last longest stay.
     ///
@@ -188,7 +209,8 @@ impl KeyChange {
 }
 
 record! {
-    KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us"
+    KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us",
+    read_only, spending_cap "cap_micros" "cap_currency"
 }
 
 fn read_session(row: &Columns<'_>) -> Result<SessionRow> {

@@ -44,6 +44,8 @@ pub(crate) async fn add_key(store: &Store, party: &str, expires: Option<i64>) ->
         created: 1,
         expires,
         revoked: None,
+        read_only: false,
+        spending_cap: None,
     };
     store.add_key(&key, None).await.expect("it is stored");
     id
