@@ -48,7 +48,7 @@ const GROUPS: [(&str, &str); 3] = [
     ),
     (
         "Operators",
-        "serve key resources nodes reload cluster trail verify completions man",
+        "serve config key resources nodes reload cluster trail verify completions man",
     ),
     ("Analysis", "predict calibrate executions advise bench"),
 ];
@@ -119,6 +119,8 @@ enum Command {
     Nodes(operator::nodes::Options),
     /// Have the service read its configuration file again (operators).
     Reload(operator::resources::ReloadOptions),
+    /// Check the configuration, also against the running service.
+    Config(operator::config::Options),
     /// Check the clusters of the configuration, before or beside the service.
     Cluster(operator::cluster::Options),
     /// Print the audit trail: everything that has happened, for operators.
@@ -146,8 +148,9 @@ enum Command {
 }
 
 /// The commands that work on files and the store, and ask no service unless an option of [`WITH_SERVICE`] says so.
-const WITHOUT_SERVICE: [&str; 11] = [
+const WITHOUT_SERVICE: [&str; 12] = [
     "serve",
+    "config",
     "key",
     "verify",
     "predict",
@@ -161,7 +164,7 @@ const WITHOUT_SERVICE: [&str; 11] = [
 ];
 
 /// The options with which a command of [`WITHOUT_SERVICE`] asks the service.
-const WITH_SERVICE: [&str; 1] = ["remote"];
+const WITH_SERVICE: [&str; 2] = ["remote", "running"];
 
 /// The command line, with its commands in groups, and examples for each command.
 fn build_command_line() -> clap::Command {
@@ -377,6 +380,7 @@ pub fn run() -> ExitCode {
             Command::Resources(options) => operator::resources::run(options, server).await,
             Command::Reload(options) => operator::resources::reload(options, server).await,
             Command::Nodes(options) => operator::nodes::run(options, server).await,
+            Command::Config(options) => Box::pin(operator::config::run(options, server)).await,
             Command::Cluster(options) => operator::cluster::run(options, as_json),
             Command::Trail(options) => operator::trail::run(options, server).await,
             Command::Key(options) => operator::key::run(options, server).await,
