@@ -551,7 +551,7 @@ async fn read_plan_again(
         settings = before.unwrap_or(settings);
         store.prove_room(lease.epoch).await?;
     }
-    read_plan(settings, store, clock).await
+    Box::pin(read_plan(settings, store, clock)).await
 }
 
 /// The plan as it is stored.

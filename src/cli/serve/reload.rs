@@ -126,10 +126,10 @@ impl Read {
         let tls = config.tls.as_ref().map(Tls::load).transpose()?;
         Ok(Self {
             config,
-            tls,
             settings,
             catalogue,
             templates,
+            tls,
         })
     }
 }
