@@ -102,6 +102,7 @@ on_both_engines!(
     a_list_holds_what_is_ones_own
 );
 
+#[expect(clippy::too_many_lines, reason = "a step for each kind of caller")]
 async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: String) {
     let server = Server::start(&url);
     let physics = server.client_with(&server.key_for("physics", "consumer"));
