@@ -36,3 +36,19 @@ CREATE INDEX party_events_by_time ON party_events (at_us);
 
 -- Since when an operator has nothing new be placed on a resource, while what is agreed stays there.
 ALTER TABLE resources ADD COLUMN frozen_us BIGINT;
+
+-- What a key may not do: it only reads, or its agreements may cost only so much together.
+ALTER TABLE api_keys ADD COLUMN read_only BIGINT NOT NULL DEFAULT 0 CHECK (read_only IN (0, 1));
+ALTER TABLE api_keys ADD COLUMN cap_micros BIGINT;
+ALTER TABLE api_keys ADD COLUMN cap_currency TEXT;
+
+-- The price of each agreement that was made with a key that has a cap, in the cap's currency.
+CREATE TABLE spendings (
+    agreement UUID   NOT NULL PRIMARY KEY,
+    api_key   UUID   NOT NULL,
+    micros    BIGINT NOT NULL
+);
+CREATE INDEX spendings_by_key ON spendings (api_key);
+
+-- The key that asked for a pending agreement, where it has a cap.
+ALTER TABLE pending_agreements ADD COLUMN api_key UUID;

@@ -9,6 +9,7 @@ mod known;
 mod operator_key;
 mod secret;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +20,9 @@ use known::Known;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::Secret;
 
+use crate::agreement::{Money, Spender};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::store::{self, KeyRow, SessionRow, Store};
+use crate::store::{self, KeyChange, KeyRow, SessionRow, Store};
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
@@ -63,6 +65,15 @@ impl Role {
     }
 }
 
+/// What the owner of a key may not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Whether it may only read.
+    pub read_only: bool,
+    /// The most that the agreements made with it may cost together.
+    pub spending_cap: Option<Money>,
+}
+
 /// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
@@ -72,15 +83,32 @@ pub struct Caller {
     pub role: Role,
     /// The key that it showed, now or when it signed in.
     pub key: Uuid,
+    /// The limits of that key.
+    pub limits: Limits,
 }
 
 /// A key that was just made: the only time that its secret is known.
 #[derive(Debug)]
 pub struct NewKey {
-    /// The id by which it is revoked.
-    pub id: Uuid,
+    /// The key.
+    pub info: KeyInfo,
     /// The text that its owner sends.
     pub secret: Secret,
+}
+
+/// What a new key is to be.
+#[derive(Debug, Clone)]
+pub struct KeyWish {
+    /// The party that it identifies.
+    pub party: String,
+    /// The rights of its owner.
+    pub role: Role,
+    /// A name for it.
+    pub label: Option<String>,
+    /// From when on it is worth nothing.
+    pub expires: Option<Micros>,
+    /// What its owner may not do.
+    pub limits: Limits,
 }
 
 /// A key without its secret.
@@ -100,6 +128,8 @@ pub struct KeyInfo {
     pub expires: Option<Micros>,
     /// When it was revoked.
     pub revoked: Option<Micros>,
+    /// What its owner may not do.
+    pub limits: Limits,
 }
 
 /// A portal session that was just opened.
@@ -113,7 +143,7 @@ pub struct Session {
     pub expires: Micros,
 }
 
-/// Why a key could not be made.
+/// Why a key could not be made or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database.
@@ -122,6 +152,11 @@ pub enum Error {
     /// The name of a party or a label that cannot be one.
     #[error("{0}")]
     Invalid(String),
+    /// No key of operators would work any more.
+    #[error(
+        "it is the last key of operators that works: make another one first, or use `bespeak key` in the store itself"
+    )]
+    LastOfOperators,
     /// The operator key's file cannot be read or written.
     #[error("cannot keep the operator key in {path}: {source}")]
     File {
@@ -192,25 +227,25 @@ impl Access {
         }
     }
 
-    /// Makes a key for a party.
+    /// Makes a key for a party, as the key `by` of an operator has asked; in the store itself nobody asks.
     ///
     /// # Errors
     /// [`Error::Invalid`] where the party or the label is no name, or the key would be worth nothing from the start.
-    pub async fn add_key(
-        &self,
-        party: &str,
-        role: Role,
-        label: Option<&str>,
-        expires: Option<Micros>,
-    ) -> Result<NewKey, Error> {
-        check_name("the party", party)?;
+    pub async fn add_key(&self, wish: KeyWish, by: Option<Uuid>) -> Result<NewKey, Error> {
+        check_name("the party", &wish.party)?;
+        let label = wish.label.as_deref();
         label.map_or(Ok(()), |label| check_name("the label", label))?;
+        self.check_expiry(wish.expires)?;
+        let secret = Secret::key()?;
+        let info = self.store_key(&secret, wish, by).await?;
+        Ok(NewKey { info, secret })
+    }
+
+    fn check_expiry(&self, expires: Option<Micros>) -> Result<(), Error> {
         if expires.is_some_and(|expires| expires <= self.clock.micros()) {
             return Err(Error::Invalid("the key would have expired already".into()));
         }
-        let secret = Secret::key()?;
-        let id = self.store_key(&secret, party, role, label, expires).await?;
-        Ok(NewKey { id, secret })
+        Ok(())
     }
 
     /// Every key that was ever made, oldest first.
@@ -221,15 +256,64 @@ impl Access {
         self.store.keys().await?.into_iter().map(key_info).collect()
     }
 
-    /// Makes a key and its sessions worth nothing from now on; false where there is no such key, or it was revoked
-    /// before.
+    /// A key.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn revoke(&self, id: Uuid) -> Result<bool, store::Error> {
-        let revoked = self.store.revoke_key(id, self.clock.micros()).await;
+    pub async fn key(&self, id: Uuid) -> Result<Option<KeyInfo>, store::Error> {
+        self.store.key(id).await?.map(key_info).transpose()
+    }
+
+    /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn spent(&self) -> Result<HashMap<Uuid, i64>, store::Error> {
+        self.store.spent().await
+    }
+
+    /// Makes a key and its sessions worth nothing from now on, as the key `by` of an operator has asked; false where there is no
+    /// such key, or it was revoked before.
+    ///
+    /// # Errors
+    /// [`Error::LastOfOperators`] where an operator has asked for it, and those of the store.
+    pub async fn revoke(&self, id: Uuid, by: Option<Uuid>) -> Result<bool, Error> {
+        let at = self.clock.micros();
+        let revoked = self.store.revoke_key(id, KeyChange { by, at }).await;
         self.known.changed();
-        revoked
+        self.tell_change(id, revoked?, |key| key.revoked.is_none()).await
+    }
+
+    /// Has a key be worth nothing from another time on, or never, as the key `by` of an operator has asked; false where there is no
+    /// such key that works.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where that time is over, [`Error::LastOfOperators`] where an operator has asked that the last key of
+    /// operators end earlier than it does, and those of the store.
+    pub async fn set_expiry(
+        &self,
+        id: Uuid,
+        expires: Option<Micros>,
+        by: Option<Uuid>,
+    ) -> Result<bool, Error> {
+        self.check_expiry(expires)?;
+        let at = self.clock.micros();
+        let changed = self.store.expire_key(id, expires, KeyChange { by, at }).await;
+        self.known.changed();
+        self.tell_change(id, changed?, |key| key.works(at)).await
+    }
+
+    /// Whether a key was changed. If one that could be was not, it is the last of operators.
+    async fn tell_change(
+        &self,
+        id: Uuid,
+        is_changed: bool,
+        could_be: impl FnOnce(&KeyInfo) -> bool,
+    ) -> Result<bool, Error> {
+        if !is_changed && self.key(id).await?.as_ref().is_some_and(could_be) {
+            return Err(Error::LastOfOperators);
+        }
+        Ok(is_changed)
     }
 
     /// Opens a session with a key; `None` where the key is worth nothing, or is for a program that watches.
@@ -305,38 +389,50 @@ impl Access {
 
     /// The caller of a key, if the key is valid now.
     fn caller(&self, key: KeyRow) -> Result<Option<Caller>, store::Error> {
-        let now = self.clock.micros();
-        if key.revoked.is_some() || key.expires.is_some_and(|expires| expires <= now) {
-            return Ok(None);
-        }
         let key = key_info(key)?;
-        Ok(Some(Caller {
+        Ok(key.works(self.clock.micros()).then_some(Caller {
             party: key.party,
             role: key.role,
             key: key.id,
+            limits: key.limits,
         }))
     }
 
     async fn store_key(
         &self,
         secret: &Secret,
-        party: &str,
-        role: Role,
-        label: Option<&str>,
-        expires: Option<Micros>,
-    ) -> Result<Uuid, store::Error> {
+        wish: KeyWish,
+        by: Option<Uuid>,
+    ) -> Result<KeyInfo, store::Error> {
         let key = KeyRow {
             id: Uuid::now_v7(),
             digest: secret.digest(),
-            party: party.to_owned(),
-            role: role.word().to_owned(),
-            label: label.map(str::to_owned),
+            party: wish.party,
+            role: wish.role.word().to_owned(),
+            label: wish.label,
             created: self.clock.micros(),
-            expires,
+            expires: wish.expires,
             revoked: None,
+            read_only: wish.limits.read_only,
+            spending_cap: wish.limits.spending_cap,
         };
-        self.store.add_key(&key).await?;
-        Ok(key.id)
+        self.store.add_key(&key, by).await?;
+        key_info(key)
+    }
+}
+
+impl Caller {
+    /// Its key, where it may spend only so much.
+    pub fn spender(&self) -> Option<Spender> {
+        let cap = self.limits.spending_cap?;
+        Some(Spender { key: self.key, cap })
+    }
+}
+
+impl KeyInfo {
+    /// Whether it is worth something at an instant.
+    pub fn works(&self, at: Micros) -> bool {
+        self.revoked.is_none() && self.expires.is_none_or(|expires| expires > at)
     }
 }
 
@@ -356,6 +452,10 @@ fn key_info(row: KeyRow) -> Result<KeyInfo, store::Error> {
         created: row.created,
         expires: row.expires,
         revoked: row.revoked,
+        limits: Limits {
+            read_only: row.read_only,
+            spending_cap: row.spending_cap,
+        },
     })
 }
 

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Access, Error, OPERATOR_PARTY, Role, Secret};
+use super::{Access, Error, KeyWish, Limits, OPERATOR_PARTY, Role, Secret};
 
 /// Name of the file in the data folder.
 pub const OPERATOR_KEY_FILE: &str = "operator.key";
@@ -54,8 +54,14 @@ impl Access {
             _ => {
                 let secret = Secret::key()?;
                 write_operator_key(data_dir, &draft, &secret).map_err(failed)?;
-                self.store_key(&secret, OPERATOR_PARTY, Role::Operator, Some(LABEL), None)
-                    .await?;
+                let wish = KeyWish {
+                    party: OPERATOR_PARTY.to_owned(),
+                    role: Role::Operator,
+                    label: Some(LABEL.to_owned()),
+                    expires: None,
+                    limits: Limits::default(),
+                };
+                self.store_key(&secret, wish, None).await?;
                 secret
             }
         };

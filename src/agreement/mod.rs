@@ -26,7 +26,7 @@ pub use assessment::{Guarantee, assess, next_assessment};
 pub use energy::EnergyUse;
 pub use holds::{Stretch, held_stretches, stretches_held_beyond};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
-pub use money::{Currency, Money};
+pub use money::{Currency, Money, Spender};
 pub use notes::{Note, NoteKind};
 pub use offers::{
     NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// A currency: three capital letters, as ISO 4217 has them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +80,15 @@ impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.amount(), self.currency)
     }
+}
+
+/// A key that may spend only so much on agreements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spender {
+    /// The key.
+    pub key: Uuid,
+    /// The most that the agreements that are made with it may cost together.
+    pub cap: Money,
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ worded! {
         KeyAdded = "key-added",
         /// A key was revoked.
         KeyRevoked = "key-revoked",
+        /// A key expires at another time than before.
+        KeyExpires = "key-expires",
         /// The slot of an agreement begins in a while.
         Starting = "starting",
         /// An operator has set the states of nodes.

@@ -48,7 +48,7 @@ const GROUPS: [(&str, &str); 3] = [
     ),
     (
         "Operators",
-        "serve key resources nodes maintenance move evict reload cluster trail verify completions man",
+        "serve config key resources nodes maintenance move evict reload cluster trail verify completions man",
     ),
     ("Analysis", "predict calibrate executions advise bench"),
 ];
@@ -127,11 +127,13 @@ enum Command {
     Maintenance(operator::maintenance::Options),
     /// Have the service read its configuration file again (operators).
     Reload(operator::resources::ReloadOptions),
+    /// Check the configuration, also against the running service.
+    Config(operator::config::Options),
     /// Check the clusters of the configuration, before or beside the service.
     Cluster(operator::cluster::Options),
     /// Print the audit trail: everything that has happened, for operators.
     Trail(operator::trail::Options),
-    /// Make, list and revoke API keys, in the store itself.
+    /// Make, list, revoke and expire API keys, in the store itself or with `--remote` over the service.
     Key(operator::key::Options),
     /// Check the stored state for consistency.
     Verify(operator::verify::Options),
@@ -153,9 +155,10 @@ enum Command {
     },
 }
 
-/// The commands that work on files and the store, and ask no service.
-const WITHOUT_SERVICE: [&str; 11] = [
+/// The commands that work on files and the store, and ask no service unless an option of [`WITH_SERVICE`] says so.
+const WITHOUT_SERVICE: [&str; 12] = [
     "serve",
+    "config",
     "key",
     "verify",
     "predict",
@@ -167,6 +170,9 @@ const WITHOUT_SERVICE: [&str; 11] = [
     "man",
     "commits",
 ];
+
+/// The options with which a command of [`WITHOUT_SERVICE`] asks the service.
+const WITH_SERVICE: [&str; 2] = ["remote", "running"];
 
 /// The command line, with its commands in groups, and examples for each command.
 fn build_command_line() -> clap::Command {
@@ -210,6 +216,10 @@ fn refuse_service_options(matches: &clap::ArgMatches) -> Result<(), Failure> {
     while let Some((name, below)) = at.subcommand() {
         path.push(name);
         at = below;
+    }
+    let asks = |option: &&str| matches!(at.try_get_one(option), Ok(Some(true)));
+    if WITH_SERVICE.iter().any(asks) {
+        return Ok(());
     }
     let is_given = |id| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
     let given = [("address", "--server"), ("key", "--key")];
@@ -382,9 +392,10 @@ pub fn run() -> ExitCode {
             Command::Move(options) => operator::move_to::run(options, server).await,
             Command::Evict(options) => operator::evict::run(options, server).await,
             Command::Maintenance(options) => operator::maintenance::run(options, server).await,
+            Command::Config(options) => Box::pin(operator::config::run(options, server)).await,
             Command::Cluster(options) => operator::cluster::run(options, as_json),
             Command::Trail(options) => operator::trail::run(options, server).await,
-            Command::Key(options) => operator::key::run(options, as_json).await,
+            Command::Key(options) => operator::key::run(options, server).await,
             Command::Verify(options) => operator::verify::run(options, as_json).await,
             Command::Completions(options) => {
                 manual::print_completions(&options);

@@ -79,10 +79,14 @@ pub(super) async fn read_json_body(api: &Api, request: Request) -> Result<Vec<u8
 fn json_of_input(input: Input) -> Result<Vec<u8>, Error> {
     match input {
         Input::Json(input) => Ok(input),
-        Input::Xml(_) => Err(Error::UnsupportedMediaType(
-            "expected application/json: this operation is in JSON only".to_owned(),
-        )),
+        Input::Xml(_) => Err(not_json()),
     }
+}
+
+/// That an operation takes JSON alone.
+pub(super) fn not_json() -> Error {
+    let what = "expected application/json: this operation is in JSON only";
+    Error::UnsupportedMediaType(what.to_owned())
 }
 
 /// The format that the headers of a body name; XML where they name none. It must be UTF-8, as it stands. `text/xml` is another

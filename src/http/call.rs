@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 
 use super::path::read_filter_text;
-use super::{Api, Error, scope_of_caller};
+use super::{Api, Error, scope_of_caller, use_cases_of};
 use crate::access::Caller;
 use crate::negotiation::{Negotiation, Scope};
 
@@ -90,7 +90,7 @@ impl FromRequestParts<Api> for Call {
         // Without a caller no request comes so far.
         let caller = parts.extensions.get::<Caller>().cloned().ok_or(Error::NoKey)?;
         Ok(Self {
-            negotiation: Arc::clone(&api.negotiation),
+            negotiation: use_cases_of(&api.negotiation, &caller),
             caller,
             base: base_address(api, &parts.headers),
             uri: parts.uri.clone(),

@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -49,15 +49,14 @@ pub struct Bounds {
 }
 
 /// Serves until `stop` is cancelled, then lets running requests end for a while. Until `router` is set every answer
-/// says that the service is not ready.
+/// says that the service is not ready. Each connection is made with the certificate that there is then.
 pub async fn serve(
     listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<watch::Receiver<Arc<ServerConfig>>>,
     router: Arc<OnceLock<Router>>,
     bounds: Bounds,
     stop: CancellationToken,
 ) {
-    let tls = tls.map(TlsAcceptor::from);
     let places = Arc::new(Semaphore::new(bounds.connections.most()));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
@@ -115,7 +114,10 @@ pub async fn serve(
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(bounds.write_timeout));
         let stream = Box::pin(stream);
-        let (http, watcher, tls) = (http.clone(), graceful.watcher(), tls.clone());
+        let tls = tls
+            .as_ref()
+            .map(|now| TlsAcceptor::from(Arc::clone(&now.borrow())));
+        let (http, watcher) = (http.clone(), graceful.watcher());
         tokio::spawn(async move {
             let ended = match tls {
                 None => {

@@ -18,6 +18,7 @@ mod files;
 mod format;
 mod heads;
 mod health;
+mod keys;
 mod listener;
 mod maintenance;
 mod metrics;
@@ -50,6 +51,7 @@ pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of}
 pub(crate) use call::base_address;
 pub use connections::{Connections, Origin};
 pub use error::Error;
+pub use keys::{KeyView, check_cap};
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
 pub(crate) use openapi::openapi_description;
@@ -163,6 +165,14 @@ fn agreement_routes() -> Router<Api> {
         .route("/agreements/{id}/move", post(agreements::post_agreement_move))
 }
 
+/// The keys of all parties.
+fn key_routes() -> Router<Api> {
+    Router::new()
+        .route("/keys", get(keys::get_keys).post(keys::post_key))
+        .route("/keys/{id}", get(keys::get_key).delete(keys::delete_key))
+        .route("/keys/{id}/expiry", put(keys::put_key_expiry))
+}
+
 /// Resources, their definitions and their nodes.
 fn resource_routes() -> Router<Api> {
     Router::new()
@@ -246,6 +256,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/prices", get(discovery::get_prices))
         .route("/usage", get(usage::get_usage))
         .merge(agreement_routes())
+        .merge(key_routes())
         .merge(resource_routes())
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
@@ -282,6 +293,22 @@ pub fn scope_of_caller(caller: &Caller) -> Scope {
         Role::Operator => Scope::All,
         Role::Consumer | Role::Monitor => Scope::Party(caller.party.clone()),
     }
+}
+
+/// The use cases for a caller: what its key may spend is counted.
+pub(crate) fn use_cases_of(negotiation: &Arc<Negotiation>, caller: &Caller) -> Arc<Negotiation> {
+    match caller.spender() {
+        Some(spender) => Arc::new(negotiation.with_cap(spender)),
+        None => Arc::clone(negotiation),
+    }
+}
+
+/// Lets in callers whose key may change something.
+pub(crate) fn require_writer(caller: &Caller) -> Result<(), Error> {
+    if caller.limits.read_only {
+        return Err(Error::Forbidden("more rights: this one is for reading only"));
+    }
+    Ok(())
 }
 
 /// The routes until the plan is rebuilt: they say that the process lives, and that it is not ready.
@@ -366,6 +393,9 @@ async fn authenticate_request(State(api): State<Api>, mut request: Request, next
     log_caller(&caller);
     if caller.role == Role::Monitor && request.uri().path() != METRICS {
         return Err(Error::Forbidden("a role that may more than read /metrics"));
+    }
+    if !request.method().is_safe() {
+        require_writer(&caller)?;
     }
     let _place = api.places.take_of(&caller.party)?;
     request.extensions_mut().insert(caller);

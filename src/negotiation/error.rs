@@ -78,6 +78,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// That a request has a fault that stands at no one place.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        violation_at_path("", message).into()
+    }
+
     /// That a document asks for something else than is offered.
     pub(super) fn not_offered(document: &Document<'_>, what: &str) -> Self {
         Self::NotOffered(Violations(vec![Violation {

@@ -102,7 +102,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::KeyReused`] where that was for another request, [`Error::Unavailable`].
-    pub(super) async fn earlier_answer<T: DeserializeOwned>(
+    pub async fn earlier_answer<T: DeserializeOwned>(
         &self,
         request: Option<&RequestKey>,
     ) -> Result<Option<T>> {
@@ -119,7 +119,10 @@ impl Negotiation {
 
     /// Keeps the answer to a request that took several steps. Of the same request sent twice at once, both get the answer
     /// that was kept first.
-    pub(super) async fn keep_answer<T: Serialize + DeserializeOwned>(
+    ///
+    /// # Errors
+    /// [`Error::KeyReused`], [`Error::Unavailable`] where nothing could be kept.
+    pub async fn keep_answer<T: Serialize + DeserializeOwned>(
         &self,
         request: Option<RequestKey>,
         answer: T,

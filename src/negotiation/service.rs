@@ -13,7 +13,7 @@ use super::templates::{self, Offering, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
 use super::views::resources::ReloadOrder;
 use crate::address::Policy;
-use crate::agreement::{Agreement, Currency, Job, OfferTerms};
+use crate::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
@@ -87,6 +87,8 @@ pub struct Negotiation {
     pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
     /// Had by the one that fits the templates to the resources, from reading these until the templates are offered.
     pub(super) fitting: Arc<Mutex<()>>,
+    /// The key that asks, where it may spend only so much.
+    pub(super) spender: Option<Spender>,
     /// Rung when there is a pending agreement to decide.
     pub(super) undecided: Arc<Notify>,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
@@ -139,6 +141,7 @@ impl Negotiation {
             executors: Executors::of([]),
             reloading: None,
             fitting: Arc::default(),
+            spender: None,
             undecided: Arc::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
@@ -295,6 +298,15 @@ impl Negotiation {
             planner: self.planner.booked_by(operator),
             ..self.clone()
         })
+    }
+
+    /// The same use cases for a key that may spend only so much.
+    #[must_use]
+    pub fn with_cap(&self, spender: Spender) -> Self {
+        Self {
+            spender: Some(spender),
+            ..self.clone()
+        }
     }
 
     /// The templates that are offered.

@@ -299,6 +299,11 @@ impl Templates {
         Some((seconds, scaling))
     }
 
+    /// Their ids.
+    pub fn ids(&self) -> Vec<&str> {
+        self.all().map(|of| of.view.id.as_str()).collect()
+    }
+
     /// Every template.
     pub(super) fn all(&self) -> impl Iterator<Item = &Offered> {
         self.offered.iter().map(Arc::as_ref)

@@ -5,7 +5,8 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, Note, PostingKind, RunOutcome, ServiceState,
+    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, Note, PostingKind, RunOutcome,
+    ServiceState, Spender,
 };
 use crate::clock::{Micros, second_after};
 use crate::planner::decider::Decider;
@@ -36,7 +37,7 @@ impl Decider<'_> {
             return Ok(Step::Wait(proposal));
         };
         self.plan.insert(agreement.clone(), number);
-        let event = self.acceptance_event(&agreement, &admitted);
+        let event = self.acceptance_event(&agreement, &admitted, proposal.spender);
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
@@ -101,8 +102,11 @@ impl Decider<'_> {
     ) -> Result<(Agreement, Placement, u64), Refusal> {
         let now = self.present_second();
         let mut limited = None;
-        if self.settings.quotas_of(&proposal.party) != Quotas::default() {
-            self.limit_to_quotas(limited.insert(proposal.clone()), None)?;
+        let mut is_capped = false;
+        if self.settings.quotas_of(&proposal.party) != Quotas::default() || proposal.spender.is_some() {
+            let limited = limited.insert(proposal.clone());
+            self.limit_to_quotas(limited, None)?;
+            is_capped = self.limit_to_cap(limited);
         }
         let barred = &proposal.barred;
         let proposal = limited.as_ref().unwrap_or(proposal);
@@ -121,7 +125,8 @@ impl Decider<'_> {
         }
         let admitted = admitted.map_err(|reason| {
             self.suggest_a_move(&need, reason);
-            refused(self, &need, reason)
+            let why = refused(self, &need, reason);
+            self.refusal_under_cap(proposal.spender.filter(|_| is_capped), &need, why)
         })?;
         let mut agreement = self.make_agreement(proposal, window, &admitted);
         // A failure may send it where its party's share did not let it go.
@@ -130,8 +135,13 @@ impl Decider<'_> {
         Ok((agreement, admitted, number))
     }
 
-    /// The line of the timeline for an acceptance.
-    pub(super) fn acceptance_event(&self, agreement: &Agreement, admitted: &Placement) -> Event {
+    /// The line of the timeline for an acceptance, which is counted against the cap of its key.
+    pub(super) fn acceptance_event(
+        &mut self,
+        agreement: &Agreement,
+        admitted: &Placement,
+        spender: Option<Spender>,
+    ) -> Event {
         let mut detail = admission_in_words(agreement, admitted);
         for choice in &agreement.choices {
             let members: Vec<_> = choice.members.iter().map(ToString::to_string).collect();
@@ -140,6 +150,7 @@ impl Decider<'_> {
         if let Some(price) = self.price_in_words(agreement) {
             detail += &format!("; {price}");
         }
+        detail += &self.spend(spender, agreement).unwrap_or_default();
         self.event(EventKind::Accepted, detail)
     }
 

@@ -10,6 +10,7 @@ use crate::clock::second_of;
 use crate::planner::admission::holdings::Holdings;
 use crate::planner::admission::payer::fraction_of_millionths;
 use crate::planner::admission::per_minute::PerMinute;
+use crate::planner::admission::spent::Spendings;
 use crate::planner::error::StartError;
 use crate::planner::lifecycle::deadlines::Agenda;
 use crate::planner::lifecycle::overruns::{Last, Overruns};
@@ -69,6 +70,8 @@ pub struct Plan {
     pub(super) refused: PerMinute,
     /// The commands that wait for their clusters.
     pub(super) reserving: Reserving,
+    /// What keys with a cap have spent.
+    pub(super) spendings: Spendings,
     /// The node-seconds that each party has in agreements.
     node_seconds: HashMap<String, u128>,
     /// The slots that each party has.
@@ -167,6 +170,7 @@ impl Plan {
             moved_up: MovedUp::default(),
             refused: PerMinute::default(),
             reserving: Reserving::default(),
+            spendings: Spendings::default(),
             node_seconds: HashMap::new(),
             holdings: Holdings::default(),
         };

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::agreement::{
     Account, Agreement, Barred, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints,
-    PostingKind, Shape, Wording,
+    PostingKind, Shape, Spender, Wording,
 };
 use crate::planner::resources::resource::Scaling;
 use crate::store::Change;
@@ -52,6 +52,8 @@ pub struct Proposal {
     pub guarantees: Vec<Guarantee>,
     /// The most that it may cost, in the provider's currency; `None` for no limit.
     pub budget: Option<Money>,
+    /// The key that asks for it, where that may spend only so much.
+    pub spender: Option<Spender>,
     /// Its choice, where the offer leaves one.
     pub choices: Vec<CompositorChoice>,
     /// The offer as it came, to be shown again.
@@ -82,6 +84,7 @@ impl Proposal {
             job: None,
             guarantees: Vec::new(),
             budget: None,
+            spender: None,
             choices: Vec::new(),
             document: Wording::from(""),
             idempotency: None,

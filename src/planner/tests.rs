@@ -155,6 +155,7 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,
+        spender: None,
     }
 }
 

@@ -517,7 +517,7 @@ async fn read_plan_again(
         settings = before.unwrap_or(settings);
         store.prove_room(lease.epoch).await?;
     }
-    read_plan(settings, store, clock).await
+    Box::pin(read_plan(settings, store, clock)).await
 }
 
 /// The plan as it is stored.
@@ -551,6 +551,7 @@ pub(super) async fn read_plan(
         .await?;
     plan.recall_lost(lost);
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
+    plan.spendings.spent = store.spent().await?;
     plan.recall_announced(store.starts_announced(announced).await?);
     plan.resources.find_improvable();
     match plan.why_impossible() {

@@ -11,7 +11,7 @@ use super::path::Path;
 use super::session::{self, Visitor};
 use super::text::{self, StateLabel};
 use super::{Answer, Frame, render_page};
-use crate::http::{Api, base_address, output_body, scope_of_caller};
+use crate::http::{Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, TerminateRequest};
 
 /// Seconds after which the page of an agreement that may still change is loaded again.
@@ -154,6 +154,7 @@ pub(super) async fn confirm_termination(
     Path(id): Path<String>,
 ) -> Answer {
     let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    require_writer(&visitor.caller)?;
     let view = api
         .negotiation
         .show_agreement(scope_of_caller(&visitor.caller), id)

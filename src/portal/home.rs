@@ -16,7 +16,7 @@ use super::{Answer, Frame, render_page};
 use crate::access::Role;
 use crate::agreement::Currency;
 use crate::clock::second_of;
-use crate::http::{Api, scope_of_caller};
+use crate::http::{Api, scope_of_caller, use_cases_of};
 use crate::negotiation::{self, AgreementFilter, AgreementView, RefusalView};
 
 /// Agreements on a page.
@@ -94,7 +94,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
     let (visitor, values) = session::read_session_form(&api, request).await?;
     // Without one, a form could be taken twice: it is shown again with one.
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
-    let negotiation = &api.negotiation;
+    let negotiation = &use_cases_of(&api.negotiation, &visitor.caller);
     let currency = negotiation.currency();
     let (wish, form) = match (
         form::read_form(

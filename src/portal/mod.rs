@@ -101,6 +101,8 @@ struct Frame {
     party: Option<String>,
     /// Whether it is an operator.
     is_operator: bool,
+    /// Whether it may change something.
+    may_act: bool,
     /// The value that every form brings back; empty where the visitor is not signed in.
     csrf: String,
     /// Seconds after which the browser loads the page again.
@@ -114,6 +116,7 @@ impl Frame {
             title: title.into(),
             party: None,
             is_operator: false,
+            may_act: false,
             csrf: String::new(),
             refresh: None,
         }

@@ -13,7 +13,7 @@ use super::session::{self, Visitor};
 use super::text;
 use super::{Answer, Frame, render_page};
 use crate::access::Role;
-use crate::http::{self, Api, scope_of_caller};
+use crate::http::{self, Api, scope_of_caller, use_cases_of};
 use crate::negotiation::{self, NegotiationView, OfferView, QuotationView, RequestKey};
 
 #[derive(Template)]
@@ -72,7 +72,8 @@ pub(super) async fn accept_held_offer(
     let party = &visitor.caller.party;
     let key =
         once.map(|once| RequestKey::new(party, &once.to_string(), "an offer of the portal", id.as_bytes()));
-    match api.negotiation.accept_offer(party, id, key).await {
+    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
+    match use_cases.accept_offer(party, id, key).await {
         Ok(accepted) => {
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             Ok(Redirect::to(&to).into_response())

@@ -12,7 +12,7 @@ use super::sign_in::SignIn;
 use super::values::Values;
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
-use crate::http::{Api, base_address, body_of, log_caller, origin_of_request};
+use crate::http::{Api, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::negotiation;
 
 /// The name of the session's cookie.
@@ -32,6 +32,7 @@ impl Visitor {
             title: title.into(),
             party: Some(self.caller.party.clone()),
             is_operator: self.caller.role == Role::Operator,
+            may_act: !self.caller.limits.read_only,
             csrf: self.csrf.expose().to_owned(),
             refresh: None,
         }
@@ -68,8 +69,15 @@ pub(super) async fn signed_in(
         .ok_or(Failure::SignedOut(back))
 }
 
-/// The sender of a form, and its values. Only a form that our own page has sent for this session counts.
+/// The sender of a form that changes something, and its values. Only a form that our own page has sent for this session counts.
 pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+    let (visitor, values) = read_any_form(api, request).await?;
+    require_writer(&visitor.caller)?;
+    Ok((visitor, values))
+}
+
+/// The same of a form that changes nothing but the session.
+async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     if is_from_other_site(request.headers(), &base_address(api, request.headers())) {
         return Err(Failure::Forged);
     }
@@ -113,7 +121,7 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
 pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer {
     let base = base_address(&api, request.headers());
     let headers = request.headers().clone();
-    match read_session_form(&api, request).await {
+    match read_any_form(&api, request).await {
         // A visitor without a session is signed out already.
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),

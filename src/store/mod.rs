@@ -28,7 +28,7 @@ pub use records::bindings::Binding;
 pub use records::call_backs::{AcceptanceEndpoint, CallBack, DueCallBack, Undecided};
 pub use records::idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 pub use records::key_changes::{KEYS_KEPT, KeyChanges};
-pub use records::keys::{KeyRow, SessionRow};
+pub use records::keys::{KeyChange, KeyRow, SessionRow};
 pub use records::negotiations::{NegotiationFilter, Succession};
 pub use records::nodes::NodeRow;
 pub use records::notes::TrailLine;

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::access::{Access, Caller, Error, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_LASTS};
+use bespeak::access::{
+    Access, Caller, Error, KeyWish, Limits, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_LASTS,
+};
 use bespeak::clock::Clock;
 use bespeak::store::Store;
 use reqwest::StatusCode;
@@ -33,6 +35,17 @@ on_both_engines!(
 
 const NOW: i64 = 1_000_000;
 
+/// What a key is to be.
+pub(crate) fn wish(party: &str, role: Role, label: Option<&str>, expires: Option<i64>) -> KeyWish {
+    KeyWish {
+        party: party.to_owned(),
+        role,
+        label: label.map(str::to_owned),
+        expires,
+        limits: Limits::default(),
+    }
+}
+
 async fn access(url: &str) -> (Access, Clock) {
     let clock = Clock::standing_at(NOW);
     let store = Store::open(url).await.expect("an empty database can be opened");
@@ -42,11 +55,11 @@ async fn access(url: &str) -> (Access, Clock) {
 async fn a_key_stands_for_its_party_and_role(url: String) {
     let (access, _) = access(&url).await;
     let consumer = access
-        .add_key("Ünïcorp 'AG'", Role::Consumer, Some("laptop"), None)
+        .add_key(wish("Ünïcorp 'AG'", Role::Consumer, Some("laptop"), None), None)
         .await
         .expect("a key");
     let operator = access
-        .add_key("ops", Role::Operator, None, Some(NOW + 5))
+        .add_key(wish("ops", Role::Operator, None, Some(NOW + 5)), None)
         .await
         .expect("a key");
     for (key, party, role) in [
@@ -56,7 +69,8 @@ async fn a_key_stands_for_its_party_and_role(url: String) {
         let caller = Caller {
             party: party.into(),
             role,
-            key: key.id,
+            key: key.info.id,
+            limits: Limits::default(),
         };
         assert_eq!(
             access.authenticate(key.secret.expose()).await.expect("an answer"),
@@ -74,7 +88,7 @@ async fn a_key_stands_for_its_party_and_role(url: String) {
     assert_eq!(known.len(), 2);
     assert_eq!(
         (known[0].id, known[0].label.as_deref(), known[0].expires),
-        (consumer.id, Some("laptop"), None)
+        (consumer.info.id, Some("laptop"), None)
     );
     assert_eq!(
         (known[1].role, known[1].expires, known[1].created),
@@ -85,7 +99,7 @@ async fn a_key_stands_for_its_party_and_role(url: String) {
 async fn a_key_ends_when_it_expires_or_is_revoked(url: String) {
     let (access, clock) = access(&url).await;
     let key = access
-        .add_key("a", Role::Consumer, None, Some(NOW + 10))
+        .add_key(wish("a", Role::Consumer, None, Some(NOW + 10)), None)
         .await
         .expect("a key");
     let works = |key: String| {
@@ -98,15 +112,18 @@ async fn a_key_ends_when_it_expires_or_is_revoked(url: String) {
     clock.set(NOW + 10);
     assert!(!works(text).await);
     let key = access
-        .add_key("a", Role::Consumer, None, None)
+        .add_key(wish("a", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     assert!(works(key.secret.expose().to_owned()).await);
-    assert!(access.revoke(key.id).await.expect("an answer"));
+    assert!(access.revoke(key.info.id, None).await.expect("an answer"));
     assert!(!works(key.secret.expose().to_owned()).await);
-    assert!(!access.revoke(key.id).await.expect("an answer"), "once is enough");
     assert!(
-        !access.revoke(Uuid::nil()).await.expect("an answer"),
+        !access.revoke(key.info.id, None).await.expect("an answer"),
+        "once is enough"
+    );
+    assert!(
+        !access.revoke(Uuid::nil(), None).await.expect("an answer"),
         "there is no such key"
     );
     assert_eq!(
@@ -119,12 +136,16 @@ async fn names_that_are_none_are_refused(url: String) {
     let (access, _) = access(&url).await;
     let long = "x".repeat(NAME_LENGTH_MAX + 1);
     for name in ["", " ", " a", "a ", "a\nb", "\u{7f}", &long] {
-        let party = access.add_key(name, Role::Consumer, None, None).await;
-        let label = access.add_key("a", Role::Consumer, Some(name), None).await;
+        let party = access.add_key(wish(name, Role::Consumer, None, None), None).await;
+        let label = access
+            .add_key(wish("a", Role::Consumer, Some(name), None), None)
+            .await;
         assert!(matches!(party, Err(Error::Invalid(_))), "{name:?}: {party:?}");
         assert!(matches!(label, Err(Error::Invalid(_))), "{name:?}: {label:?}");
     }
-    let late = access.add_key("a", Role::Consumer, None, Some(NOW)).await;
+    let late = access
+        .add_key(wish("a", Role::Consumer, None, Some(NOW)), None)
+        .await;
     assert!(matches!(late, Err(Error::Invalid(_))), "{late:?}");
     assert!(access.keys().await.expect("an answer").is_empty());
 }
@@ -133,7 +154,7 @@ async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
     let (access, clock) = access(&url).await;
     assert!(access.sign_in("bsp_nonsense").await.expect("an answer").is_none());
     let key = access
-        .add_key("a", Role::Consumer, None, None)
+        .add_key(wish("a", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     let one = access
@@ -153,7 +174,7 @@ async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
         .await
         .expect("an answer")
         .expect("it is open");
-    assert_eq!((caller.party.as_str(), caller.key), ("a", key.id));
+    assert_eq!((caller.party.as_str(), caller.key), ("a", key.info.id));
     assert!(csrf.matches(one.csrf.expose()), "the token is the same each time");
     assert!(
         !csrf.matches(two.csrf.expose()) && !csrf.matches(""),
@@ -209,7 +230,7 @@ async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
         .await
         .expect("an answer")
         .expect("the key is good");
-    access.revoke(key.id).await.expect("it can be revoked");
+    access.revoke(key.info.id, None).await.expect("it can be revoked");
     assert!(
         access
             .session(three.cookie.expose())
@@ -222,11 +243,11 @@ async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
 async fn a_key_has_a_bounded_number_of_sessions(url: String) {
     let (access, clock) = access(&url).await;
     let key = access
-        .add_key("a", Role::Consumer, None, None)
+        .add_key(wish("a", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     let other = access
-        .add_key("b", Role::Consumer, None, None)
+        .add_key(wish("b", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     let theirs = access
@@ -268,7 +289,7 @@ async fn a_key_has_a_bounded_number_of_sessions(url: String) {
 async fn no_secret_is_stored(url: String) {
     let (access, _) = access(&url).await;
     let key = access
-        .add_key("a", Role::Consumer, None, None)
+        .add_key(wish("a", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     let session = access
@@ -369,7 +390,7 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let first = access.ensure_operator_key(folder.path()).await.expect("a key");
     let id = access.keys().await.expect("they are there")[0].id;
-    access.revoke(id).await.expect("it can be revoked");
+    access.revoke(id, None).await.expect("it can be revoked");
     let second = access.ensure_operator_key(folder.path()).await.expect("a key");
     assert!(second.is_new && is_operator(&access, second.secret.expose()).await);
     assert!(!is_operator(&access, first.secret.expose()).await);
@@ -380,7 +401,7 @@ async fn an_operator_key_that_was_revoked_is_replaced_not_revived(url: String) {
     assert!(second.is_new && !is_operator(&access, &unknown).await);
     // A consumer's key in that file does not become an operator's.
     let consumer = access
-        .add_key("a", Role::Consumer, None, None)
+        .add_key(wish("a", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     fs::write(&second.path, consumer.secret.expose()).expect("it can be written");
@@ -395,7 +416,7 @@ async fn a_key_that_another_process_revokes_is_worth_nothing_at_once(url: String
     let stop = CancellationToken::new();
     let hearing = tokio::spawn(access.clone().hear_of_changes(stop.clone()));
     let key = access
-        .add_key("a", Role::Consumer, None, None)
+        .add_key(wish("a", Role::Consumer, None, None), None)
         .await
         .expect("a key");
     let works = async || {
@@ -417,7 +438,7 @@ async fn a_key_that_another_process_revokes_is_worth_nothing_at_once(url: String
         Store::open(&url).await.expect("it is there"),
         Clock::standing_at(NOW),
     );
-    assert!(other.revoke(key.id).await.expect("an answer"));
+    assert!(other.revoke(key.info.id, None).await.expect("an answer"));
     assert!(!works().await);
     stop.cancel();
     hearing.await.expect("it does not panic");

@@ -348,6 +348,7 @@ fn proposal(random: &mut Random, now: Time, aim: Aim) -> Proposal {
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,
+        spender: None,
     }
 }
 

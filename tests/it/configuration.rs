@@ -1,7 +1,7 @@
 //! A wrong configuration is refused at start, with the key and the expected value.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::support::offers::file;
@@ -217,7 +217,87 @@ fn a_wrong_configuration_is_refused_with_its_key_and_what_was_expected() {
         for name in *named {
             assert!(errors.contains(name), "{text}: {name} is not named: {errors}");
         }
+        let checked = check(&folder);
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert_eq!(checked.status.code(), Some(2), "{text}: {said}");
+        assert!(said.contains(named[0]), "{text}: {said}");
     }
+}
+
+/// Runs `config check` in a folder with a configuration.
+fn check(folder: &tempfile::TempDir) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+    command
+        .current_dir(folder)
+        .env_remove("BESPEAK_CONFIG")
+        .args(["config", "check", "bespeak.toml"]);
+    output_of(&mut command, DEADLINE)
+}
+
+#[test]
+fn the_check_tells_what_a_configuration_has_and_reads_the_files_that_it_names() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let configuration = |more: &str| {
+        let text = format!("{more}[[resource]]\nname = \"big\"\nkind = \"local\"\nnodes = 7\n");
+        fs::write(folder.path().join("bespeak.toml"), text).expect("a file can be written");
+    };
+    configuration("[pricing]\ncurrency = \"CHF\"\nnode_hour = \"1\"\n");
+    let right = check(&folder);
+    let said = String::from_utf8_lossy(&right.stdout).into_owned();
+    assert!(right.status.success(), "{right:?}");
+    for part in ["big (local, 7 nodes)", "sleep", "advance-reservation", "CHF"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for (missing, key) in [
+        ("[[template]]\nfile = \"none.xml\"\n", "template[0].file"),
+        (
+            "[tls]\ncertificate = \"none.pem\"\nkey = \"none.pem\"\n",
+            "tls.certificate",
+        ),
+        (
+            "[pricing]\ncurrency = \"CHF\"\nnode_hour = \"1\"\n[pricing.energy]\nseries = \"none.csv\"\n[[pricing.energy.resource]]\nname = \"big\"\nbusy_watts = 400\nidle_watts = 120\n",
+            "none.csv",
+        ),
+    ] {
+        configuration(missing);
+        let checked = check(&folder);
+        let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+        assert_eq!(checked.status.code(), Some(2), "{key}: {said}");
+        assert!(said.contains(key), "{key}: {said}");
+    }
+    assert!(!folder.path().join("data").exists(), "no store is made");
+}
+
+#[test]
+fn the_check_tells_what_the_running_service_would_change() {
+    run(async {
+        let server = Server::local();
+        let check = |more: &[&'static str]| {
+            let file = server.data_dir().with_file_name("bespeak.toml");
+            let file = file.to_str().expect("a path in UTF-8");
+            server.run(&[&["config", "check", file, "--running"], more].concat())
+        };
+        let same = check(&[]);
+        let said = String::from_utf8_lossy(&same.stdout).into_owned();
+        assert!(
+            same.status.success() && said.contains("no resource would be changed"),
+            "{same:?}"
+        );
+        server.reconfigure("horizon_days = 7\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 3\n");
+        let other = check(&[]);
+        let said = String::from_utf8_lossy(&other.stdout).into_owned();
+        assert!(other.status.success(), "{other:?}");
+        assert!(said.contains("local: would be 3 nodes"), "{said}");
+        assert!(said.contains("restart only: horizon_days"), "{said}");
+        let told: serde_json::Value = serde_json::from_slice(&check(&["--json"]).stdout).expect("it is JSON");
+        assert_eq!(told["file"]["resources"][0]["nodes"], 3, "{told}");
+        assert_eq!(told["running"]["dryRun"], true, "{told}");
+        // Nothing is taken over.
+        let resources = server.client().get_json("/resources").await;
+        assert_eq!(resources["resources"][0]["nodes"], 4, "{resources}");
+        let refused = server.run(&["config", "check", "--server", "http://127.0.0.1:1"]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    });
 }
 
 #[test]

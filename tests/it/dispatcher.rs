@@ -24,7 +24,7 @@ use bespeak::execution::job::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::staging::{Rules, Stager};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
-use bespeak::planner::{Planner, Proposal, Resource, Scaling, Settings, Termination};
+use bespeak::planner::{Planner, Proposal, Resource, Settings, Termination};
 use bespeak::store::Store;
 use scheduler::Seconds;
 use tempfile::TempDir;
@@ -125,21 +125,7 @@ impl Service {
     fn proposal(nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Proposal {
         let ready = Clock::system().now() + delay;
         Proposal {
-            expires: None,
-            id: Uuid::now_v7(),
-            party: "physics".into(),
-            name: None,
             template: "advance-reservation".into(),
-            shapes: vec![Shape {
-                nodes,
-                duration: seconds,
-            }],
-            scaling: Scaling::Contract,
-            preemption: None,
-            filters: Vec::new(),
-            barred: Vec::new(),
-            fix_at_ppm: None,
-            deviation_max: None,
             ready: Some(ready),
             // A minute more: the present passes on until this is decided, on a busy machine by some seconds.
             deadline: Some(ready + seconds + 60),
@@ -148,12 +134,15 @@ impl Service {
                 arguments: vec![text.into()],
                 ..Job::default()
             }),
-            guarantees: Vec::new(),
-            choices: Vec::new(),
-            initiator_id: None,
             document: "<offer/>".into(),
-            idempotency: None,
-            budget: None,
+            ..Proposal::new(
+                Uuid::now_v7(),
+                "physics",
+                vec![Shape {
+                    nodes,
+                    duration: seconds,
+                }],
+            )
         }
     }
 

@@ -71,6 +71,7 @@ fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
         }),
         guarantees,
         budget: None,
+        spender: None,
         document: "<offer/>".into(),
         idempotency: None,
     }

@@ -32,6 +32,7 @@ mod golden;
 mod hostile;
 mod json;
 mod kept_offers;
+mod keys;
 mod lasting;
 mod ledger;
 mod licences;

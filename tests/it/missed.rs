@@ -95,6 +95,7 @@ impl Domain {
             document: "<offer/>".into(),
             idempotency: None,
             budget: None,
+            spender: None,
         };
         let accepted = self.planner.place(proposal).await.expect("there is room");
         accepted.agreement

@@ -72,6 +72,7 @@ fn proposal(name: &str, key: &str) -> Proposal {
         job: None,
         guarantees: Vec::new(),
         budget: None,
+        spender: None,
         choices: Vec::new(),
         initiator_id: None,
         document: "<offer/>".into(),

@@ -71,6 +71,11 @@ const OPERATORS: &[(Method, &str)] = &[
     (Method::GET, "/resources/{name}/nodes"),
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),
     (Method::POST, "/configuration/reload"),
+    (Method::GET, "/keys"),
+    (Method::POST, "/keys"),
+    (Method::GET, "/keys/{id}"),
+    (Method::PUT, "/keys/{id}/expiry"),
+    (Method::DELETE, "/keys/{id}"),
 ];
 
 /// Every operation that needs none.
@@ -168,6 +173,34 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         let answer = ask(&monitor, method, &concrete(route)).await;
         assert_eq!(answer, StatusCode::FORBIDDEN, "{method} {route} by a monitor");
     }
+    // With a key for reading only nothing is changed, and everything else is as with any other.
+    let reads = async |party: &str, role: &str| {
+        let wish = json!({ "party": party, "role": role, "readOnly": true });
+        let made = operator.post_json("/keys", &wish).await.json();
+        server.client_with(made["key"].as_str().expect("it is shown"))
+    };
+    let (reader, supervisor) = (reads("physics", "consumer").await, reads("ops", "operator").await);
+    let all = KEYED
+        .iter()
+        .map(|of| (&reader, of))
+        .chain(OPERATORS.iter().map(|of| (&supervisor, of)));
+    for (client, (method, route)) in all.filter(|(_, (method, _))| *method != Method::GET) {
+        let path = concrete(route);
+        let answer = ask(client, method, &path).await;
+        assert_eq!(
+            answer,
+            StatusCode::FORBIDDEN,
+            "{method} {route} with a key for reading only"
+        );
+    }
+    for path in ["/agreements", "/files", "/events"] {
+        assert_eq!(ask(&reader, &Method::GET, path).await, StatusCode::OK, "{path}");
+        assert_eq!(
+            ask(&supervisor, &Method::GET, path).await,
+            StatusCode::OK,
+            "{path}"
+        );
+    }
     for path in WATCHED {
         for (who, client, status) in [
             ("nobody", &nobody, StatusCode::UNAUTHORIZED),
@@ -179,27 +212,33 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
             assert_eq!(ask(client, &Method::GET, path).await, status, "{path} by {who}");
         }
     }
+    let wish = json!({ "party": "chemistry", "role": "consumer" });
+    let key = operator.post_json("/keys", &wish).await.json()["id"].clone();
+    let key = key.as_str().expect("a key has an id");
     for (method, route) in OPERATORS {
         let planned = operator.get_json("/maintenance").await;
         let added = planned["maintenance"][0]["id"].as_str().unwrap_or_default();
-        let path = route.replace("{name}", "local").replace("{nodes}", "0");
         let of = if route.starts_with("/agreements") {
             // The one above was ended.
             let another = physics.post("/agreements", input("/agreements")).await;
             another.created().to_string()
+        } else if route.starts_with("/keys") {
+            key.to_owned()
         } else {
             added.to_owned()
         };
+        let path = route.replace("{name}", "local").replace("{nodes}", "0");
         let path = path.replace("{id}", &of);
         for (client, expected) in [
             (&nobody, StatusCode::UNAUTHORIZED),
             (&unknown, StatusCode::UNAUTHORIZED),
             (&physics, StatusCode::FORBIDDEN),
             (&monitor, StatusCode::FORBIDDEN),
-            (&operator, StatusCode::OK),
         ] {
             assert_eq!(ask(client, method, &path).await, expected, "{method} {route}");
         }
+        let answer = ask(&operator, method, &path).await;
+        assert!(answer.is_success(), "{method} {route} by an operator: {answer}");
     }
     for path in OPEN {
         assert_eq!(
@@ -300,6 +339,17 @@ async fn ask(client: &Client, method: &Method, path: &str) -> StatusCode {
             r#"{"nodes": 3}"#
         };
         request = request.header("content-type", "application/json").body(body);
+    }
+    if path.starts_with("/keys") && *method != Method::GET {
+        let body = if *method == Method::POST {
+            r#"{"party": "geology", "role": "consumer"}"#
+        } else {
+            r#"{"expires": null}"#
+        };
+        request = client
+            .request(method.clone(), path)
+            .header("content-type", "application/json")
+            .body(body);
     }
     if path.starts_with("/call-backs") && *method == Method::PUT {
         request = request.header("content-type", "application/json").body("{}");

@@ -398,6 +398,7 @@ fn proposal(random: &mut Random, now: Time) -> Proposal {
         document: "<offer/>".into(),
         idempotency: None,
         budget: None,
+        spender: None,
     }
 }
 

@@ -60,7 +60,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    ("src/access", &["clock", "store"]),
+    ("src/access", &["agreement", "clock", "store"]),
     (
         "src/planner",
         &[

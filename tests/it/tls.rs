@@ -1,6 +1,6 @@
 //! The service over TLS, with a certificate that its clients trust.
 //!
-//! `tls/` has the certificate for `localhost` and its key, which is no secret: `openssl req -x509 -newkey ec -pkeyopt
+//! `tls/` has two certificates for `localhost` and their keys, which are no secret: `openssl req -x509 -newkey ec -pkeyopt
 //! ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext
 //! basicConstraints=critical,CA:FALSE -keyout key.pem -out certificate.pem`
 
@@ -32,7 +32,10 @@ fn pem(name: &str) -> PathBuf {
 
 /// A service that waits so long for a connection to be made and for the head of a request.
 fn serve(folder: &Path, certificate: &Path, header_seconds: u32) -> Command {
-    let key = pem("key.pem");
+    serve_with(folder, (certificate, &pem("key.pem")), header_seconds)
+}
+
+fn serve_with(folder: &Path, (certificate, key): (&Path, &Path), header_seconds: u32) -> Command {
     let configuration = format!(
         "[limits]\nheader_seconds = {header_seconds}\n[tls]\ncertificate = '{}'\nkey = '{}'\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 1\n",
         certificate.display(),
@@ -51,7 +54,12 @@ impl Secure {
     fn start(header_seconds: u32) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let output = File::create(folder.path().join("output")).expect("a file for the output");
-        let process = serve(folder.path(), &pem("certificate.pem"), header_seconds)
+        let pair = ["certificate.pem", "key.pem"].map(|name| {
+            let own = folder.path().join(name);
+            fs::copy(pem(name), &own).expect("it can be copied");
+            own
+        });
+        let process = serve_with(folder.path(), (&pair[0], &pair[1]), header_seconds)
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(Stdio::null())
@@ -83,6 +91,38 @@ impl Secure {
             .args(["--silent", "--show-error", "--noproxy", "*"])
             .args(arguments)
             .arg(url);
+        output_of(&mut command, SOON)
+    }
+}
+
+impl Secure {
+    /// Puts a certificate and a key of `tls/` in the place of those that it has.
+    fn replace(&self, certificate: &str, key: &str) {
+        for (from, to) in [(certificate, "certificate.pem"), (key, "key.pem")] {
+            fs::copy(pem(from), self.folder.path().join(to)).expect("it can be copied");
+        }
+    }
+
+    /// Whether a client that trusts only this certificate takes the service for the right one.
+    fn is_trusted_by(&self, certificate: &str) -> bool {
+        let certificate = pem(certificate);
+        let trusting = ["--cacert", certificate.to_str().expect("a path in UTF-8")];
+        self.curl(&trusting, "/readyz").status.success()
+    }
+
+    /// Runs a command against it, trusting both certificates.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let both = self.folder.path().join("both.pem");
+        let texts = ["certificate.pem", "next-certificate.pem"].map(|name| fs::read_to_string(pem(name)));
+        let texts: Vec<String> = texts.into_iter().map(|text| text.expect("it is there")).collect();
+        fs::write(&both, texts.concat()).expect("it can be written");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bespeak"));
+        command
+            .current_dir(self.folder.path())
+            .env("SSL_CERT_FILE", &both)
+            .env("BESPEAK_SERVER", format!("https://localhost:{}", self.port))
+            .args(arguments)
+            .args(["--data-dir", "data"]);
         output_of(&mut command, SOON)
     }
 }
@@ -151,4 +191,37 @@ fn a_certificate_that_cannot_be_used_keeps_the_service_from_starting_and_is_name
             "{said}"
         );
     }
+}
+
+#[test]
+fn a_reload_takes_over_another_certificate_for_new_connections_and_a_broken_pair_changes_nothing() {
+    let server = Secure::start(PATIENT);
+    assert!(server.is_trusted_by("certificate.pem"));
+    // The key of another certificate.
+    server.replace("next-certificate.pem", "key.pem");
+    let broken = server.run(&["reload"]);
+    let said = String::from_utf8_lossy(&broken.stderr).into_owned();
+    assert!(
+        !broken.status.success() && said.contains("tls.key: "),
+        "{broken:?}"
+    );
+    assert!(server.is_trusted_by("certificate.pem"));
+    let checked = server.run(&["config", "check", "bespeak.toml"]);
+    assert_eq!(checked.status.code(), Some(2), "{checked:?}");
+
+    server.replace("next-certificate.pem", "next-key.pem");
+    let dry = server.run(&["reload", "--dry-run"]);
+    assert!(dry.status.success(), "{dry:?}");
+    assert!(server.is_trusted_by("certificate.pem"));
+    let taken = server.run(&["reload"]);
+    assert!(taken.status.success(), "{taken:?}");
+    assert!(server.is_trusted_by("next-certificate.pem"));
+    assert!(!server.is_trusted_by("certificate.pem"));
+
+    // SIGHUP does the same.
+    server.replace("certificate.pem", "key.pem");
+    let mut hang_up = Command::new("kill");
+    hang_up.args(["-HUP", &server.process.id().to_string()]);
+    assert!(output_of(&mut hang_up, SOON).status.success());
+    assert!(poll_until(SOON, || server.is_trusted_by("certificate.pem")));
 }

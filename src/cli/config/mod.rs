@@ -398,7 +398,7 @@ impl Config {
         let parts = [
             ("horizon_days", self.horizon_days == started.horizon_days),
             ("public_address", self.public_address == started.public_address),
-            ("[tls]", self.tls == started.tls),
+            ("[tls]", self.tls.is_some() == started.tls.is_some()),
             ("[scheduling]", self.scheduling == started.scheduling),
             ("[negotiation]", self.negotiation == started.negotiation),
             ("[callbacks]", self.callbacks == started.callbacks),

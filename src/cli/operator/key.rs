@@ -1,23 +1,35 @@
-//! `bespeak key`: makes, lists and revokes API keys in the store itself, so that it works with the service running or
-//! not. Every user that can open the store may do this.
+//! `bespeak key`: makes, lists, revokes and expires API keys. In the store itself, so that it works with the service running or not:
+//! every user that can open the store may do this. With `--remote` the service does it. That has to be said: the address of a service
+//! also stands in the environment, and a key in the wrong place would be noticed late.
+
+use std::collections::HashMap;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
+use wsag::scheduling::parse_amount;
 
-use crate::access::{Access, Error, KeyInfo, Role};
-use crate::cli::client::print_json;
+use crate::access::{Access, Error, KeyWish, Limits, Role};
+use crate::agreement::{Currency, Money};
+use crate::cli::client::Server;
 use crate::cli::config::Config;
 use crate::cli::{self, Failure, StoreOptions, parse_duration, print_rows, row, split_headings};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use crate::http::{KeyView, check_cap};
+use crate::negotiation::MoneyView;
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak key add --party physics --role consumer --label laptop --expires 30d
   KEY=$(bespeak key add --party physics --role consumer)
+  bespeak key add --party physics --role consumer --read-only
+  bespeak key add --party physics --role consumer --spending-cap \"100 EUR\"
   bespeak key list
-  bespeak key revoke 019a8d3f-1c1e-7f0a-9b1e-2f6d1c3b4a5d";
+  bespeak key revoke 019a8d3f-1c1e-7f0a-9b1e-2f6d1c3b4a5d
+  bespeak key expire 019a8d3f-1c1e-7f0a-9b1e-2f6d1c3b4a5d 12h
+  bespeak key expire 019a8d3f-1c1e-7f0a-9b1e-2f6d1c3b4a5d never
+  bespeak key list --remote --server https://bespeak.example.org --key \"$OPERATOR_KEY\"";
 
 /// The longest that a key may be made for, in days: beyond this, one that does not expire says more.
 const EXPIRES_DAYS_MAX: i64 = 36_500;
@@ -28,6 +40,9 @@ const EXPIRES_DAYS_MAX: i64 = 36_500;
 pub(in crate::cli) struct Options {
     #[command(subcommand)]
     action: Action,
+    /// Ask the service at --server with the operator's key --key, instead of working in the store itself.
+    #[arg(long, global = true)]
+    remote: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -37,7 +52,9 @@ enum Action {
     /// List every key that was made, oldest first.
     List(StoreOptions),
     /// Revoke a key and its sessions.
-    Revoke(Revoke),
+    Revoke(One),
+    /// Have a key that works expire at another time, or never.
+    Expire(Expire),
 }
 
 #[derive(Debug, Args)]
@@ -54,46 +71,108 @@ struct Add {
     /// How long it works, such as 90m, 12h or 30d. [default: until it is revoked]
     #[arg(long, value_parser = parse_key_length, value_name = "LENGTH")]
     expires: Option<Micros>,
+    /// It may only read: nothing can be changed with it, neither over the API nor on the pages.
+    #[arg(long)]
+    read_only: bool,
+    /// The most that the agreements made with it may cost together, such as "100 EUR".
+    #[arg(long, value_parser = parse_money, value_name = "AMOUNT CURRENCY")]
+    spending_cap: Option<Money>,
     #[command(flatten)]
     store: StoreOptions,
 }
 
 #[derive(Debug, Args)]
-struct Revoke {
+struct One {
     /// The key's id, as `key list` shows it.
     id: Uuid,
     #[command(flatten)]
     store: StoreOptions,
 }
 
+#[derive(Debug, Args)]
+struct Expire {
+    #[command(flatten)]
+    key: One,
+    /// How long it works from now on, such as 90m, 12h or 30d; or never.
+    #[arg(value_name = "LENGTH", value_parser = parse_expiry)]
+    expires: Expiry,
+}
+
+/// How long a key works; `None` where it does not expire.
+#[derive(Debug, Clone, Copy)]
+struct Expiry(Option<Micros>);
+
 fn role_parser() -> impl TypedValueParser<Value = Role> {
     let words = PossibleValuesParser::new(Role::ALL.map(Role::word));
     words.try_map(|word| Role::from_word(&word).ok_or("expected a role"))
 }
 
-pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let clock = Clock::system();
+    let is_remote = options.remote;
+    let at = |length: Option<Micros>| length.map(|length| clock.micros().saturating_add(length));
     match options.action {
         Action::Add(add) => {
-            let access = open_keys(&add.store, &clock).await?;
-            make_key(&access, add, as_json, &clock).await
+            let wish = KeyWish {
+                party: add.party,
+                role: add.role,
+                label: add.label,
+                expires: at(add.expires),
+                limits: Limits {
+                    read_only: add.read_only,
+                    spending_cap: add.spending_cap,
+                },
+            };
+            let made = if is_remote {
+                server.post_json("/keys", &request_of_wish(&wish)).await?
+            } else {
+                let config = Config::load(add.store.config.as_deref())?;
+                check_cap(&wish.limits, config.planner().pricing.map(|of| of.currency))?;
+                let made = open_keys(&add.store, &clock).await?.add_key(wish, None).await?;
+                let view = KeyView::of(&made.info, clock.micros(), &HashMap::new());
+                let key = Some(made.secret.expose().to_owned());
+                json!(KeyView { key, ..view })
+            };
+            server.print_answer(made, print_new_key)
         }
         Action::List(store) => {
-            let keys = open_keys(&store, &clock).await?.keys().await?;
-            print_keys(&keys, as_json, clock.micros());
+            let keys = if is_remote {
+                server.get("/keys").await?["keys"].take()
+            } else {
+                let access = open_keys(&store, &clock).await?;
+                let (keys, spent) = (access.keys().await?, access.spent().await?);
+                let view = |key| json!(KeyView::of(key, clock.micros(), &spent));
+                keys.iter().map(view).collect()
+            };
+            server.print_answer(keys, |keys: &Vec<KeyView>| print_keys(keys))
+        }
+        Action::Revoke(One { id, store }) => {
+            if is_remote {
+                server.delete(&format!("/keys/{id}")).await?;
+            } else {
+                let is_revoked = open_keys(&store, &clock).await?.revoke(id, None).await?;
+                is_revoked.then_some(()).ok_or_else(|| no_such_key(id))?;
+            }
+            let answer = json!({ "id": id, "state": "revoked" });
+            server.print_value(&answer, |_| say!("revoked {id}"));
             Ok(())
         }
-        Action::Revoke(Revoke { id, store }) => {
-            let revoked = open_keys(&store, &clock).await?.revoke(id).await?;
-            if !revoked {
-                return Err(Failure::Refused(format!("there is no key {id} that still works")));
-            }
-            if as_json {
-                print_json(&json!({ "id": id, "state": "revoked" }));
+        Action::Expire(Expire {
+            key: One { id, store },
+            expires,
+        }) => {
+            let expires = at(expires.0);
+            let changed = if is_remote {
+                let body = json!({ "expires": expires.map(instant_in_utc) });
+                server.put_json(&format!("/keys/{id}/expiry"), &body).await?
             } else {
-                say!("revoked {id}");
-            }
-            Ok(())
+                let access = open_keys(&store, &clock).await?;
+                let is_changed = access.set_expiry(id, expires, None).await?;
+                let key = access.key(id).await?.filter(|_| is_changed);
+                let key = key.ok_or_else(|| no_such_key(id))?;
+                json!(KeyView::of(&key, clock.micros(), &access.spent().await?))
+            };
+            server.print_answer(changed, |key: &KeyView| print_keys(std::slice::from_ref(key)))
         }
     }
 }
@@ -103,82 +182,88 @@ async fn open_keys(store: &StoreOptions, clock: &Clock) -> Result<Access, Failur
     Ok(Access::new(store.open().await?, clock.clone()))
 }
 
-async fn make_key(access: &Access, add: Add, as_json: bool, clock: &Clock) -> Result<(), Failure> {
-    let expires = add.expires.map(|length| clock.micros().saturating_add(length));
-    let key = access
-        .add_key(&add.party, add.role, add.label.as_deref(), expires)
-        .await
-        .map_err(|error| match error {
-            Error::Store(error) => error.into(),
-            Error::Invalid(what) => Failure::Usage(what),
-            other => Failure::Unavailable(other.to_string()),
-        })?;
-    if as_json {
-        print_json(&json!({
-            "id": key.id,
-            "key": key.secret.expose(),
-            "party": add.party,
-            "role": add.role.word(),
-            "label": add.label,
-            "expires": expires.map(instant_in_utc),
-        }));
-    } else {
-        // The key alone on standard output, so that a script can take it.
-        say!("{}", key.secret.expose());
-        eprintln!(
-            "A key of {} as {}, id {}: shown this once.",
-            add.party,
-            add.role.word(),
-            key.id
-        );
-    }
-    Ok(())
+fn no_such_key(id: Uuid) -> Failure {
+    Failure::Refused(format!("there is no key {id} that still works"))
 }
 
-fn print_keys(keys: &[KeyInfo], as_json: bool, now: Micros) {
-    if as_json {
-        let one = |key: &KeyInfo| {
-            json!({
-                "id": key.id,
-                "party": key.party,
-                "role": key.role.word(),
-                "label": key.label,
-                "state": key_state(key, now),
-                "created": instant_in_utc(key.created),
-                "expires": key.expires.map(instant_in_utc),
-                "revoked": key.revoked.map(instant_in_utc),
-            })
-        };
-        return print_json(&keys.iter().map(one).collect());
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) => error.into(),
+            Error::Invalid(what) => Self::Usage(what),
+            Error::LastOfOperators => Self::Refused(error.to_string()),
+            Error::File { .. } | Error::Random(_) => Self::Unavailable(error.to_string()),
+        }
     }
-    let mut rows = vec![split_headings("ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LABEL")];
+}
+
+/// The body that asks the service for a key.
+fn request_of_wish(wish: &KeyWish) -> Value {
+    json!({
+        "party": wish.party,
+        "role": wish.role.word(),
+        "label": wish.label,
+        "expires": wish.expires.map(instant_in_utc),
+        "readOnly": wish.limits.read_only,
+        "spendingCap": wish.limits.spending_cap.map(MoneyView::of),
+    })
+}
+
+fn print_new_key(view: &KeyView) {
+    // The key alone on standard output, so that a script can take it.
+    say!("{}", view.key.as_deref().unwrap_or_default());
+    eprintln!(
+        "A key of {} as {}, id {}: shown this once.",
+        view.party, view.role, view.id
+    );
+}
+
+fn print_keys(keys: &[KeyView]) {
+    let mut rows = vec![split_headings(
+        "ID, PARTY, ROLE, STATE, CREATED, EXPIRES, LIMITS, LABEL",
+    )];
     rows.extend(keys.iter().map(|key| {
         row([
             &key.id,
             &key.party,
-            &key.role.word(),
-            &key_state(key, now),
-            &instant_in_utc(key.created),
-            &key.expires.map_or_else(|| "never".to_owned(), instant_in_utc),
+            &key.role,
+            &key.state,
+            &key.created,
+            &key.expires.as_deref().unwrap_or("never"),
+            &limits_in_words(key),
             &key.label.as_deref().unwrap_or_default(),
         ])
     }));
     print_rows(rows, &[]);
 }
 
-fn key_state(key: &KeyInfo, now: Micros) -> &'static str {
-    if key.revoked.is_some() {
-        "revoked"
-    } else if key.expires.is_some_and(|expires| expires <= now) {
-        "expired"
-    } else {
-        "works"
-    }
+fn limits_in_words(key: &KeyView) -> String {
+    let reads = key.read_only.then(|| "reads only".to_owned());
+    let spent = key.spending_cap.as_ref().zip(key.spent.as_ref());
+    let spent = spent.map(|(cap, spent)| format!("has spent {} of {cap}", spent.amount));
+    let limits: Vec<String> = reads.into_iter().chain(spent).collect();
+    limits.join(", ")
 }
 
 /// An instant to the second, in UTC.
 fn instant_in_utc(micros: Micros) -> String {
     cli::instant_in_utc(second_of(micros))
+}
+
+/// Reads an amount and its currency.
+fn parse_money(text: &str) -> Result<Money, String> {
+    let expected = || "an amount from 0 on and a currency are expected, such as \"100 EUR\"".to_owned();
+    let (amount, currency) = text.split_once(' ').ok_or_else(expected)?;
+    let micros = parse_amount(amount).ok().filter(|micros| *micros >= 0);
+    let currency = Currency::parse(currency).ok_or_else(expected)?;
+    Ok(Money::new(micros.ok_or_else(expected)?, currency))
+}
+
+fn parse_expiry(text: &str) -> Result<Expiry, String> {
+    match text {
+        "never" => Ok(Expiry(None)),
+        length => parse_key_length(length).map(|length| Expiry(Some(length))),
+    }
 }
 
 /// How long a key works.

@@ -3,6 +3,7 @@
 pub(super) mod advise;
 pub(super) mod calibrate;
 pub(super) mod cluster;
+pub(super) mod config;
 pub(super) mod evict;
 pub(super) mod helper;
 pub(super) mod key;

@@ -189,7 +189,7 @@ Examples:
   bespeak reload               take it over
 
 The service reads its configuration file again, as it does on SIGHUP. Resources with their maintenance, applications, templates,
-prices, quotas and the treatment of failures are taken over; the answer names what else has changed and needs a restart. A file
+prices, quotas, certificates and the treatment of failures are taken over; the answer names what else has changed and needs a restart. A file
 with a fault changes nothing.";
 
 /// Options of `reload`.
@@ -203,12 +203,15 @@ pub(in crate::cli) struct ReloadOptions {
 pub(in crate::cli) async fn reload(options: ReloadOptions, server: &Server) -> Result<(), Failure> {
     let path = format!("/configuration/reload{}", options.change.query());
     let answer = server.post_json(&path, &json!({})).await?;
-    server.print_answer(answer, |told: &ReloadedView| {
-        print_changes(&told.changes);
-        if !told.needs_restart.is_empty() {
-            say!("taken over by a restart only: {}", told.needs_restart.join(", "));
-        }
-    })
+    server.print_answer(answer, print_reload)
+}
+
+/// What a reload has done, or would do.
+pub(in crate::cli) fn print_reload(told: &ReloadedView) {
+    print_changes(&told.changes);
+    if !told.needs_restart.is_empty() {
+        say!("taken over by a restart only: {}", told.needs_restart.join(", "));
+    }
 }
 
 /// What others than operators see.

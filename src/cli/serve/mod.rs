@@ -5,7 +5,7 @@ pub(super) mod descriptors;
 mod executors;
 mod heads;
 mod prices;
-mod reload;
+pub(super) mod reload;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -27,7 +27,6 @@ use tracing::{info, warn};
 use self::prices::Prices;
 use self::reload::{Read, Reloader};
 use super::config::Config;
-use super::config::tls::Tls;
 use super::{Failure, StoreOptions};
 use crate::access::{Access, OperatorKey};
 use crate::callbacks::CallBacks;
@@ -111,13 +110,14 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         mut settings,
         catalogue,
         templates,
+        tls,
     } = Read::from(options.store.config.clone(), None).await?;
     // Before anything is opened.
     let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
     let clock = Clock::system();
     let measured = http::Measured::since(clock.micros());
     let data_dir = &make_folders(&options.store.data_dir)?;
-    let tls = config.tls.as_ref().map(Tls::load).transpose()?;
+    let (tls_sender, tls) = tls.map(watch::channel).unzip();
     let scheme = address_scheme(tls.is_some(), &options)?;
     let stop = CancellationToken::new();
     let notices = clock.clone().notice_steps();
@@ -173,6 +173,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         negotiation: negotiation.clone(),
         catalogue: catalogue_sender,
         orders,
+        tls: tls_sender,
         hangup,
     };
     let decide_pending = negotiation.clone().decide_pending(stop.clone());

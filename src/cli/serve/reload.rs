@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustls::ServerConfig;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use crate::catalogue::Catalogue;
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
+use crate::cli::config::tls::Tls;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
 
@@ -31,16 +33,19 @@ pub(super) struct Reloader {
     pub(super) negotiation: Negotiation,
     pub(super) catalogue: watch::Sender<Arc<Catalogue>>,
     pub(super) orders: mpsc::Receiver<ReloadOrder>,
+    /// The certificate of new connections; none where the service has started without.
+    pub(super) tls: Option<watch::Sender<Arc<ServerConfig>>>,
     /// SIGHUP.
     pub(super) hangup: Signal,
 }
 
 /// A configuration that has been read, and found right.
-pub(super) struct Read {
-    pub(super) config: Config,
-    pub(super) settings: Settings,
-    pub(super) catalogue: Catalogue,
-    pub(super) templates: Templates,
+pub(in crate::cli) struct Read {
+    pub(in crate::cli) config: Config,
+    pub(in crate::cli) settings: Settings,
+    pub(in crate::cli) catalogue: Catalogue,
+    pub(in crate::cli) templates: Templates,
+    pub(in crate::cli) tls: Option<Arc<ServerConfig>>,
 }
 
 impl Reloader {
@@ -91,6 +96,9 @@ impl Reloader {
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
             self.prices.go_on_with(read.config.series());
+            if let (Some(now), Some(read)) = (&self.tls, read.tls) {
+                now.send_replace(read);
+            }
         }
         Ok(ReloadedView::of(&changes, left, is_dry))
     }
@@ -102,7 +110,7 @@ impl Read {
     ///
     /// # Errors
     /// The fault that was found.
-    pub(super) async fn from(file: Option<PathBuf>, last: Option<&Series>) -> Result<Self, Failure> {
+    pub(in crate::cli) async fn from(file: Option<PathBuf>, last: Option<&Series>) -> Result<Self, Failure> {
         let load = move || Config::load(file.as_deref());
         let mut config = in_background(load).await?;
         config.read_series_file(last).await?;
@@ -115,11 +123,13 @@ impl Read {
         let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
         note_rules_and_abilities(&mut settings, &templates, &catalogue);
+        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
         Ok(Self {
             config,
             settings,
             catalogue,
             templates,
+            tls,
         })
     }
 }

@@ -119,6 +119,7 @@ impl Negotiation {
         self.check_new_id(&proposal, &instance).await?;
         let again = key.as_ref().map(|key| key.step(0));
         proposal.idempotency = key.map(RequestKey::of_acceptance);
+        proposal.spender = self.spender;
         let acceptance = Acceptance {
             negotiation: instance.id,
             offer: row.id,

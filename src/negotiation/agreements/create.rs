@@ -147,6 +147,7 @@ impl Negotiation {
         let mut refusal = None;
         for Draft { mut proposal, window } in drafts {
             proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
+            proposal.spender = self.spender;
             self.note_barred_clusters(&mut proposal, &[]).await;
             match self.planner.place(proposal).await {
                 // The refusal is about the requester's first preference.

@@ -83,6 +83,7 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         proposal.idempotency = key.map(RequestKey::of_acceptance);
+        proposal.spender = self.spender;
         answer_of_repeated_request(
             self.planner.submit_pending(proposal, acceptance, offer).await,
             |accepted| {
@@ -148,6 +149,7 @@ impl Negotiation {
             document,
             acceptance,
             offer,
+            spender,
         } = undecided;
         let ways = match offer {
             None => {
@@ -176,10 +178,15 @@ impl Negotiation {
             // lapsed.
             ways => ways.map_err(|why| why.to_string()),
         };
-        if let Ok(Ways::New(ways)) = &mut ways {
-            for way in ways {
-                self.note_barred_clusters(way, &[]).await;
+        match &mut ways {
+            Ok(Ways::New(ways)) => {
+                for way in ways {
+                    way.spender = spender;
+                    self.note_barred_clusters(way, &[]).await;
+                }
             }
+            Ok(Ways::Offered(acceptance)) => acceptance.proposal.spender = spender,
+            Err(_) => {}
         }
         let settlement = Settlement {
             id: agreement,

@@ -461,6 +461,12 @@ impl<'j> Object<'j> {
         })
     }
 
+    /// Whether a member stands there as null, where that says something.
+    pub(in crate::negotiation) fn is_null(&self, name: &str) -> bool {
+        let mut members = self.members.iter();
+        members.any(|(known, value)| known == name && *value == Json::Null)
+    }
+
     /// A member, or one of an object in it after a slash.
     pub(in crate::negotiation) fn find(&self, path: &str) -> Option<At<'j>> {
         let mut names = path.split('/');

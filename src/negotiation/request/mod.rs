@@ -390,7 +390,6 @@ fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
 }
 
 /// A sum of money, its amount as a text or as a number that stands there without an exponent.
-/// An amount of money, from 0 on.
 pub(in crate::negotiation) fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
     let object = check.object(at, &["amount", "currency"])?;
     let amount = object.read_required(check, "amount", |check, at| {

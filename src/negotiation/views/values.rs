@@ -16,7 +16,8 @@ pub struct MoneyView {
 }
 
 impl MoneyView {
-    pub(in crate::negotiation) fn of(money: Money) -> Self {
+    /// A sum of money.
+    pub fn of(money: Money) -> Self {
         Self {
             amount: money.amount(),
             currency: money.currency.to_string(),

@@ -12,4 +12,6 @@ pub(super) mod quotas;
 pub(super) mod refusal_log;
 pub(super) mod refuse;
 pub(super) mod share;
+pub(super) mod spending;
+pub(super) mod spent;
 mod usage;

@@ -174,6 +174,12 @@ impl Decider<'_> {
         }
     }
 
+    /// Whether the price alone keeps an offer without room from a place.
+    pub(in crate::planner) fn is_too_dear(&self, need: &Need<'_>) -> bool {
+        let to_pay = self.requests_to_pay(need);
+        self.lowest_budget(need.payer, &to_pay).is_some() || !self.can_payer_pay(need.payer, &to_pay)
+    }
+
     /// The refusal of an offer with a budget that is too low for all of its possible places.
     fn refuse_too_dear(
         &mut self,

@@ -154,6 +154,7 @@ impl Decider<'_> {
             agreement: agreement.id,
             acceptance: pending.acceptance,
             offer: pending.offer,
+            spender: proposal.spender.map(|of| of.key),
         });
         let pending = Accepted::alone(agreement);
         self.remember(proposal.idempotency, &pending);
@@ -230,7 +231,7 @@ impl Decider<'_> {
                         ..agreement
                     };
                     self.plan.insert(agreement.clone(), number);
-                    let event = self.acceptance_event(&agreement, &admitted);
+                    let event = self.acceptance_event(&agreement, &admitted, way.spender);
                     let agreement = self.update(agreement, vec![event]);
                     self.apply_admission_moves(&admitted);
                     return Ok(Step::Done(agreement));

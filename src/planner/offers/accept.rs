@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::agreement::{
     Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
-    OfferTerms, PostingKind, ServiceState, Slot,
+    OfferTerms, PostingKind, ServiceState, Slot, Spender,
 };
 use crate::planner::admission::refuse::barred_in_words;
 use crate::planner::decider::Decider;
@@ -76,7 +76,8 @@ impl Decider<'_> {
         let mut agreement = self.make_agreement(proposal, terms.window(), &admitted);
         keep_promise(&mut agreement, &terms);
         self.settle_room(&mut agreement);
-        if self.waits_to_accept(&offer, &agreement, &admitted, replaced.as_ref())? {
+        let spender = acceptance.proposal.spender;
+        if self.waits_to_accept(&offer, (&agreement, spender), &admitted, replaced.as_ref())? {
             return Ok(Step::Wait(acceptance));
         }
         if let Some(reserved) = self.plan.reserving.take(agreement.id) {
@@ -108,7 +109,7 @@ impl Decider<'_> {
             self.put_reserved_slot(&agreement, number, resource);
         }
         self.plan.insert(agreement.clone(), number);
-        let mut events = vec![self.event(EventKind::Accepted, self.acceptance_in_words(&agreement))];
+        let mut events = vec![self.event_of_offer_accepted(&agreement, spender)];
         // One that could not be kept is over already.
         let broken = instance.agreement.filter(|_| old.is_none());
         if let Some(old) = instance.agreement {
@@ -183,6 +184,13 @@ impl Decider<'_> {
         }
         let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
         Ok((offer.clone(), talks.instance.clone()))
+    }
+
+    /// The line of the timeline for an acceptance, which is counted against the cap of its key.
+    fn event_of_offer_accepted(&mut self, agreement: &Agreement, spender: Option<Spender>) -> Event {
+        let mut detail = self.acceptance_in_words(agreement);
+        detail += &self.spend(spender, agreement).unwrap_or_default();
+        self.event(EventKind::Accepted, detail)
     }
 
     /// How an agreement came to its place and its price, in words for its party.

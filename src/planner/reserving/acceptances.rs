@@ -4,7 +4,7 @@
 
 use scheduler::Reason;
 
-use crate::agreement::{Agreement, NegotiationOffer, Slot, held_stretches};
+use crate::agreement::{Agreement, NegotiationOffer, Slot, Spender, held_stretches};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost, Result};
 use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_slots_in_words};
@@ -15,14 +15,16 @@ impl Decider<'_> {
     /// replaces has not got them.
     ///
     /// # Errors
-    /// [`Error::Lost`] where the cluster does not hold them; the offer is released then.
+    /// [`Error::Refused`] where its price passes the cap of its key; [`Error::Lost`] where the cluster does not hold them; the offer is
+    /// released then.
     pub(in crate::planner) fn waits_to_accept(
         &mut self,
         offer: &NegotiationOffer,
-        agreement: &Agreement,
+        (agreement, spender): (&Agreement, Option<Spender>),
         admitted: &Placement,
         replaced: Option<&Agreement>,
     ) -> Result<bool> {
+        self.check_cap(spender, agreement.price)?;
         let id = agreement.id;
         if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
             return Ok(false);
@@ -44,6 +46,7 @@ impl Decider<'_> {
             return Err(Error::Unavailable);
         }
         self.wait_for_reservation(agreement.clone(), admitted.clone(), Vec::new(), None);
+        self.note_waiting_price(spender, agreement);
         if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
             waiting.replaces = replaced.map(|of| Replaced {
                 work: of.execution_id(),

@@ -152,7 +152,9 @@ impl Decider<'_> {
             let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
             return Err(bare_refusal(Reason::NoCapacityInWindow, many));
         }
+        let priced = agreement.clone();
         self.keep_until_reserved(agreement, admitted, number, tried);
+        self.note_waiting_price(proposal.spender, &priced);
         Ok(None)
     }
 

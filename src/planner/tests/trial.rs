@@ -105,6 +105,7 @@ pub(in crate::planner) fn proposal(
         job: None,
         guarantees: Vec::new(),
         budget: budget.map(|micros| Money::new(micros, eur())),
+        spender: None,
         document: "".into(),
         idempotency: None,
     }

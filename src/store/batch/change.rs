@@ -79,6 +79,17 @@ pub enum Change {
         acceptance: Option<AcceptanceEndpoint>,
         /// The counter offer that it accepts.
         offer: Option<Uuid>,
+        /// The key that asked for it, where it has a cap.
+        spender: Option<Uuid>,
+    },
+    /// Stores what an agreement costs that is made with a key that has a cap.
+    Spend {
+        /// The agreement.
+        agreement: Uuid,
+        /// The key.
+        key: Uuid,
+        /// Its price, in millionths of the cap's currency.
+        micros: i64,
     },
     /// Stores that an agreement does not wait for its decision any more.
     DecideAgreement(Uuid),

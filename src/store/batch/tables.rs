@@ -231,10 +231,19 @@ impl<'a> Tables<'a> {
                 agreement,
                 acceptance,
                 offer,
+                spender,
             } => {
-                let mut row = vec![(*agreement).into(), (*offer).into()];
+                let mut row = vec![(*agreement).into(), (*offer).into(), (*spender).into()];
                 acceptance.write(&mut row);
                 self.push(&bulk::AWAIT_DECISIONS, row);
+            }
+            Change::Spend {
+                agreement,
+                key,
+                micros,
+            } => {
+                let row = [(*agreement).into(), (*key).into(), (*micros).into()];
+                self.push(&bulk::INSERT_SPENDINGS, row);
             }
             Change::DecideAgreement(agreement) => {
                 self.push(&bulk::DECIDED, [(*agreement).into()]);

@@ -234,6 +234,8 @@ bulk! {
     INSERT_ENTRIES (posting Id, account Text, amount_micros Integer, currency Text, agreement Id, kind Text, detail Text,
         at_us Integer) = [ledger];
 
+    INSERT_SPENDINGS (agreement Id, api_key Id, micros Integer) = [spendings];
+
     // A key that is older than they are kept is free again.
     REMEMBER_REQUESTS each "idempotency keys that are not taken" (party Text, key Text, request_hash Text, answer Text,
         created_us Integer)
@@ -243,7 +245,8 @@ bulk! {
         created_us = excluded.created_us WHERE idempotency.created_us < excluded.created_us - 86400000000";
 
     // Pending agreements and calls.
-    AWAIT_DECISIONS (agreement Id, offer Id, acceptance Text, reference_parameters Text) = [pending_agreements];
+    AWAIT_DECISIONS (agreement Id, offer Id, api_key Id, acceptance Text, reference_parameters Text)
+        = [pending_agreements];
     DECIDED (agreement Id) = "DELETE FROM pending_agreements WHERE agreement IN (SELECT agreement FROM r)";
     INSERT_CALL_BACKS (id Id, agreement Id, address Text, body Text, attempts Integer, due_us Integer,
         created_us Integer) = [call_backs];

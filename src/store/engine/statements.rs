@@ -349,8 +349,8 @@ statements! {
 
     // Pending agreements and calls.
     UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, \
-        p.reference_parameters, p.offer FROM pending_agreements p \
-        JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
+        p.reference_parameters, p.offer, k.id AS api_key, k.cap_micros, k.cap_currency FROM pending_agreements p \
+        LEFT JOIN api_keys k ON k.id = p.api_key JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \
         WHERE a.state = 'Pending' AND p.agreement > $1 ORDER BY p.agreement LIMIT $2";
     CALL_BACKS_DUE = "SELECT id, agreement, address, body, attempts, due_us, created_us, party, (SELECT r.secret \
         FROM registrations r WHERE r.party = due.party AND r.address IS NULL) AS secret FROM (SELECT c.id, c.agreement, \
@@ -389,16 +389,30 @@ statements! {
         due_us = $2 WHERE id = $1";
 
     // Keys and sessions.
-    INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us, revoked_us) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys ORDER BY id";
+    INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, \
+        cap_micros, cap_currency) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, cap_micros, cap_currency \
+        FROM api_keys ORDER BY id";
     PARTY_WITH_KEY = "SELECT party FROM api_keys WHERE party = $1 AND revoked_us IS NULL LIMIT 1";
-    KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us FROM api_keys \
-        WHERE digest = $1";
-    REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL";
+    KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, cap_micros, \
+        cap_currency FROM api_keys WHERE digest = $1";
+    KEY = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, cap_micros, cap_currency \
+        FROM api_keys WHERE id = $1";
+    // Of the last key of operators without limits only where the last parameter allows it.
+    REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL AND ($3 = 1 \
+        OR role <> 'operator' OR EXISTS (SELECT 1 FROM api_keys o WHERE o.id <> $1 AND o.role = 'operator' \
+        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2) \
+        AND o.read_only = 0 AND o.cap_micros IS NULL))";
+    EXPIRE_KEY = "UPDATE api_keys SET expires_us = $4 WHERE id = $1 AND revoked_us IS NULL \
+        AND (expires_us IS NULL OR expires_us > $2) AND ($3 = 1 OR role <> 'operator' \
+        OR COALESCE($4, 9223372036854775807) >= COALESCE(expires_us, 9223372036854775807) \
+        OR EXISTS (SELECT 1 FROM api_keys o WHERE o.id <> $1 AND o.role = 'operator' \
+        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2) \
+        AND o.read_only = 0 AND o.cap_micros IS NULL))";
+    SPENT = "SELECT api_key, CAST(SUM(micros) AS BIGINT) AS sum_micros FROM spendings GROUP BY api_key";
     INSERT_SESSION = "INSERT INTO sessions (digest, api_key, expires_us) VALUES ($1, $2, $3)";
     SESSION = "SELECT k.id, k.digest, k.party, k.role, k.label, k.created_us, k.expires_us, k.revoked_us, \
-        s.expires_us AS session_expires_us FROM sessions s JOIN api_keys k ON k.id = s.api_key WHERE s.digest = $1";
+        k.read_only, k.cap_micros, k.cap_currency, s.expires_us AS session_expires_us FROM sessions s JOIN api_keys k ON k.id = s.api_key WHERE s.digest = $1";
     DELETE_SESSION = "DELETE FROM sessions WHERE digest = $1";
     FORGET_SESSIONS = "DELETE FROM sessions WHERE expires_us <= $1";
     FORGET_OLDEST_SESSIONS = "DELETE FROM sessions WHERE api_key = $1 AND digest NOT IN (SELECT digest FROM sessions \

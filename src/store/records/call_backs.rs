@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::agreement::Wording;
+use crate::agreement::{Money, Spender, Wording};
 use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, Stored, Value, record, statements};
@@ -29,6 +29,8 @@ pub struct Undecided {
     pub acceptance: Option<AcceptanceEndpoint>,
     /// The counter offer that it accepts, if any.
     pub offer: Option<Uuid>,
+    /// The key that asked for it, where it has a cap.
+    pub spender: Option<Spender>,
 }
 
 /// A call that is due.
@@ -117,8 +119,26 @@ impl Store {
     }
 }
 
-record! { Undecided: agreement, party, document "document" "template", acceptance "acceptance" "reference_parameters", offer }
+record! { Undecided: agreement, party, document "document" "template", acceptance "acceptance" "reference_parameters", offer,
+spender "api_key" "cap_micros" "cap_currency" }
 record! { CallBack: id, agreement, address, body, attempts, due "due_us", since "created_us" }
+
+/// The key, which is null where there is none, and its cap.
+impl Stored for Spender {
+    const NOTHING: &'static [Value<'static>] = &[Value::Id(None), Value::Integer(None), Value::Text(None)];
+
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
+        Ok(Self {
+            key: row.id(columns[0])?,
+            cap: Money::read(row, &columns[1..])?,
+        })
+    }
+
+    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        values.push(self.key.into());
+        self.cap.write(values);
+    }
+}
 
 /// The address, which is null where there is none, and the parameters.
 impl Stored for Option<AcceptanceEndpoint> {

@@ -1,11 +1,13 @@
 //! API keys and portal sessions: rows only; `access` decides their meaning. Of a secret only its digest comes here.
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
-use crate::agreement::{Note, NoteKind};
-use crate::clock::Micros;
+use crate::agreement::{Money, Note, NoteKind};
+use crate::clock::{Micros, second_of, time_in_words};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Record, Result, record, statements};
+use crate::store::engine::{Columns, Record, Result, Value, record, statements};
 
 /// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,19 @@ pub struct KeyRow {
     pub expires: Option<Micros>,
     /// When it was revoked.
     pub revoked: Option<Micros>,
+    /// Whether it may only read.
+    pub read_only: bool,
+    /// The most that the agreements made with it may cost together.
+    pub spending_cap: Option<Money>,
+}
+
+/// Who changes a key, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyChange {
+    /// The key of the operator that asked for it; none where it is done in the store itself.
+    pub by: Option<Uuid>,
+    /// When.
+    pub at: Micros,
 }
 
 /// A session and the key that it was opened with.
@@ -38,22 +53,24 @@ pub struct SessionRow {
 }
 
 impl Store {
-    /// Stores a new key.
+    /// Stores a new key that an operator's key asked for, or none where it is made in the store itself.
     ///
     /// # Errors
     /// `Error::Conflict` where its id or digest is taken, `Error::Unavailable`.
-    pub async fn add_key(&self, key: &KeyRow) -> Result<()> {
+    pub async fn add_key(&self, key: &KeyRow, by: Option<Uuid>) -> Result<()> {
         let label = key
             .label
             .as_deref()
             .map_or_else(String::new, |label| format!(": {label}"));
+        let change = KeyChange { by, at: key.created };
+        let reads = if key.read_only { ", for reading only" } else { "" };
+        let cap = key
+            .spending_cap
+            .map_or_else(String::new, |cap| format!(", for at most {cap}"));
+        let detail = format!("as {}{label}{reads}{cap}", key.role);
         let note = Note {
-            at: key.created,
-            kind: NoteKind::KeyAdded,
-            subject: key.id,
-            negotiation: None,
             party: Some(key.party.clone()),
-            detail: format!("as {}{label}", key.role),
+            ..change.note(NoteKind::KeyAdded, key.id, &detail)
         };
         let values = key.values();
         let noted = self.write_noted(statements::INSERT_KEY, &values, &note);
@@ -87,26 +104,58 @@ impl Store {
         Ok(found.await?.is_some())
     }
 
-    /// Revokes a key; false where there is none with this id that was not revoked before. When this returns, no process takes it
-    /// any more.
+    /// The key with this id, whether or not it is still worth anything.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn key(&self, id: Uuid) -> Result<Option<KeyRow>> {
+        self.read_one(statements::KEY, &[id.into()], KeyRow::of).await
+    }
+
+    /// Revokes a key; false where there is none with this id that was not revoked before, or an operator's key asks for it and no
+    /// key of operators would work any more. When this returns, no process takes it any more.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn revoke_key(&self, id: Uuid, now: Micros) -> Result<bool> {
-        let values = [id.into(), now.into()];
-        let note = Note {
-            at: now,
-            kind: NoteKind::KeyRevoked,
-            subject: id,
-            negotiation: None,
-            party: None,
-            detail: String::new(),
-        };
-        let revoked = self.write_noted(statements::REVOKE_KEY, &values, &note).await?;
-        if revoked {
+    pub async fn revoke_key(&self, id: Uuid, change: KeyChange) -> Result<bool> {
+        let note = change.note(NoteKind::KeyRevoked, id, "");
+        self.change_key(statements::REVOKE_KEY, &change.values(id), &note)
+            .await
+    }
+
+    /// Has a key expire at another time, or never; false where there is none with this id that works, or an operator's key asks
+    /// for it and the last key of operators would end earlier than it does. When this returns, every process knows it.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn expire_key(&self, id: Uuid, expires: Option<Micros>, change: KeyChange) -> Result<bool> {
+        let detail = expires.map_or_else(
+            || "never".to_owned(),
+            |at| format!("at {}", time_in_words(second_of(at))),
+        );
+        let note = change.note(NoteKind::KeyExpires, id, &detail);
+        let [key, now, last] = change.values(id);
+        let values = [key, now, last, expires.into()];
+        self.change_key(statements::EXPIRE_KEY, &values, &note).await
+    }
+
+    async fn change_key(&self, sql: &'static str, values: &[Value<'_>], note: &Note) -> Result<bool> {
+        let changed = self.write_noted(sql, values, note).await?;
+        if changed {
             self.await_key_listeners().await?;
         }
-        Ok(revoked)
+        Ok(changed)
+    }
+
+    /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn spent(&self) -> Result<HashMap<Uuid, i64>> {
+        let sums = self.read(statements::SPENT, &[], |row| {
+            Ok((row.id("api_key")?, row.integer("sum_micros")?))
+        });
+        Ok(sums.await?.into_iter().collect())
     }
 
     /// Opens a session with a key, and forgets the sessions that have expired at `now`. Of the key's own sessions, only the
@@ -153,8 +202,25 @@ impl Store {
     }
 }
 
+impl KeyChange {
+    /// The line of the trail.
+    fn note(self, kind: NoteKind, key: Uuid, detail: &str) -> Note {
+        let by = self.by.map(|by| format!("by key {by}"));
+        let parts = [Some(detail.to_owned()), by].into_iter().flatten();
+        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+        Note::new(self.at, kind, (key, None), parts.join(", "))
+    }
+
+    /// The values of the statements that change a key: which, when, and whether it may be the last one of operators. Users who can
+    /// open the store can make another.
+    fn values(self, key: Uuid) -> [Value<'static>; 3] {
+        [key.into(), self.at.into(), u32::from(self.by.is_none()).into()]
+    }
+}
+
 record! {
-    KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us"
+    KeyRow: id, digest, party, role, label, created "created_us", expires "expires_us", revoked "revoked_us",
+    read_only, spending_cap "cap_micros" "cap_currency"
 }
 
 fn read_session(row: &Columns<'_>) -> Result<SessionRow> {

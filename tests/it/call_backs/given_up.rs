@@ -5,7 +5,7 @@ use std::time::Duration;
 use bespeak::address::Policy;
 use bespeak::callbacks::CallBacks;
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::store::Store;
+use bespeak::store::{KeyChange, Store};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -135,7 +135,12 @@ async fn a_party_whose_last_key_is_revoked_during_a_call_is_told_nothing_more(ur
     let (call, _) = listener.accept().await.expect("a call");
     let keys = store.keys().await.expect("they can be read");
     for key in keys.iter().filter(|key| key.party == "physics") {
-        assert!(store.revoke_key(key.id, NOW).await.expect("it is revoked"));
+        assert!(
+            store
+                .revoke_key(key.id, KeyChange { by: None, at: NOW })
+                .await
+                .expect("it is revoked")
+        );
     }
     answered(call, 204).await.expect("it is a call");
     eventually("the record of what was told", DEADLINE, async || {

@@ -238,7 +238,7 @@ async fn a_batch_goes_on_where_another_process_left_the_trail(url: String) {
             .await
             .expect("it can be stored");
         other
-            .add_key("a", Role::Consumer, None, None)
+            .add_key(crate::access::wish("a", Role::Consumer, None, None), None)
             .await
             .expect("a key");
     }

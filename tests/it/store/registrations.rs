@@ -1,6 +1,6 @@
 //! Where the events of parties are told: whose turn it is, and what is noted of it.
 
-use bespeak::store::{KeyRow, Registration, Store};
+use bespeak::store::{KeyChange, KeyRow, Registration, Store};
 use uuid::Uuid;
 
 use super::{open, tamper};
@@ -44,8 +44,10 @@ pub(crate) async fn add_key(store: &Store, party: &str, expires: Option<i64>) ->
         created: 1,
         expires,
         revoked: None,
+        read_only: false,
+        spending_cap: None,
     };
-    store.add_key(&key).await.expect("it is stored");
+    store.add_key(&key, None).await.expect("it is stored");
     id
 }
 
@@ -172,7 +174,12 @@ async fn a_party_is_told_nothing_while_no_key_of_it_works(url: String) {
         .iter()
         .find(|key| key.party == "physics")
         .expect("it has one");
-    assert!(store.revoke_key(of_physics.id, 5).await.expect("it is revoked"));
+    assert!(
+        store
+            .revoke_key(of_physics.id, KeyChange { by: None, at: 5 })
+            .await
+            .expect("it is revoked")
+    );
     assert_eq!(due(&store, 10, 9).await, ["b"]);
     assert!(!is_told(10).await);
     add_key(&store, "physics", Some(10)).await;

@@ -1,0 +1,131 @@
+//! `bespeak config check`: the configuration, checked as `serve` and a reload check it, without a service or beside it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use scheduler::counted;
+use serde_json::{Value, json};
+
+use crate::cli::Failure;
+use crate::cli::client::{Server, read_answer, text_or_empty};
+use crate::cli::operator::resources::print_reload;
+use crate::cli::serve::reload::Read;
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak config check bespeak.toml             whether a service would start with it, and what it has
+  bespeak config check bespeak.toml --running   also what would change if the running service read its file again
+
+Everything that the file names is read: templates, programs, certificates and prices of energy. What a cluster needs has `bespeak
+cluster check`. The running service reads its own file: --running says what a `bespeak reload` would do now, and which parts need a
+restart.
+
+Exit status: 0 if nothing is wrong; 1 if the running service cannot take its file over; 2 if the file is wrong.";
+
+/// Options of `config`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Check a configuration with the files that it names.
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+struct Check {
+    /// The configuration (TOML). [default: what a service has without one]
+    #[arg(env = "BESPEAK_CONFIG", value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Ask the service at --server, with an operator's key, what would change if it read its file again.
+    #[arg(long)]
+    running: bool,
+}
+
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let Action::Check(Check { file, running }) = options.action;
+    let found = find_content(file).await?;
+    if !running {
+        server.print_value(&found, print_content);
+        return Ok(());
+    }
+    if !server.json {
+        print_content(&found);
+    }
+    let would = server
+        .post_json("/configuration/reload?dryRun=true", &json!({}))
+        .await?;
+    if server.json {
+        server.print_value(&json!({ "file": found, "running": would }), |_| {});
+        return Ok(());
+    }
+    say!("\nif the running service read its file again:");
+    print_reload(&read_answer(would)?);
+    Ok(())
+}
+
+/// What a configuration has, where it has no fault.
+async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
+    let name = file.as_ref().map(|file| file.display().to_string());
+    let mut read = Read::from(file, None).await?;
+    let silent = read.config.read_series().await?;
+    let resources = read.settings.resources.iter();
+    let resources = resources.map(|of| json!({ "name": of.name, "kind": of.kind, "nodes": of.capacity }));
+    let applications = read.catalogue.applications().iter();
+    let applications = applications.map(|of| {
+        of.version
+            .as_ref()
+            .map_or_else(|| of.name.clone(), |version| format!("{} {version}", of.name))
+    });
+    Ok(json!({
+        "file": name,
+        "resources": resources.collect::<Vec<_>>(),
+        "applications": applications.collect::<Vec<_>>(),
+        "templates": read.templates.ids(),
+        "currency": read.settings.pricing.map(|of| of.currency),
+        "pricesUnread": silent,
+        "tls": read.tls.is_some(),
+    }))
+}
+
+fn print_content(found: &Value) {
+    let list = |key: &str| found[key].as_array().cloned().unwrap_or_default();
+    let resources: Vec<String> = list("resources")
+        .iter()
+        .map(|of| {
+            let nodes = of["nodes"].as_u64().unwrap_or_default();
+            format!(
+                "{} ({}, {})",
+                text_or_empty(&of["name"]),
+                text_or_empty(&of["kind"]),
+                counted(nodes, "node")
+            )
+        })
+        .collect();
+    let words = |key: &str| {
+        let all = list(key);
+        all.iter().map(text_or_empty).collect::<Vec<_>>().join(", ")
+    };
+    let of_certificate = if found["tls"] == true { "read" } else { "none" };
+    say!(
+        "{}: nothing is wrong",
+        found["file"].as_str().unwrap_or("without a file")
+    );
+    for (name, words) in [
+        ("resources", resources.join(", ")),
+        ("applications", words("applications")),
+        ("templates", words("templates")),
+        ("prices", found["currency"].as_str().unwrap_or("none").to_owned()),
+        ("certificate", of_certificate.to_owned()),
+    ] {
+        say!("  {name:<13} {words}");
+    }
+    if let Some(why) = found["pricesUnread"].as_str() {
+        say!("  the prices of energy do not come from their address now: {why}");
+    }
+}

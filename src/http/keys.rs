@@ -1,0 +1,224 @@
+//! Keys, for operators. In JSON alone: WS-Agreement knows none.
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+use wsag::time::DateTime;
+
+use super::body::Posted;
+use super::call::Call;
+use super::path::{Id, NoParameters, Query};
+use super::{Answer, Api, Error, body, require_operator};
+use crate::access::{self, Caller, KeyInfo, KeyWish, Limits, Role};
+use crate::agreement::{Currency, Money};
+use crate::clock::{Micros, second_of};
+use crate::negotiation::{self, Input, KeyRequest, MoneyView, read_key_expiry};
+
+/// A key as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyView {
+    /// The id by which it is revoked.
+    pub id: Uuid,
+    /// The party that it identifies.
+    pub party: String,
+    /// The rights of its owner.
+    pub role: String,
+    /// The name that its maker gave it.
+    pub label: Option<String>,
+    /// `works`, `expired` or `revoked`.
+    pub state: String,
+    /// When it was made.
+    pub created: String,
+    /// From when on it is worth nothing.
+    pub expires: Option<String>,
+    /// When it was revoked.
+    pub revoked: Option<String>,
+    /// Whether it may only read.
+    pub read_only: bool,
+    /// The most that the agreements made with it may cost together.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spending_cap: Option<MoneyView>,
+    /// What they have cost, where it has a cap.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spent: Option<MoneyView>,
+    /// The text that its owner sends: shown once, in the answer to its making.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<String>,
+}
+
+impl KeyView {
+    /// A key as it stands at an instant, where keys with a cap have spent this.
+    pub fn of(key: &KeyInfo, now: Micros, spent: &HashMap<Uuid, i64>) -> Self {
+        let state = match key.revoked {
+            Some(_) => "revoked",
+            None if key.works(now) => "works",
+            None => "expired",
+        };
+        let cap = key.limits.spending_cap;
+        let spent = spent.get(&key.id).copied().unwrap_or(0);
+        let instant = |at| DateTime::from_seconds(second_of(at).seconds()).to_string();
+        Self {
+            id: key.id,
+            party: key.party.clone(),
+            role: key.role.word().to_owned(),
+            label: key.label.clone(),
+            state: state.to_owned(),
+            created: instant(key.created),
+            expires: key.expires.map(instant),
+            revoked: key.revoked.map(instant),
+            read_only: key.limits.read_only,
+            spending_cap: cap.map(MoneyView::of),
+            spent: cap.map(|cap| MoneyView::of(Money::new(spent, cap.currency))),
+            key: None,
+        }
+    }
+}
+
+impl From<access::Error> for Error {
+    fn from(error: access::Error) -> Self {
+        Self::Negotiation(match error {
+            access::Error::Store(error) => error.into(),
+            access::Error::Invalid(what) => negotiation::Error::invalid(what),
+            access::Error::LastOfOperators => negotiation::Error::Conflict(error.to_string()),
+            access::Error::File { .. } | access::Error::Random(_) => {
+                negotiation::Error::Internal(error.to_string())
+            }
+        })
+    }
+}
+
+/// GET /keys: every key that was ever made, oldest first.
+pub(super) async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
+    require_operator(&call.caller)?;
+    let keys = api.access.keys().await.map_err(negotiation::Error::from)?;
+    let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
+    let now = call.negotiation.clock().micros();
+    let keys: Vec<KeyView> = keys.iter().map(|key| KeyView::of(key, now, &spent)).collect();
+    Ok(Json(json!({ "keys": keys })).into_response())
+}
+
+/// GET /keys/{id}.
+pub(super) async fn get_key(State(api): State<Api>, call: Call, Id(id): Id) -> Answer {
+    require_operator(&call.caller)?;
+    answer_key(&api, &call, id).await
+}
+
+/// POST /keys: makes a key. Of its secret nothing is kept, so the same request again under the same Idempotency-Key gets the answer
+/// without it.
+pub(super) async fn post_key(
+    State(api): State<Api>,
+    call: Call,
+    Query(NoParameters {}): Query<NoParameters>,
+    Posted { input, key: once }: Posted,
+) -> Answer {
+    require_key_maker(&call.caller)?;
+    let Input::Json(body) = input else {
+        return Err(body::not_json());
+    };
+    if let Some(earlier) = call.negotiation.earlier_answer(once.as_ref()).await? {
+        return Ok(answer_new_key(&earlier));
+    }
+    let asked = KeyRequest::read(&body, &Role::ALL.map(Role::word))?;
+    let role = Role::from_word(&asked.role);
+    let wish = KeyWish {
+        party: asked.party,
+        // Other words were refused when it was read.
+        role: role.ok_or(Error::Internal)?,
+        label: asked.label,
+        expires: asked.expires,
+        limits: Limits {
+            read_only: asked.read_only,
+            spending_cap: asked.spending_cap,
+        },
+    };
+    check_cap(&wish.limits, call.negotiation.currency())?;
+    let by = Some(call.caller.key);
+    let made = api.access.add_key(wish, by).await?;
+    let view = KeyView::of(&made.info, call.negotiation.clock().micros(), &HashMap::new());
+    let kept = call.negotiation.keep_answer(once, view).await;
+    if kept.as_ref().map(|kept| kept.id).ok() != Some(made.info.id) {
+        // The client does not get its secret.
+        api.access.revoke(made.info.id, by).await?;
+        return Ok(answer_new_key(&kept?));
+    }
+    tracing::info!(new_key = %made.info.id, of = made.info.party, "an operator has made a key");
+    let key = Some(made.secret.expose().to_owned());
+    Ok(answer_new_key(&KeyView { key, ..kept? }))
+}
+
+/// DELETE /keys/{id}: revokes a key and its sessions.
+pub(super) async fn delete_key(
+    State(api): State<Api>,
+    call: Call,
+    Id(id): Id,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Answer {
+    require_key_maker(&call.caller)?;
+    if !api.access.revoke(id, Some(call.caller.key)).await? {
+        return Err(negotiation::Error::NotFound.into());
+    }
+    tracing::info!(revoked = %id, "an operator has revoked a key");
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// PUT /keys/{id}/expiry: it expires at another time, or never.
+pub(super) async fn put_key_expiry(
+    State(api): State<Api>,
+    call: Call,
+    Id(id): Id,
+    Query(NoParameters {}): Query<NoParameters>,
+    request: Request,
+) -> Answer {
+    require_key_maker(&call.caller)?;
+    let expires = read_key_expiry(&body::read_json_body(&api, request).await?)?;
+    let by = Some(call.caller.key);
+    if !api.access.set_expiry(id, expires, by).await? {
+        return Err(negotiation::Error::NotFound.into());
+    }
+    tracing::info!(changed = %id, "an operator has changed when a key expires");
+    answer_key(&api, &call, id).await
+}
+
+/// Lets in operators whose key has no limits: a key that they make has none of theirs.
+fn require_key_maker(caller: &Caller) -> Result<(), Error> {
+    require_operator(caller)?;
+    if caller.limits != Limits::default() {
+        return Err(Error::Forbidden("the role of operators, and without limits"));
+    }
+    Ok(())
+}
+
+/// A cap is in the currency that agreements are charged in.
+///
+/// # Errors
+/// [`access::Error::Invalid`], where it is in another, or nothing is charged.
+pub fn check_cap(limits: &Limits, charged: Option<Currency>) -> Result<(), access::Error> {
+    match (limits.spending_cap, charged) {
+        (Some(cap), Some(currency)) if cap.currency != currency => Err(access::Error::Invalid(format!(
+            "agreements are charged in {currency}: a spending cap is in it, too"
+        ))),
+        (Some(_), None) => Err(access::Error::Invalid(
+            "agreements are charged in no currency, so that nothing can be spent".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+async fn answer_key(api: &Api, call: &Call, id: Uuid) -> Answer {
+    let key = api.access.key(id).await.map_err(negotiation::Error::from)?;
+    let key = key.ok_or(negotiation::Error::NotFound)?;
+    let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
+    Ok(Json(KeyView::of(&key, call.negotiation.clock().micros(), &spent)).into_response())
+}
+
+fn answer_new_key(view: &KeyView) -> Response {
+    let location = [(header::LOCATION, format!("/keys/{}", view.id))];
+    (StatusCode::CREATED, location, Json(view)).into_response()
+}
