@@ -37,6 +37,9 @@ CREATE INDEX party_events_by_time ON party_events (at_us);
 -- Since when an operator has nothing new be placed on a resource, while what is agreed stays there.
 ALTER TABLE resources ADD COLUMN frozen_us BIGINT;
 
+-- What operators have done to an agreement.
+CREATE INDEX notes_by_operator ON notes (subject) WHERE kind = 'by-operator';
+
 -- What a key may not do: it only reads, or its agreements may cost only so much together.
 ALTER TABLE api_keys ADD COLUMN read_only BIGINT NOT NULL DEFAULT 0 CHECK (read_only IN (0, 1));
 ALTER TABLE api_keys ADD COLUMN cap_micros BIGINT;

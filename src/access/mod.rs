@@ -85,6 +85,8 @@ pub struct Caller {
     pub key: Uuid,
     /// The limits of that key.
     pub limits: Limits,
+    /// When that key expires, where it does.
+    pub expires: Option<Micros>,
 }
 
 /// A key that was just made: the only time that its secret is known.
@@ -395,6 +397,7 @@ impl Access {
             role: key.role,
             key: key.id,
             limits: key.limits,
+            expires: key.expires,
         }))
     }
 

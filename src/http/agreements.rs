@@ -195,6 +195,10 @@ pub(super) async fn post_agreement_eviction(
     posted: Posted,
 ) -> Answer {
     require_operator(&call.caller)?;
+    // Penalties and compensation would be paid past the cap.
+    if call.caller.limits.spending_cap.is_some() {
+        return Err(Error::Forbidden("the role of operators, without a spending cap"));
+    }
     let (body, key) = posted.json()?;
     let order = EvictRequest {
         id,

@@ -122,8 +122,8 @@ pub(super) async fn post_key(
     let Input::Json(body) = input else {
         return Err(body::not_json());
     };
-    if let Some(earlier) = call.negotiation.earlier_answer(once.as_ref()).await? {
-        return Ok(answer_new_key(&earlier));
+    if let Some(earlier) = call.negotiation.earlier_answer::<KeyView>(once.as_ref()).await? {
+        return Ok(answer_new_key(&view_key(&api, &call, earlier.id).await?));
     }
     let asked = KeyRequest::read(&body, &Role::ALL.map(Role::word))?;
     let role = Role::from_word(&asked.role);
@@ -160,7 +160,7 @@ pub(super) async fn delete_key(
     Id(id): Id,
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Answer {
-    require_key_maker(&call.caller)?;
+    require_key_keeper(&call.caller)?;
     if !api.access.revoke(id, Some(call.caller.key)).await? {
         return Err(negotiation::Error::NotFound.into());
     }
@@ -186,8 +186,20 @@ pub(super) async fn put_key_expiry(
     answer_key(&api, &call, id).await
 }
 
-/// Lets in operators whose key has no limits: a key that they make has none of theirs.
+/// Lets in operators whose key has no limits and does not expire: a key that they make, or that lasts longer by them, has none of
+/// theirs.
 fn require_key_maker(caller: &Caller) -> Result<(), Error> {
+    require_key_keeper(caller)?;
+    if caller.expires.is_some() {
+        return Err(Error::Forbidden(
+            "the role of operators, with a key that does not expire",
+        ));
+    }
+    Ok(())
+}
+
+/// Lets in operators whose key has no limits.
+fn require_key_keeper(caller: &Caller) -> Result<(), Error> {
     require_operator(caller)?;
     if caller.limits != Limits::default() {
         return Err(Error::Forbidden("the role of operators, and without limits"));
@@ -212,10 +224,14 @@ pub fn check_cap(limits: &Limits, charged: Option<Currency>) -> Result<(), acces
 }
 
 async fn answer_key(api: &Api, call: &Call, id: Uuid) -> Answer {
+    Ok(Json(view_key(api, call, id).await?).into_response())
+}
+
+async fn view_key(api: &Api, call: &Call, id: Uuid) -> Result<KeyView, Error> {
     let key = api.access.key(id).await.map_err(negotiation::Error::from)?;
     let key = key.ok_or(negotiation::Error::NotFound)?;
     let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
-    Ok(Json(KeyView::of(&key, call.negotiation.clock().micros(), &spent)).into_response())
+    Ok(KeyView::of(&key, call.negotiation.clock().micros(), &spent))
 }
 
 fn answer_new_key(view: &KeyView) -> Response {

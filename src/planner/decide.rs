@@ -1,6 +1,8 @@
 //! The decisions: from the plan and a command to the changes that are stored and the answer that is given. Nothing
 //! here waits or stores; the writer does.
 
+use std::borrow::Cow;
+
 use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
@@ -9,6 +11,7 @@ use crate::agreement::{
     ServiceState, Spender,
 };
 use crate::clock::{Micros, second_after};
+use crate::planner::admission::share::{keep_within, refusal_within_share};
 use crate::planner::decider::Decider;
 use crate::planner::decider::Step;
 use crate::planner::error::{Error, Refusal, Result};
@@ -108,30 +111,37 @@ impl Decider<'_> {
             self.limit_to_quotas(limited, None)?;
             is_capped = self.limit_to_cap(limited);
         }
-        let barred = &proposal.barred;
         let proposal = limited.as_ref().unwrap_or(proposal);
         let window = self.window(proposal)?;
+        // What its share leaves binds where it is placed, not what is agreed: a failure may send it elsewhere.
+        let mut shared = Cow::Borrowed(proposal);
+        self.limit_to_share(&mut shared, None)?;
+        let room = self.window(&shared)?;
         self.fix_those_who_have_waited();
         let number = self.plan.next_number();
-        let mut need = Need::of(proposal, number, window, now);
+        let mut need = Need::of(&shared, number, room, now);
         let cut = proposal.preemption.as_ref();
         self.plan.resources.cut_short = false;
         need.window = self.window_after_reserving(&need);
         let mut admitted = self.admit_cut_or_whole(&need, cut);
-        if admitted.is_err() && need.window != window && self.plan.reserving.not_before.is_none() {
+        if admitted.is_err() && need.window != room && self.plan.reserving.not_before.is_none() {
             // Better a begin that is late than none.
-            need.window = window;
+            need.window = room;
             admitted = self.admit_cut_or_whole(&need, cut);
         }
         let admitted = admitted.map_err(|reason| {
             self.suggest_a_move(&need, reason);
             let why = refused(self, &need, reason);
+            let why = refusal_within_share(why, room, window);
             self.refusal_under_cap(proposal.spender.filter(|_| is_capped), &need, why)
         })?;
-        let mut agreement = self.make_agreement(proposal, window, &admitted);
-        // A failure may send it where its party's share did not let it go.
-        agreement.leeway.barred.clone_from(barred);
+        let is_split = admitted.slots.is_split();
+        let agreed = if is_split { room } else { window };
+        let mut agreement = self.make_agreement(proposal, agreed, &admitted);
         self.settle_room(&mut agreement);
+        if room != agreed {
+            keep_within(&mut agreement, room);
+        }
         Ok((agreement, admitted, number))
     }
 
@@ -150,7 +160,7 @@ impl Decider<'_> {
         if let Some(price) = self.price_in_words(agreement) {
             detail += &format!("; {price}");
         }
-        detail += &self.spend(spender, agreement).unwrap_or_default();
+        self.spend(spender, agreement);
         self.event(EventKind::Accepted, detail)
     }
 
@@ -552,41 +562,6 @@ impl Decider<'_> {
             self.release_holds_about(agreement.id);
         }
         agreement
-    }
-
-    /// The agreement that an offer becomes.
-    pub(super) fn make_agreement(
-        &mut self,
-        proposal: &Proposal,
-        window: Interval,
-        admitted: &Placement,
-    ) -> Agreement {
-        Agreement {
-            id: proposal.id,
-            party: proposal.party.clone(),
-            name: proposal.name.clone(),
-            initiator_id: proposal.initiator_id.clone(),
-            template: proposal.template.clone(),
-            resource: self.plan.resources.name(admitted.resource),
-            duration: admitted.slots.seconds(),
-            ready: window.start,
-            deadline: window.end,
-            slots: admitted.slots.clone(),
-            fixed: false,
-            price: admitted.price,
-            leeway: proposal.leeway(admitted.slots.is_split()),
-            job: proposal.job.clone(),
-            guarantees: proposal.guarantees.clone(),
-            choices: proposal.choices.clone(),
-            state: AgreementState::Observed,
-            service: ServiceState::NotReady,
-            started: None,
-            ended: None,
-            outcome: None,
-            created: self.now,
-            version: 1,
-            origin: None,
-        }
     }
 }
 

@@ -62,15 +62,16 @@ async fn a_key_stands_for_its_party_and_role(url: String) {
         .add_key(wish("ops", Role::Operator, None, Some(NOW + 5)), None)
         .await
         .expect("a key");
-    for (key, party, role) in [
-        (&consumer, "Ünïcorp 'AG'", Role::Consumer),
-        (&operator, "ops", Role::Operator),
+    for (key, party, role, expires) in [
+        (&consumer, "Ünïcorp 'AG'", Role::Consumer, None),
+        (&operator, "ops", Role::Operator, Some(NOW + 5)),
     ] {
         let caller = Caller {
             party: party.into(),
             role,
             key: key.info.id,
             limits: Limits::default(),
+            expires,
         };
         assert_eq!(
             access.authenticate(key.secret.expose()).await.expect("an answer"),

@@ -141,6 +141,8 @@ const KINDS: &[(u32, &str, &str, &[&str])] = &[
     (20, "node_states", "state", &["down", "drained"]),
     (24, "agreements", "outcome", &["failed-staging"]),
     (24, "events", "kind", &["staged", "staging"]),
+    (26, "notes", "kind", &["by-operator", "key-expires"]),
+    (26, "ledger", "kind", &["compensation"]),
 ];
 
 /// The tables without rows in a fixture, and why.

@@ -98,7 +98,7 @@ async fn a_key_works_until_an_operator_revokes_it_and_the_trail_names_the_key_of
         .filter(|line| line["subject"] == id.as_str())
         .map(|line| ["kind", "detail"].map(|member| line[member].as_str().unwrap_or_default()))
         .collect();
-    let added = format!("as consumer: laptop, by key {by}");
+    let added = format!("as consumer: \"laptop\", by key {by}");
     let revoked = format!("by key {by}");
     assert_eq!(of_key, [["key-added", &*added], ["key-revoked", &*revoked]]);
     assert!(!server.log().contains(&key), "no secret is logged");

@@ -293,6 +293,9 @@ async fn a_wide_window_is_used_where_the_share_leaves_room(url: String) {
     assert_eq!(later.status.as_u16(), 201, "{later:?}");
     let expected = date_time(hours_ahead(24 * 2) + 30 * DAY);
     assert_eq!(start, json!(expected), "{later:?}");
+    // What is agreed is the window that was asked for.
+    let asked = date_time(hours_ahead(24 * 2) + 60 * DAY);
+    assert_eq!(later.json()["deadline"], json!(asked), "{later:?}");
     // What is offered at other times lies there, too.
     let asked = physics.post_json("/negotiations", &days(10, 5, 60)).await.json();
     for offer in asked["offers"].as_array().expect("a list") {

@@ -16,8 +16,8 @@ Examples:
   bespeak config check bespeak.toml             whether a service would start with it, and what it has
   bespeak config check bespeak.toml --running   also what would change if the running service read its file again
 
-Everything that the file names is read: templates, programs, certificates and prices of energy. What a cluster needs has `bespeak
-cluster check`. The running service reads its own file: --running says what a `bespeak reload` would do now, and which parts need a
+Templates, programs, certificates and prices of energy that the file names are read. Open files that the system allows and the key of
+the trail are looked at by a start alone. What a cluster needs has `bespeak cluster check`. The running service reads its own file: --running says what a `bespeak reload` would do now, and which parts need a
 restart.
 
 Exit status: 0 if nothing is wrong; 1 if the running service cannot take its file over; 2 if the file is wrong.";
@@ -42,7 +42,8 @@ struct Check {
     /// The configuration (TOML). [default: what a service has without one]
     #[arg(env = "BESPEAK_CONFIG", value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Ask the service at --server, with an operator's key, what would change if it read its file again.
+    /// Ask the service at --server, with an operator's key that is not for reading only, what would change if it read its file
+    /// again.
     #[arg(long)]
     running: bool,
 }

@@ -14,8 +14,9 @@ Examples:
   bespeak evict 01a1fc5d835f --reason 'the room is too hot'
   bespeak evict nightly --reason 'an emergency' --compensation '20 EUR'
 
-The agreement ends at once, and its job is stopped. Its party is told the reason, pays no price, and gets the penalties of its
-guarantees as for work that was lost, and the compensation.";
+The agreement ends at once, and its job is stopped. Its party is told the reason, and gets the penalties of its guarantees as for work
+that was lost, and the compensation. It pays no price, but for the part of its work that it has saved. No other place is held for
+it.";
 
 /// Options of `evict`.
 #[derive(Debug, Args)]

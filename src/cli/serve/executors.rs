@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::Shared;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
-use crate::execution::job::control_group::divide_own_group;
+use crate::execution::job::control_group::use_control_groups;
 use crate::execution::job::isolation::why_not_isolated;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
@@ -36,7 +36,7 @@ pub(super) fn make_executors(
             "jobs cannot be isolated: local resources take jobs of trusted applications only"
         );
     }
-    match divide_own_group() {
+    match use_control_groups() {
         Ok(()) => info!("jobs of this machine are limited by control groups"),
         Err(why) => info!(why, "jobs of this machine are limited without control groups"),
     }

@@ -2,8 +2,9 @@
 //! processes of each job as a whole, and ends all of them at once. Elsewhere the looks of the supervisor do
 //! ([`super::limits`]).
 //!
-//! A group with groups below it has no processes of its own. So the service goes into a group `bespeak-service` below the one that
-//! it was started in, with its supervisors, and beside it each job has a group while it runs.
+//! A group with groups below it has no processes of its own. So the service is started in a group `bespeak-service` (systemd:
+//! `DelegateSubgroup`), with its supervisors in it, and beside it each job has a group while it runs. The service does not go there by
+//! itself: after a restart the service manager could not start it in a group that has been divided.
 
 use std::fs;
 use std::io;
@@ -22,51 +23,28 @@ const JOB: &str = "job-";
 /// What is bounded.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
-/// Divides the group of this process, which is the service, so that jobs can have groups beside it.
+/// Has jobs of the service, which this process is, get control groups of their own.
 ///
 /// # Errors
-/// Why jobs have no groups of their own; everything is as it was then.
-pub(crate) fn divide_own_group() -> Result<(), String> {
+/// Why they get none.
+pub(crate) fn use_control_groups() -> Result<(), String> {
     let own = own_group().ok_or("the system has no control groups of version 2 alone")?;
-    if own.ends_with(SERVICE) {
-        remove_left_groups(&own);
-        return Ok(());
-    }
-    let there = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
-    let there: Vec<&str> = there.split_whitespace().collect();
-    if let Some(missing) = CONTROLLERS.iter().find(|of| !there.contains(of)) {
-        return Err(format!("{} has no controller {missing}", own.display()));
-    }
-    let service = own.join(SERVICE);
-    let divided = fs::create_dir(&service)
-        .or_else(|error| if service.is_dir() { Ok(()) } else { Err(error) })
-        .and_then(|()| enter(&service))
-        .and_then(|()| {
-            let wanted = CONTROLLERS.map(|of| format!("+{of}")).join(" ");
-            fs::write(own.join("cgroup.subtree_control"), wanted)
-        });
-    match divided {
-        Ok(()) => {
-            remove_left_groups(&service);
-            Ok(())
-        }
-        Err(error) => {
-            // Its own group may have other processes, or belong to another.
-            let _ = enter(&own).and_then(|()| fs::remove_dir(&service));
-            Err(format!("{} cannot be divided: {error}", own.display()))
-        }
-    }
+    let Some(all) = own.parent().filter(|_| own.ends_with(SERVICE)) else {
+        return Err(format!("the service was not started in a group {SERVICE}"));
+    };
+    let wanted = CONTROLLERS.map(|of| format!("+{of}")).join(" ");
+    fs::write(all.join("cgroup.subtree_control"), wanted)
+        .map_err(|error| format!("{} cannot be divided: {error}", all.display()))
 }
 
-/// Removes the groups of jobs that are over and whose supervisors were killed.
-fn remove_left_groups(service: &Path) {
-    let groups = service.parent().and_then(|parent| fs::read_dir(parent).ok());
-    for group in groups.into_iter().flatten().flatten() {
-        if group.file_name().to_string_lossy().starts_with(JOB) {
-            // One with processes stays.
-            let _ = fs::remove_dir(group.path());
-        }
-    }
+/// The group in which the groups of the service and of its jobs are; none where jobs have none.
+fn divided_group() -> Option<PathBuf> {
+    let own = own_group().filter(|own| own.ends_with(SERVICE))?;
+    let all = own.parent()?;
+    let given = fs::read_to_string(all.join("cgroup.subtree_control")).ok()?;
+    let given: Vec<&str> = given.split_whitespace().collect();
+    let is_divided = CONTROLLERS.iter().all(|of| given.contains(of));
+    is_divided.then(|| all.to_owned())
 }
 
 /// The control group of a job.
@@ -76,10 +54,9 @@ pub(crate) struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// That of a run; none where the service's group is not divided.
+    /// That of a run; none where jobs have none.
     pub(crate) fn of(run: Run) -> Option<Self> {
-        let own = own_group().filter(|own| own.ends_with(SERVICE))?;
-        let path = own.parent()?.join(format!("{JOB}{run}"));
+        let path = divided_group()?.join(format!("{JOB}{run}"));
         Some(Self { path })
     }
 
@@ -113,9 +90,8 @@ impl ControlGroup {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
-    /// The limit that a job which did not end well has passed: the system ended its processes for want of memory, or made no more of
-    /// them.
-    pub(crate) fn excess(&self, limits: &JobLimits) -> Option<Excess> {
+    /// The limit that a job has passed: the system ended its processes for want of memory, or made no more of them and it `failed`.
+    pub(crate) fn excess(&self, limits: &JobLimits, failed: bool) -> Option<Excess> {
         let events = |file: &str| fs::read_to_string(self.path.join(file)).unwrap_or_default();
         if let Some(most) = limits
             .memory
@@ -125,14 +101,13 @@ impl ControlGroup {
             let (limit, found) = (Limit::Memory, most.max(peak));
             return Some(Excess { limit, found, most });
         }
-        let most = limits
-            .processes
-            .filter(|_| count_of_event(&events("pids.events"), "max") > 0)?;
+        let refused = failed && count_of_event(&events("pids.events"), "max") > 0;
+        let most = limits.processes.filter(|_| refused)?;
         let (limit, found) = (Limit::Processes, most + 1);
         Some(Excess { limit, found, most })
     }
 
-    /// Removes it, once it has no processes; a start of the service removes it else.
+    /// Removes it, once it has no processes.
     pub(crate) fn remove(&self) {
         let _ = fs::remove_dir(&self.path);
     }

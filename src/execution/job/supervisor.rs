@@ -75,10 +75,11 @@ fn supervise_job(folder: &Folder) -> Result<(), ExecutionError> {
     }
     let supervisor = Supervisor::new(folder, job, Clock::system());
     let end = supervisor.see_to_the_end()?;
-    supervisor.group.iter().for_each(ControlGroup::remove);
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
     retry_during_shortage(|| folder.write_end(&end))?;
+    // Until then another supervisor may have to read what it says.
+    supervisor.group.iter().for_each(ControlGroup::remove);
     if let Err(error) = temporary.and_then(|remove| remove.map_or(Ok(()), |remove| remove())) {
         say_on_standard_error(&error);
     }
@@ -418,12 +419,9 @@ impl<'a> Supervisor<'a> {
         stop: Option<(Stop, Left)>,
         status: Option<ExitStatus>,
     ) -> Option<(Stop, Left)> {
-        let is_well = |status: ExitStatus| status.success();
-        let group = self
-            .group
-            .as_ref()
-            .filter(|_| stop.is_none() && !status.is_some_and(is_well));
-        if let Some(excess) = group.and_then(|group| group.excess(&self.job.limits)) {
+        let failed = status.is_some_and(|status| !status.success());
+        let group = self.group.as_ref().filter(|_| stop.is_none());
+        if let Some(excess) = group.and_then(|group| group.excess(&self.job.limits, failed)) {
             return Some((Stop::Exceeded(excess), Left::ByItself));
         }
         let Some(status) = status.filter(|status| stop.is_none() && !status.success()) else {

@@ -61,6 +61,14 @@ impl Negotiation {
             return Ok(answer);
         }
         let (reason, compensation) = read_eviction(&request.body)?;
+        let (paid, charged) = (compensation.map(|of| of.currency), self.currency());
+        if let (Some(paid), Some(charged)) = (paid, charged)
+            && paid != charged
+        {
+            return Err(Error::Conflict(format!(
+                "agreements are charged in {charged}, and the compensation is in {paid}"
+            )));
+        }
         let kept = |key: RequestKey| key.kept(|done: &Evicted| text_to_keep(&EvictedView::of(done)));
         let order = Eviction {
             id: request.id,

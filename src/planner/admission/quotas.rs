@@ -30,10 +30,10 @@ impl Decider<'_> {
                 )));
             }
         }
-        if let Some(node_hours) = quotas.node_hours {
-            self.limit_to_node_hours(node_hours, proposal, replaced)?;
+        match quotas.node_hours {
+            Some(node_hours) => self.limit_to_node_hours(node_hours, proposal, replaced),
+            None => Ok(()),
         }
-        self.limit_to_share(proposal, replaced)
     }
 
     fn limit_to_node_hours(

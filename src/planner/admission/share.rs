@@ -9,6 +9,7 @@ use scheduler::{Interval, Seconds, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, Barred, Shape, Slot, Stretch};
+use crate::clock::time_in_words;
 use crate::planner::admission::usage::{Bound, Usage, area};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, quota_exceeded};
@@ -109,22 +110,30 @@ impl Decider<'_> {
         let share_percent = self.settings.quotas_of(&party).share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);
         let beside = self.beside(&party, None);
-        let on = self.plan.resources.in_service().filter_map(|of| {
-            let (resource, capacity) = (&of.resource.name, of.resource.capacity);
+        let agreed = self.plan.holdings.of(&party).into_iter();
+        let agreed = agreed.flat_map(|of| of.on.keys());
+        let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
+        let on = used.into_iter().map(|resource| {
             let usage = self.usage_on(&party, resource, (&beside, None));
-            (!usage.is_empty()).then(|| ResourceUsage {
+            let capacity = self
+                .plan
+                .resources
+                .named(resource)
+                .map_or(0, |of| of.resource.capacity);
+            ResourceUsage {
                 resource: resource.clone(),
                 node_seconds: usage.node_seconds(),
                 most_in_30_days: usage.most_within(SHARE_SPAN),
                 capacity_in_30_days: bound_of_share(capacity, 100).most,
                 share_percent,
-            })
+            }
         });
+        let resources = on.collect();
         PartyUsage {
             agreements: self.plan.holdings.of(&party).map_or(0, |of| of.agreements),
             negotiations: negotiations + quotes,
             held_answers: self.plan.table.held_answers(&party),
-            resources: on.collect(),
+            resources,
             party,
         }
     }
@@ -139,7 +148,7 @@ impl Decider<'_> {
     /// too much in this window are barred. `replaced` would be given up for it.
     pub(in crate::planner) fn limit_to_share(
         &self,
-        proposal: &mut Proposal,
+        proposal: &mut Cow<'_, Proposal>,
         replaced: Option<&Agreement>,
     ) -> Result<(), Refusal> {
         let Some(percent) = self.share_of(&proposal.party) else {
@@ -176,6 +185,7 @@ impl Decider<'_> {
         let Some(widest) = Some(window).filter(|_| is_free).or(widest) else {
             return Err(self.beyond_share(percent, &proposal.party, (&beside, replaced), &limited));
         };
+        let proposal = proposal.to_mut();
         if !is_free {
             (proposal.ready, proposal.deadline) = (Some(widest.start), Some(widest.end));
         }
@@ -183,7 +193,7 @@ impl Decider<'_> {
         proposal.barred.extend(beyond.map(|of| Barred {
             resource: of.resource,
             sizes: vec![of.size],
-            why: format!("its party may have {percent} % of 30 days there while others have work"),
+            why: format!("a party may have {percent} % of 30 days there while others have work"),
         }));
         Ok(())
     }
@@ -305,6 +315,28 @@ impl Decider<'_> {
             each.join(", ")
         ))
     }
+}
+
+/// The refusal of a request that its share leaves a part of its window.
+pub(in crate::planner) fn refusal_within_share(
+    mut why: Refusal,
+    room: Interval,
+    window: Interval,
+) -> Refusal {
+    if room != window {
+        let (start, end) = (time_in_words(room.start), time_in_words(room.end));
+        why.binding += &format!("; its party's share leaves the time from {start} to {end} of it");
+        // They are found from that part on.
+        why.relaxations.clear();
+    }
+    why
+}
+
+/// Has an agreement move only in a part of its window as long as nothing fails.
+pub(in crate::planner) fn keep_within(agreement: &mut Agreement, part: Interval) {
+    let room = agreement.room();
+    let (start, end) = (room.start.max(part.start), room.end.min(part.end));
+    agreement.leeway.room = Some((start.seconds(), end.seconds()));
 }
 
 /// The sizes of a proposal that a resource may take.

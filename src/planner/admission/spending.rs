@@ -61,6 +61,12 @@ impl Decider<'_> {
     }
 
     fn cap_exceeded(&self, Spender { key, cap }: Spender) -> Refusal {
+        let charged = self.settings.pricing.as_ref().map(|of| of.currency);
+        if let Some(charged) = charged.filter(|charged| *charged != cap.currency) {
+            return quota_exceeded(format!(
+                "this key may spend {cap}, and agreements are charged in {charged}"
+            ));
+        }
         let spent = Money::new(self.spent_by(key), cap.currency);
         quota_exceeded(format!("this key may spend {cap}, and has spent {spent}"))
     }
@@ -92,21 +98,17 @@ impl Decider<'_> {
         }
     }
 
-    /// Counts the price of an agreement that was made; in words for its timeline.
-    pub(in crate::planner) fn spend(
-        &mut self,
-        spender: Option<Spender>,
-        agreement: &Agreement,
-    ) -> Option<String> {
-        let (Spender { key, cap }, price) = spender.zip(agreement.price)?;
+    /// Counts the price of an agreement that was made.
+    pub(in crate::planner) fn spend(&mut self, spender: Option<Spender>, agreement: &Agreement) {
+        let Some((Spender { key, .. }, price)) = spender.zip(agreement.price) else {
+            return;
+        };
         let spent = self.plan.spendings.spent.entry(key).or_default();
         *spent = spent.saturating_add(price.micros);
-        let spent = Money::new(*spent, cap.currency);
         self.batch.push(Change::Spend {
             agreement: agreement.id,
             key,
             micros: price.micros,
         });
-        Some(format!("; key {key} has spent {spent} of {cap}"))
     }
 }

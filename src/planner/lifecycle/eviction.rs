@@ -92,6 +92,8 @@ impl Decider<'_> {
         );
         let lost = self.lose_agreement_because(agreement, EventKind::Broken, why);
         let lost = lost.ok_or(Error::Unavailable)?;
+        // Its place would be held for the party that has to leave it.
+        self.plan.suggested.retain(|of| of.agreement.id != order.id);
         let mut penalties = Vec::new();
         for (_, amount) in penalties_of_provider(&self.batch[decided..]) {
             add_to_sums(&mut penalties, amount);
@@ -105,3 +107,6 @@ impl Decider<'_> {
         Ok(evicted)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -188,9 +188,8 @@ impl Decider<'_> {
 
     /// The line of the timeline for an acceptance, which is counted against the cap of its key.
     fn event_of_offer_accepted(&mut self, agreement: &Agreement, spender: Option<Spender>) -> Event {
-        let mut detail = self.acceptance_in_words(agreement);
-        detail += &self.spend(spender, agreement).unwrap_or_default();
-        self.event(EventKind::Accepted, detail)
+        self.spend(spender, agreement);
+        self.event(EventKind::Accepted, self.acceptance_in_words(agreement))
     }
 
     /// How an agreement came to its place and its price, in words for its party.

@@ -185,8 +185,10 @@ impl Decider<'_> {
         mut proposal: Proposal,
     ) -> Result<(Proposal, Interval), Refusal> {
         self.limit_to_quotas(&mut proposal, search.replaced)?;
+        let mut proposal = Cow::Owned(proposal);
+        self.limit_to_share(&mut proposal, search.replaced)?;
         let window = self.window(&proposal)?;
-        Ok((proposal, window))
+        Ok((proposal.into_owned(), window))
     }
 
     /// The sizes that are asked for at other times, and for less time in the window.

@@ -5,10 +5,11 @@
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Reason, Request, Time, counted};
 
-use crate::agreement::{Agreement, Shape, Slots, Stretch};
+use crate::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
+use crate::planner::request::Proposal;
 use crate::planner::requests::revenue_of_price;
 use crate::planner::resources::IN_THE_WAY_MAX;
 use crate::planner::resources::need::{Need, Placement, Transfer};
@@ -239,6 +240,41 @@ impl Decider<'_> {
             moved,
             ..Placement::at(at, Slots::one((placement.slot, request.nodes)), price)
         })
+    }
+
+    /// The agreement that an offer becomes.
+    pub(in crate::planner) fn make_agreement(
+        &mut self,
+        proposal: &Proposal,
+        window: Interval,
+        admitted: &Placement,
+    ) -> Agreement {
+        Agreement {
+            id: proposal.id,
+            party: proposal.party.clone(),
+            name: proposal.name.clone(),
+            initiator_id: proposal.initiator_id.clone(),
+            template: proposal.template.clone(),
+            resource: self.plan.resources.name(admitted.resource),
+            duration: admitted.slots.seconds(),
+            ready: window.start,
+            deadline: window.end,
+            slots: admitted.slots.clone(),
+            fixed: false,
+            price: admitted.price,
+            leeway: proposal.leeway(admitted.slots.is_split()),
+            job: proposal.job.clone(),
+            guarantees: proposal.guarantees.clone(),
+            choices: proposal.choices.clone(),
+            state: AgreementState::Observed,
+            service: ServiceState::NotReady,
+            started: None,
+            ended: None,
+            outcome: None,
+            created: self.now,
+            version: 1,
+            origin: None,
+        }
     }
 
     /// Notes in which part of its window an agreement may move: where its slot is long enough.

@@ -58,21 +58,25 @@ impl Decider<'_> {
         }
         let (at, window, start) = self.ordered_place(&agreement, &order)?;
         let now = self.present_second();
+        let mut stays = false;
         let found = self.run_trial(|this| {
             this.take_slots_out(&agreement, 0, now);
             let placed = this.place_slots_in_turn(at, &agreement, 0, window, now)?;
             let found = placed.placement().start;
-            start.is_none_or(|wanted| wanted == found).then_some(placed)
+            // It is left as it is, also in what may move of it.
+            stays = placed == agreement && start.is_none_or(|wanted| wanted == found);
+            (!stays && start.is_none_or(|wanted| wanted == found)).then_some(placed)
         });
-        let Some(placed) = found else {
+        let placed = if stays { Some(agreement.clone()) } else { found };
+        let Some(placed) = placed else {
             let from = start.map_or_else(String::new, |start| format!(" from {} on", time_in_words(start)));
             let to = order.resource.as_deref().unwrap_or(&agreement.resource);
             let why = format!("{to} has not the nodes free{from} in the window of the agreement");
             return Err(Error::Unfit(why));
         };
-        let moved = if placed == agreement {
-            agreement
-        } else {
+        let is_pinned = order.start.is_some() && !agreement.fixed;
+        let mut moved = agreement;
+        if !stays || is_pinned {
             let why = order
                 .reason
                 .map_or_else(String::new, |reason| format!(": {reason}"));
@@ -81,10 +85,12 @@ impl Decider<'_> {
             let words = format!("moved {} of {party} to {to} at {start}{why}", order.id);
             let note = Note::of_operator(self.now, &order.by, order.id, words);
             self.batch.push(Change::Note(note));
-            let moved = self.take_found_place(placed, &format!("by the operator{why}"));
-            let moved = moved.ok_or(Error::Unavailable)?;
-            self.fix_ordered(moved, order.start.is_some())
-        };
+            if !stays {
+                let taken = self.take_found_place(placed, &format!("by the operator{why}"));
+                moved = taken.ok_or(Error::Unavailable)?;
+            }
+            moved = self.fix_ordered(moved, order.start.is_some());
+        }
         self.remember(order.idempotency, &moved);
         Ok(moved)
     }
@@ -151,3 +157,6 @@ impl Decider<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -393,29 +393,65 @@ impl Nodes {
         for of in &self.busy {
             add(of.node, of.interval);
         }
-        for (interval, nodes) in &self.maintenance {
-            for node in capacity.saturating_sub(*nodes)..capacity {
-                add(node, *interval);
-            }
-        }
+        // Maintenance takes the nodes with the highest numbers: so many at each time, and of the others those that are out by themselves.
+        let planned = self.planned_steps(capacity, now);
         let mut changes: BTreeMap<Time, i64> = BTreeMap::new();
+        let mut count = |Interval { start, end }: Interval, nodes: i64| {
+            *changes.entry(start).or_default() += nodes;
+            *changes.entry(end).or_default() -= nodes;
+        };
         for left in leaving {
-            *changes.entry(*left).or_default() += 1;
-            *changes.entry(FAR).or_default() -= 1;
+            count(Interval::new(*left, FAR), 1);
         }
-        for mut intervals in each.into_values() {
+        for (interval, nodes) in &planned {
+            count(*interval, i64::from(*nodes));
+        }
+        for (node, mut intervals) in each {
+            let of_plan = planned.iter().filter(|(_, nodes)| node >= capacity - nodes);
+            let of_plan: Vec<Interval> = of_plan.map(|(interval, _)| *interval).collect();
             intervals.sort_unstable_by_key(|of| of.start);
             let mut reached = Time::MIN;
             for Interval { start, end } in intervals {
-                let start = start.max(reached);
-                if start < end {
-                    *changes.entry(start).or_default() += 1;
-                    *changes.entry(end).or_default() -= 1;
-                    reached = end;
+                for rest in rest_of_interval(Interval::new(start.max(reached), end), &of_plan) {
+                    count(rest, 1);
                 }
+                reached = reached.max(end);
             }
         }
         steps_of_node_counts(&changes)
+    }
+
+    /// How many nodes, those with the highest numbers, maintenance takes at each time from `now` on, where it takes some; in order.
+    fn planned_steps(&self, capacity: u32, now: Time) -> Vec<(Interval, u32)> {
+        let mut changes: BTreeMap<Time, Vec<(u32, i64)>> = BTreeMap::new();
+        for (interval, nodes) in &self.maintenance {
+            let (start, end) = (interval.start.max(now), interval.end.min(FAR));
+            let nodes = (*nodes).min(capacity);
+            if start < end && nodes > 0 {
+                changes.entry(start).or_default().push((nodes, 1));
+                changes.entry(end).or_default().push((nodes, -1));
+            }
+        }
+        let mut going_on: BTreeMap<u32, i64> = BTreeMap::new();
+        let mut steps: Vec<(Interval, u32)> = Vec::new();
+        let (mut most, mut since) = (0, now);
+        for (at, changed) in changes {
+            for (nodes, by) in changed {
+                let count = going_on.entry(nodes).or_default();
+                *count += by;
+                if *count == 0 {
+                    going_on.remove(&nodes);
+                }
+            }
+            let next = going_on.last_key_value().map_or(0, |(nodes, _)| *nodes);
+            if next != most {
+                if most > 0 {
+                    steps.push((Interval::new(since, at), most));
+                }
+                (most, since) = (next, at);
+            }
+        }
+        steps
     }
 
     /// When to look again by itself: something that is out of use is to be thought out of use for longer, or has settled.
@@ -441,6 +477,21 @@ fn next_step(since: Time, now: Time, failures: &Failures) -> Time {
     let step = (failures.repair / STEPS).max(1);
     let begun = (now - since).max(0).div_euclid(step);
     since + (begun + 1) * step
+}
+
+/// The parts of an interval that lie in none of some others, which are in order and do not meet.
+fn rest_of_interval(of: Interval, without: &[Interval]) -> Vec<Interval> {
+    let (mut parts, mut from) = (Vec::new(), of.start);
+    for taken in without {
+        let part = Interval::new(from, taken.start.min(of.end));
+        if !part.is_empty() {
+            parts.push(part);
+        }
+        from = from.max(taken.end);
+    }
+    let last = Interval::new(from, of.end);
+    parts.extend((!last.is_empty()).then_some(last));
+    parts
 }
 
 /// A function of time from its changes, as intervals on which it is the same and not 0.

@@ -186,7 +186,8 @@ statements! {
         "WHERE state = 'Complete' AND outcome = 'lost' AND EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
         AND e.kind = 'closed' AND e.at_us > $1) AND NOT EXISTS (SELECT 1 FROM all_events e WHERE e.agreement = agreements.id \
         AND e.kind = 'terminating') AND NOT EXISTS (SELECT 1 FROM negotiations n \
-        WHERE n.agreement = agreements.id AND n.proposed = 'broken') ORDER BY id LIMIT $2"
+        WHERE n.agreement = agreements.id AND n.proposed = 'broken') AND NOT EXISTS (SELECT 1 FROM notes o \
+        WHERE o.subject = agreements.id AND o.kind = 'by-operator' AND o.detail LIKE 'evicted %') ORDER BY id LIMIT $2"
     );
     GOES_ON = "SELECT id FROM agreements WHERE origin = $1 AND state NOT IN ('Rejected', 'Complete', 'Terminated') LIMIT 1";
     AGREEMENTS_NEWEST = list_agreements!("");
@@ -401,13 +402,13 @@ statements! {
     // Of the last key of operators without limits only where the last parameter allows it.
     REVOKE_KEY = "UPDATE api_keys SET revoked_us = $2 WHERE id = $1 AND revoked_us IS NULL AND ($3 = 1 \
         OR role <> 'operator' OR EXISTS (SELECT 1 FROM api_keys o WHERE o.id <> $1 AND o.role = 'operator' \
-        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2) \
+        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2 AND o.expires_us >= api_keys.expires_us) \
         AND o.read_only = 0 AND o.cap_micros IS NULL))";
     EXPIRE_KEY = "UPDATE api_keys SET expires_us = $4 WHERE id = $1 AND revoked_us IS NULL \
         AND (expires_us IS NULL OR expires_us > $2) AND ($3 = 1 OR role <> 'operator' \
         OR COALESCE($4, 9223372036854775807) >= COALESCE(expires_us, 9223372036854775807) \
         OR EXISTS (SELECT 1 FROM api_keys o WHERE o.id <> $1 AND o.role = 'operator' \
-        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2) \
+        AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2 AND o.expires_us >= api_keys.expires_us) \
         AND o.read_only = 0 AND o.cap_micros IS NULL))";
     SPENT = "SELECT api_key, CAST(SUM(micros) AS BIGINT) AS sum_micros FROM spendings GROUP BY api_key";
     INSERT_SESSION = "INSERT INTO sessions (digest, api_key, expires_us) VALUES ($1, $2, $3)";

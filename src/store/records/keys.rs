@@ -61,13 +61,14 @@ impl Store {
         let label = key
             .label
             .as_deref()
-            .map_or_else(String::new, |label| format!(": {label}"));
+            .map_or_else(String::new, |label| format!(": {label:?}"));
         let change = KeyChange { by, at: key.created };
         let reads = if key.read_only { ", for reading only" } else { "" };
         let cap = key
             .spending_cap
             .map_or_else(String::new, |cap| format!(", for at most {cap}"));
-        let detail = format!("as {}{label}{reads}{cap}", key.role);
+        // Last and quoted: whoever names a key chooses it.
+        let detail = format!("as {}{reads}{cap}{label}", key.role);
         let note = Note {
             party: Some(key.party.clone()),
             ..change.note(NoteKind::KeyAdded, key.id, &detail)

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn at(start: i64, end: i64) -> Interval {
@@ -151,4 +153,57 @@ fn what_operators_say_and_what_is_planned_is_left_out_and_what_is_reported_is_no
             (2, at(50, 60))
         ]
     );
+}
+
+/// How many nodes are out of use at an instant, each looked at by itself.
+fn counted_one_by_one(nodes: &Nodes, capacity: u32, now: Time, at: Time) -> u32 {
+    let planned = |node: u32| {
+        let holds = |(of, without): &(Interval, u32)| {
+            of.start <= at && at < of.end && node >= capacity.saturating_sub(*without)
+        };
+        nodes.maintenance.iter().any(holds)
+    };
+    let busy = |node: u32| {
+        let holds = |of: &BusyTime| of.node == node && of.interval.start <= at && at < of.interval.end;
+        nodes.busy.iter().any(holds)
+    };
+    let reports = nodes.last_reports();
+    let out = |node: u32| {
+        let until = reports
+            .get(&node)
+            .map(|since| next_step(*since, now, &FAILURES) + FAILURES.repair);
+        until.is_some_and(|until| at < until)
+    };
+    let count = (0..capacity).filter(|node| planned(*node) || busy(*node) || out(*node));
+    u32::try_from(count.count()).unwrap()
+}
+
+fn time() -> impl Strategy<Value = Interval> {
+    (0..120_i64, 1..60_i64).prop_map(|(start, duration)| at(start, start + duration))
+}
+
+proptest! {
+    #[test]
+    fn nodes_out_of_use_are_as_many_as_when_each_is_looked_at(
+        maintenance in prop::collection::vec((time(), 0..9_u32), 0..6),
+        busy in prop::collection::vec((0..6_u32, time()), 0..5),
+        down in prop::collection::btree_set(0..6_usize, 0..3),
+        now in 0..40_i64,
+    ) {
+        let capacity = 6;
+        let mut nodes = Nodes::new(maintenance);
+        let mut states = vec![NodeState::Up; 6];
+        for node in down {
+            states[node] = NodeState::Down;
+        }
+        let busy = busy.into_iter().map(|(node, interval)| BusyTime { node, interval });
+        let heard = NodeReport { states, busy: busy.collect(), ..NodeReport::default() };
+        nodes.apply_report(Reporter::Executor, &heard, capacity, Time(now), 5);
+        let found = nodes.out_of_use(capacity, Time(now), &FAILURES, (|_| None, &[]));
+        for instant in now..200 {
+            let of = |(step, _): &&(Interval, u32)| step.start <= Time(instant) && Time(instant) < step.end;
+            let told = found.iter().find(of).map_or(0, |(_, nodes)| *nodes);
+            prop_assert_eq!(told, counted_one_by_one(&nodes, capacity, Time(now), Time(instant)), "at {}", instant);
+        }
+    }
 }
