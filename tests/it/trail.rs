@@ -142,7 +142,7 @@ async fn operators_read_keys_and_refusals_in_the_trail(url: String) {
     };
     assert_eq!(
         of("key-added", "operator")["detail"],
-        "as operator: made at start"
+        "as operator: \"made at start\""
     );
     assert_eq!(of("key-added", "physics")["subject"], key["id"]);
     assert_eq!(of("key-revoked", "")["subject"], key["id"]);
