@@ -211,9 +211,11 @@ async fn live(url: &str, seed: u64, ender: Option<&SessionEnder>, is_golden: boo
 /// Asserts that the stored data has no fault.
 async fn check(store: &Store, when: &str) {
     let findings = verify(store).await;
-    if !findings.is_empty() {
-        panic!("{when}:\n{findings:#?}\n{}", trail_of(store).await);
-    }
+    assert!(
+        findings.is_empty(),
+        "{when}:\n{findings:#?}\n{}",
+        trail_of(store).await
+    );
 }
 
 /// The findings; a session may have been ended in the moment before.

@@ -72,8 +72,11 @@ impl PartyUsageView {
 impl ResourceUsageView {
     fn of(usage: ResourceUsage) -> Self {
         // Hundredths are enough to read.
-        let hundredths =
-            |part: u128, whole: u128| (part as f64 / whole.max(1) as f64 * 100.0).round() / 100.0;
+        let hundredths = |part: u128, whole: u128| {
+            let count = (part * 100 + whole / 2) / whole.max(1);
+            let text = format!("{}.{:02}", count / 100, count % 100);
+            text.parse().unwrap_or(f64::MAX)
+        };
         Self {
             resource: usage.resource,
             node_hours: hundredths(usage.node_seconds, 3_600),

@@ -66,13 +66,12 @@ impl Planner {
     /// `Error::Unavailable` when the planner has stopped.
     pub async fn usage(&self, party: Option<String>) -> Result<Vec<PartyUsage>> {
         self.ask(move |of| {
-            let parties = match party {
-                Some(party) => BTreeSet::from([party]),
-                None => {
-                    let agreed = of.plan.holdings.parties();
-                    let all = agreed.chain(of.plan.table.parties());
-                    all.map(str::to_owned).collect()
-                }
+            let parties = if let Some(party) = party {
+                BTreeSet::from([party])
+            } else {
+                let agreed = of.plan.holdings.parties();
+                let all = agreed.chain(of.plan.table.parties());
+                all.map(str::to_owned).collect()
             };
             Ok(parties.into_iter().map(|party| of.usage_of(party)).collect())
         })
