@@ -183,7 +183,7 @@ async fn is_lost_where_an_administrator_cancels_it(client: &Client, cluster: &Cl
         return;
     }
     let id = client
-        .post("/agreements", Offer::sleep(50, 60).xml())
+        .post("/agreements", Offer::sleep(500, 600).xml())
         .await
         .created();
     eventually("its start", SOON, async || {
