@@ -79,14 +79,7 @@ impl Negotiation {
             idempotency: request.key.map(kept),
         };
         match self.planner.evict(order).await {
-            // It exists, so it has left the plan: it is over.
-            Err(planner::Error::NotFound) => {
-                let now = self
-                    .visible_agreement(&Scope::All, before.id)
-                    .await
-                    .unwrap_or(before);
-                Err(Error::Conflict(format!("the agreement is {} already", now.state)))
-            }
+            Err(planner::Error::NotFound) => Err(self.over_already(&Scope::All, before).await),
             evicted => answer_of_repeated_request(evicted, |evicted| EvictedView::of(&evicted)),
         }
     }

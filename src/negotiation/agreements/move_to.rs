@@ -7,7 +7,7 @@ use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::views::nodes::REASON_MAX;
-use crate::negotiation::{AgreementView, Error, Negotiation, RequestKey, Result, Scope};
+use crate::negotiation::{AgreementView, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, MoveOrder};
 
 /// A request to move an agreement.
@@ -60,14 +60,7 @@ impl Negotiation {
             idempotency: request.key.map(kept),
         };
         match self.planner.move_agreement(order).await {
-            // It exists, so it has left the plan: it is over.
-            Err(planner::Error::NotFound) => {
-                let now = self
-                    .visible_agreement(&Scope::All, before.id)
-                    .await
-                    .unwrap_or(before);
-                Err(Error::Conflict(format!("the agreement is {} already", now.state)))
-            }
+            Err(planner::Error::NotFound) => Err(self.over_already(&Scope::All, before).await),
             moved => answer_of_repeated_request(moved, |moved| AgreementView::of(&moved)),
         }
     }
@@ -99,6 +92,7 @@ fn read_move(body: &[u8]) -> Result<Wanted> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::negotiation::Error;
 
     #[test]
     fn a_move_names_a_resource_or_a_start() {

@@ -102,6 +102,12 @@ impl Negotiation {
             .map(|agreement| self.view(&agreement))
     }
 
+    /// Why nothing more is done with an agreement that was there before and has left the plan: it is over.
+    pub(in crate::negotiation) async fn over_already(&self, scope: &Scope, before: AgreementView) -> Error {
+        let now = self.visible_agreement(scope, before.id).await.unwrap_or(before);
+        Error::Conflict(format!("the agreement is {} already", now.state))
+    }
+
     pub(in crate::negotiation) async fn stored_agreement(
         &self,
         scope: &Scope,

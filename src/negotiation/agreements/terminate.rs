@@ -6,7 +6,7 @@ use wsag::Message;
 use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::read_request_to_end;
-use crate::negotiation::{AgreementView, Error, Input, Negotiation, RequestKey, Result, Scope};
+use crate::negotiation::{AgreementView, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Termination};
 
 /// A request to end an agreement.
@@ -52,11 +52,7 @@ impl Negotiation {
             idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),
         };
         match self.planner.terminate(order).await {
-            // It exists, so it has left the plan: it is over.
-            Err(planner::Error::NotFound) => {
-                let now = self.visible_agreement(&scope, id).await.unwrap_or(before);
-                Err(Error::Conflict(format!("the agreement is {} already", now.state)))
-            }
+            Err(planner::Error::NotFound) => Err(self.over_already(&scope, before).await),
             ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
         }
     }
