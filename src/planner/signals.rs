@@ -11,7 +11,7 @@ use crate::planner::plan::Plan;
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::resource::Resource;
 
-/// Where listeners hear what is new.
+/// The channels that listeners follow.
 pub(super) struct Signals {
     /// The suggestions of the provider.
     pub(super) suggested: broadcast::Sender<Suggestion>,

@@ -20,7 +20,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 const SERVICE: &str = "bespeak-service";
 /// How the names of the groups of jobs begin.
 const JOB: &str = "job-";
-/// What is bounded.
+/// The controllers that bound jobs.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
 /// Has jobs of the service, which this process is, get control groups of their own.

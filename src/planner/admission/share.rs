@@ -1,6 +1,6 @@
 //! The part of a resource that one party may have while others have work: so that none of them can take all of its time.
 //!
-//! A share binds what is promised anew. What moves inside its window or is placed again after a failure is not refused for it.
+//! A share binds new promises. Moves inside windows and new places after failures are not refused for it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

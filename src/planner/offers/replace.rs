@@ -39,7 +39,7 @@ impl Decider<'_> {
         if begun && !goes_on && agreement.has_more_slots() {
             return Err(Error::Unavailable);
         }
-        // Of one that nobody has begun in time nothing is left in the plan.
+        // A slot that was not begun in time has left the plan.
         let waits = agreement.is_waiting() && agreement.slot().end > self.present_second();
         if !waits && !goes_on {
             return Err(Error::Conflict("being ended, or at its end"));

@@ -472,7 +472,7 @@ impl Nodes {
 }
 
 /// When a node is thought to be out of use for longer, if it is still not back by then. The steps are counted from the report on it:
-/// what is planned because of the report stays for a whole step.
+/// a plan that follows from the report stays for a whole step.
 fn next_step(since: Time, now: Time, failures: &Failures) -> Time {
     let step = (failures.repair / STEPS).max(1);
     let begun = (now - since).max(0).div_euclid(step);

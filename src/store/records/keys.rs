@@ -67,7 +67,7 @@ impl Store {
         let cap = key
             .spending_cap
             .map_or_else(String::new, |cap| format!(", for at most {cap}"));
-        // Last and quoted: whoever names a key chooses it.
+        // The maker of a key chooses its label, so it stands last and quoted.
         let detail = format!("as {}{reads}{cap}{label}", key.role);
         let note = Note {
             party: Some(key.party.clone()),
