@@ -37,8 +37,8 @@ impl Negotiation {
     /// Moves a waiting agreement to another resource or start, inside what was agreed. Its party is told. For operators.
     ///
     /// # Errors
-    /// The errors of the body, [`Error::NotFound`], [`Error::Conflict`] where it may not go there or does not wait,
-    /// [`Error::Changed`] when it is in another version, [`Error::KeyReused`], [`Error::Unavailable`].
+    /// The errors of the body and, of [`crate::negotiation::Error`], `NotFound`, `Conflict` where it may not go there or
+    /// does not wait, `Changed` when it is in another version, `KeyReused`, `Unavailable`.
     pub async fn move_agreement(&self, request: MoveRequest) -> Result<AgreementView> {
         let before = self.visible_agreement(&Scope::All, request.id).await?;
         if let Some(answer) = self.earlier_answer(request.key.as_ref()).await? {

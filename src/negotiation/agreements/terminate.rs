@@ -28,9 +28,8 @@ impl Negotiation {
     /// Ends an agreement before its time.
     ///
     /// # Errors
-    /// [`Error::Malformed`] and [`Error::Invalid`] for faults of the document, [`Error::NotFound`], [`Error::Conflict`]
-    /// when it has ended already, [`Error::Changed`] when it is in another version, [`Error::KeyReused`],
-    /// [`Error::Unavailable`].
+    /// Of [`crate::negotiation::Error`]: `Malformed` and `Invalid` for faults of the document, `NotFound`, `Conflict`
+    /// when it has ended already, `Changed` when it is in another version, `KeyReused`, `Unavailable`.
     pub async fn terminate_agreement(
         &self,
         scope: Scope,
