@@ -42,6 +42,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{delete, get, post, put};
+use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::{Instrument, field};
 use uuid::Uuid;
@@ -100,6 +101,8 @@ pub struct Api {
     pub scheme: &'static str,
     /// The address by which clients know the service, where it is not the one they name.
     pub public_address: Option<Arc<str>>,
+    /// Cancelled when the service stops: answers without an end of their own end then.
+    pub stopping: CancellationToken,
 }
 
 impl Api {

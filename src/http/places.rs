@@ -32,6 +32,8 @@ pub(crate) enum Whose {
     SignInFrom(Origin),
     /// Requests of an address with a wrong key, whose answers are delayed.
     Wrong(Origin),
+    /// The open pages of a party that are told of changes.
+    Pages(String),
 }
 
 /// The place of a request.
@@ -58,6 +60,14 @@ impl Places {
     /// [`Error::TooManyAtOnce`] where they are taken.
     pub(crate) fn take_of(&self, party: &str) -> Result<Place, Error> {
         self.take_one(Whose::Party(party.to_owned()), self.of_each)
+    }
+
+    /// A place for an open page of a party that is told of changes.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    pub(crate) fn take_of_pages(&self, party: &str) -> Result<Place, Error> {
+        self.take_one(Whose::Pages(party.to_owned()), self.of_each)
     }
 
     /// A place for a request while its key is looked for, among the places of its address, where that is known.

@@ -240,6 +240,11 @@ impl Negotiation {
         Arc::clone(&self.catalogue.borrow())
     }
 
+    /// Changes with the plan: what is shown of it may be another then.
+    pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
+        self.planner.subscribe_changes()
+    }
+
     /// The clock that decisions go by.
     pub fn clock(&self) -> &Clock {
         &self.clock

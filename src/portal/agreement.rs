@@ -14,8 +14,6 @@ use super::{Answer, Frame, render_page};
 use crate::http::{Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, TerminateRequest};
 
-/// Seconds after which the page of an agreement that may still change is loaded again.
-const REFRESH: u32 = 5;
 /// Bytes of an output that the page itself shows.
 const SHOWN_MAX: usize = 4_096;
 
@@ -33,6 +31,8 @@ struct AgreementPage {
     guarantees: Vec<GuaranteeView>,
     outputs: Vec<Output>,
     can_end: bool,
+    /// Whether it may still change.
+    is_open: bool,
 }
 
 /// Asks once more.
@@ -72,10 +72,9 @@ pub(super) async fn show_agreement_page(
         .await?;
     let outputs = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
-    let mut frame = visitor.frame(name.as_str());
-    frame.refresh = (!text::is_final(&view)).then_some(REFRESH);
     let shown = AgreementPage {
-        frame,
+        frame: visitor.frame(name.as_str()),
+        is_open: !text::is_final(&view),
         name,
         standing: text::standing(&view),
         address: view.address(&base_address(&api, &headers)),
@@ -147,7 +146,7 @@ pub(super) async fn show_job_output(
     Ok((headers, body).into_response())
 }
 
-/// GET /portal/agreements/{id}/terminate: a page that does not reload while it is read.
+/// GET /portal/agreements/{id}/terminate: a page that stays as it is while it is read.
 pub(super) async fn confirm_termination(
     State(api): State<Api>,
     headers: HeaderMap,

@@ -2,11 +2,11 @@
 //! is none, is refused here. The check of every offer does the rest.
 
 use jiff::civil::{Date, Time};
-use jiff::tz::TimeZone;
 use wsag::scheduling::{Budget, Scheduling};
 use wsag::time::DateTime;
 
 use super::values::Values;
+use super::zone::Zone;
 use crate::catalogue::{Application, Catalogue};
 use crate::negotiation::{FlatRequest, Run};
 
@@ -44,6 +44,8 @@ pub(super) mod field {
     pub(crate) const SECONDS: &str = "seconds";
     pub(crate) const START: (&str, &str) = ("start-date", "start-time");
     pub(crate) const DEADLINE: (&str, &str) = ("deadline-date", "deadline-time");
+    /// The time zone of these; UTC where it is not said.
+    pub(crate) const ZONE: &str = "zone";
     /// One for every form that was shown, so that one that is sent twice is taken once.
     pub(crate) const ONCE: &str = "once";
     pub(crate) const CSRF: &str = "csrf";
@@ -95,8 +97,12 @@ pub(super) fn read_form(
         nodes: form
             .number(field::NODES, Place::Nodes, "a whole number of nodes, such as 1")
             .map(|nodes| (nodes, nodes)),
-        start: form.instant(field::START, Place::Start),
-        end: form.instant(field::DEADLINE, Place::Deadline),
+        start: form
+            .second(field::START, Place::Start)
+            .map(DateTime::from_seconds),
+        end: form
+            .second(field::DEADLINE, Place::Deadline)
+            .map(DateTime::from_seconds),
         duration: form.duration(),
         scheduling: Scheduling {
             budget: form.budget(currency),
@@ -223,8 +229,8 @@ impl Reading<'_> {
         })
     }
 
-    /// A date and a time of UTC, both or neither.
-    fn instant(&mut self, (date_field, time_field): (&str, &str), place: Place) -> Option<DateTime> {
+    /// The second of a date and a time in the form's zone, both or neither.
+    fn second(&mut self, (date_field, time_field): (&str, &str), place: Place) -> Option<i64> {
         let (date, time) = (self.values.trimmed(date_field), self.values.trimmed(time_field));
         match (date.is_empty(), time.is_empty()) {
             (true, true) => return None,
@@ -241,18 +247,40 @@ impl Reading<'_> {
                 if clock.is_none() {
                     self.problem(place, "Enter the time as hours:minutes, such as 16:30.");
                 }
-                let instant = day?.to_datetime(clock?).to_zoned(TimeZone::UTC).ok();
-                return instant.map(|at| DateTime::from_seconds(at.timestamp().as_second()));
+                return zone_of_form(self.values).second_of(day?.to_datetime(clock?));
             }
         }
         None
     }
 }
 
+/// The time zone that the times of a form are in.
+fn zone_of_form(values: &Values) -> Zone {
+    Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
+}
+
+/// The same form with its times in another zone. What is no time stays as it is.
+pub(super) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
+    if zone_of_form(&values) != *zone {
+        for (date_field, time_field) in [field::START, field::DEADLINE] {
+            let mut form = Reading {
+                values: &values,
+                problems: Vec::new(),
+            };
+            if let Some(at) = form.second((date_field, time_field), Place::Whole) {
+                let (date, time) = date_and_time(at, zone);
+                values = values.with(date_field, date).with(time_field, time);
+            }
+        }
+    }
+    values.with(field::ZONE, zone.name())
+}
+
 /// The same form with another window, in seconds since the epoch; None leaves a side open.
 pub(super) fn form_with_window(values: Values, start: Option<i64>, deadline: i64) -> Values {
-    let (start_date, start_time) = start.map_or_else(Default::default, date_and_time);
-    let (deadline_date, deadline_time) = date_and_time(deadline);
+    let zone = zone_of_form(&values);
+    let (start_date, start_time) = start.map_or_else(Default::default, |at| date_and_time(at, &zone));
+    let (deadline_date, deadline_time) = date_and_time(deadline, &zone);
     values
         .with(field::START.0, start_date)
         .with(field::START.1, start_time)
@@ -260,13 +288,12 @@ pub(super) fn form_with_window(values: Values, start: Option<i64>, deadline: i64
         .with(field::DEADLINE.1, deadline_time)
 }
 
-/// The values of a date and a time field for a second of UTC.
-fn date_and_time(at: i64) -> (String, String) {
-    let text = super::text::date_time(at);
-    match text.trim_end_matches('Z').split_once('T') {
-        Some((date, time)) => (date.to_owned(), time.to_owned()),
-        None => Default::default(),
-    }
+/// The values of a date and a time field in a zone for a second of the plan.
+fn date_and_time(at: i64, zone: &Zone) -> (String, String) {
+    let Some(at) = zone.at(at) else {
+        return Default::default();
+    };
+    (at.date().to_string(), at.time().to_string())
 }
 
 #[cfg(test)]
@@ -402,6 +429,10 @@ mod tests {
         let wish = read_form(&values, &catalogue(), None).unwrap();
         let at = |seconds| Some(DateTime::from_seconds(seconds));
         assert_eq!((wish.start, wish.end), (at(1_795_278_605), at(1_795_305_600)));
+        let berlin = Zone::named("Europe/Berlin").unwrap();
+        let values = form_in_zone(values, &berlin);
+        assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
+        assert_eq!(read_form(&values, &catalogue(), None).unwrap(), wish);
         let open = read_form(&form_with_window(values, None, 5), &catalogue(), None).unwrap();
         assert_eq!((open.start, open.end), (None, at(5)));
     }

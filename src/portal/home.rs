@@ -12,6 +12,7 @@ use super::session::{self, Visitor};
 use super::sign_in::SignIn;
 use super::text::{self, StateLabel};
 use super::values::Values;
+use super::zone::Zone;
 use super::{Answer, Frame, render_page};
 use crate::access::Role;
 use crate::agreement::Currency;
@@ -233,7 +234,7 @@ async fn render_home_page(
     let home = Home {
         frame: visitor.frame(title),
         form: OfferForm::new(
-            &asked.values,
+            &form::form_in_zone(asked.values.clone(), &visitor.zone),
             &asked.problems,
             &api.negotiation.catalogue(),
             files,
@@ -243,7 +244,7 @@ async fn render_home_page(
         is_filled: asked.is_filled,
         refusal: asked
             .refusal
-            .map(|refusal| view_refusal(&refusal, &asked.values, now)),
+            .map(|refusal| view_refusal(&refusal, &asked.values, now, &visitor.zone)),
         now: text::date_time(now),
         agreements: listed.agreements.iter().map(agreement_row).collect(),
         older: listed.next,
@@ -273,7 +274,7 @@ fn agreement_row(agreement: &AgreementView) -> Row {
     }
 }
 
-fn view_refusal(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
+fn view_refusal(refusal: &RefusalView, values: &Values, now: i64, zone: &Zone) -> Refusal {
     let slots = refusal.alternatives.iter().map(|slot| {
         let (start, end) = (slot.start.seconds(), slot.end.seconds());
         let near = start - now <= SLOT_IS_NEAR;
@@ -303,7 +304,11 @@ fn view_refusal(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
     Refusal {
         reason: text::reason(refusal.reason.word()),
         constraint: refusal.binding_constraint.clone(),
-        changes: refusal.relaxations.iter().map(text::change).collect(),
+        changes: refusal
+            .relaxations
+            .iter()
+            .map(|change| text::change(change, zone))
+            .collect(),
         slots: slots.collect(),
     }
 }

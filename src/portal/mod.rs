@@ -1,5 +1,5 @@
-//! The web pages: the functions of the API, for people with a browser. Rendered on the server from view structs, without any
-//! script. A form becomes the same offer as the API's and takes the same way, so that nothing is decided or checked here a second
+//! The web pages: the functions of the API, for people with a browser. Rendered on the server from view structs. All of them work
+//! without a script; the one there is keeps them up to date. A form becomes the same offer as the API's and takes the same way, so that nothing is decided or checked here a second
 //! time.
 //!
 //! Pages are guarded three times. Other sites do not send the session's cookie along. A form brings back a token that only its
@@ -8,6 +8,7 @@
 mod agreement;
 mod docs;
 mod error;
+mod events;
 mod fields;
 mod form;
 mod home;
@@ -17,9 +18,11 @@ mod path;
 mod reliability;
 mod resources;
 mod session;
+mod settings;
 mod sign_in;
 mod text;
 mod values;
+mod zone;
 
 use askama::Template;
 use axum::Router;
@@ -31,6 +34,7 @@ use axum::routing::{any, get};
 
 use crate::http::{self, Pages};
 use error::Failure;
+use zone::Zone;
 
 /// A page, or why there is none.
 type Answer = Result<Response, Failure>;
@@ -38,22 +42,29 @@ type Answer = Result<Response, Failure>;
 /// The one style sheet.
 const STYLE: &str = include_str!("../../templates/portal/style.css");
 
-/// The headers of every page. The pages hold no script and load nothing but the style sheet, so that even a string that slipped
-/// through unescaped could do nothing. The referrer goes to our own pages only: without any, browsers would also leave out the
+/// The one script.
+const SCRIPT: &str = include_str!("../../templates/portal/live.js");
+
+/// The sign of the pages in a browser's tab.
+const ICON: &str = include_str!("../../templates/portal/icon.svg");
+
+/// The headers of every page. The pages hold no script themselves and load nothing from elsewhere, so that even a string that
+/// slipped through unescaped could do nothing. The referrer goes to our own pages only: without any, browsers would also leave out the
 /// origin of a form, which is checked.
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
-            "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+            "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
+             form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
         ),
     ),
     (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
 ];
 
-/// How long a browser may keep the style sheet, in the words of its header.
-const STYLE_KEPT: &str = "private, max-age=600";
+/// How long a browser may keep these, in the words of its header.
+const ASSET_KEPT: &str = "private, max-age=600";
 
 /// The portal's pages, to be served beside the API.
 pub fn pages() -> Pages {
@@ -61,7 +72,20 @@ pub fn pages() -> Pages {
         .route("/docs", get(docs::show_docs_page))
         .route("/portal", get(home::show_home_page))
         .route("/portal/", get(redirect_to_home))
-        .route("/portal/style.css", get(get_style_sheet))
+        .route(
+            "/portal/style.css",
+            get(async || asset("text/css; charset=utf-8", STYLE)),
+        )
+        .route(
+            "/portal/live.js",
+            get(async || asset("text/javascript; charset=utf-8", SCRIPT)),
+        )
+        .route("/portal/icon.svg", get(async || asset("image/svg+xml", ICON)))
+        .route("/portal/events", get(events::stream_events))
+        .route(
+            "/portal/settings",
+            get(settings::show_settings_page).post(settings::change_settings),
+        )
         .route("/portal/sign-in", get(redirect_to_home).post(session::sign_in))
         .route("/portal/sign-out", get(redirect_to_home).post(session::sign_out))
         .route(
@@ -105,9 +129,38 @@ struct Frame {
     may_act: bool,
     /// The value that every form brings back; empty where the visitor is not signed in.
     csrf: String,
-    /// Seconds after which the browser loads the page again.
-    refresh: Option<u32>,
+    /// In which times are shown.
+    zone: Zone,
+    /// The path of the page.
+    path: String,
 }
+
+/// A part of the portal in the navigation.
+struct Section {
+    label: &'static str,
+    path: &'static str,
+    /// The value of `aria-current`, where the page is in this part.
+    current: Option<&'static str>,
+}
+
+/// The parts of the portal: their names, their first pages, and what the addresses of their other pages begin with.
+const SECTIONS: [(&str, &str, &[&str]); 5] = [
+    ("Calendar", "/portal/calendar", &[]),
+    ("Reserve", "/portal", &[]),
+    (
+        "Offers",
+        "/portal/negotiations",
+        &["/portal/negotiations/", "/portal/offers/"],
+    ),
+    ("Reservations", "/portal/reservations", &["/portal/agreements/"]),
+    ("Money", "/portal/money", &["/portal/money/"]),
+];
+
+/// The parts for operators alone.
+const OPERATOR_SECTIONS: [(&str, &str, &[&str]); 2] = [
+    ("Gantt", "/portal/gantt", &[]),
+    ("Operate", "/portal/operator", &["/portal/operator/"]),
+];
 
 impl Frame {
     /// The frame for a visitor without a session, or before the session is known.
@@ -118,8 +171,26 @@ impl Frame {
             is_operator: false,
             may_act: false,
             csrf: String::new(),
-            refresh: None,
+            zone: Zone::UTC,
+            path: path_of_request(),
         }
+    }
+
+    /// The navigation.
+    fn sections(&self) -> Vec<Section> {
+        let operators: &[_] = if self.is_operator { &OPERATOR_SECTIONS } else { &[] };
+        let sections = SECTIONS.iter().chain(operators);
+        let section = |&(label, path, others): &(&'static str, &'static str, &[&str])| Section {
+            label,
+            path,
+            current: if self.path == path {
+                Some("page")
+            } else {
+                let is_inside = others.iter().any(|other| self.path.starts_with(other));
+                is_inside.then_some("true")
+            },
+        };
+        sections.map(section).collect()
     }
 }
 
@@ -131,8 +202,19 @@ fn render_page(status: StatusCode, template: &impl Template) -> Answer {
     Ok((status, Html(body)).into_response())
 }
 
+tokio::task_local! {
+    /// The path of the request that is answered, for the navigation: every page has it.
+    static PATH: String;
+}
+
 async fn guard_page(request: Request, next: Next) -> Response {
-    with_page_headers(next.run(request).await)
+    let path = request.uri().path().to_owned();
+    with_page_headers(PATH.scope(path, next.run(request)).await)
+}
+
+/// The path of the request that is answered; empty outside of one.
+fn path_of_request() -> String {
+    PATH.try_with(String::clone).unwrap_or_default()
 }
 
 fn with_page_headers(mut response: Response) -> Response {
@@ -142,12 +224,13 @@ fn with_page_headers(mut response: Response) -> Response {
     response
 }
 
-async fn get_style_sheet() -> Response {
+/// A file that pages load.
+fn asset(media_type: &'static str, text: &'static str) -> Response {
     let headers = [
-        (header::CONTENT_TYPE, "text/css; charset=utf-8"),
-        (header::CACHE_CONTROL, STYLE_KEPT),
+        (header::CONTENT_TYPE, media_type),
+        (header::CACHE_CONTROL, ASSET_KEPT),
     ];
-    (headers, STYLE).into_response()
+    (headers, text).into_response()
 }
 
 async fn redirect_to_home() -> Redirect {

@@ -10,6 +10,7 @@ use super::Frame;
 use super::error::Failure;
 use super::sign_in::SignIn;
 use super::values::Values;
+use super::zone::{Zone, cookie};
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
 use crate::http::{Api, base_address, body_of, log_caller, origin_of_request, require_writer};
@@ -22,6 +23,8 @@ const COOKIE: &str = "bespeak_session";
 pub(super) struct Visitor {
     /// The visitor's identity.
     pub(super) caller: Caller,
+    /// In which times are shown.
+    pub(super) zone: Zone,
     csrf: Secret,
 }
 
@@ -34,14 +37,15 @@ impl Visitor {
             is_operator: self.caller.role == Role::Operator,
             may_act: !self.caller.limits.read_only,
             csrf: self.csrf.expose().to_owned(),
-            refresh: None,
+            zone: self.zone.clone(),
+            path: super::path_of_request(),
         }
     }
 }
 
 /// The sender of a request, if signed in.
 pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
-    let Some(cookie) = session_cookie(headers) else {
+    let Some(cookie) = cookie(headers, COOKIE) else {
         return Ok(None);
     };
     let session = api
@@ -51,7 +55,8 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         .map_err(negotiation::Error::from)?;
     Ok(session.map(|(caller, csrf)| {
         log_caller(&caller);
-        Visitor { caller, csrf }
+        let zone = Zone::of_headers(headers);
+        Visitor { caller, zone, csrf }
     }))
 }
 
@@ -77,7 +82,7 @@ pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Vi
 }
 
 /// The same of a form that changes nothing but the session.
-async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     if is_from_other_site(request.headers(), &base_address(api, request.headers())) {
         return Err(Failure::Forged);
     }
@@ -126,7 +131,7 @@ pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }
-    if let Some(cookie) = session_cookie(&headers) {
+    if let Some(cookie) = cookie(&headers, COOKIE) {
         api.access
             .sign_out(cookie)
             .await
@@ -151,18 +156,6 @@ fn with_session_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Re
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
-}
-
-/// The session's cookie among the cookies of a request.
-fn session_cookie(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, _)| *name == COOKIE)
-        .map(|(_, value)| value)
 }
 
 /// Whether a browser says that a page of another site has sent this. Programs and old browsers say nothing. Our own
@@ -197,14 +190,14 @@ mod tests {
     #[test]
     fn the_session_is_found_among_other_cookies() {
         assert_eq!(
-            session_cookie(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")])),
+            cookie(&headers(&[("cookie", "a=1; bespeak_session=abc; b=2")]), COOKIE),
             Some("abc")
         );
         assert_eq!(
-            session_cookie(&headers(&[("cookie", "xbespeak_session=abc")])),
+            cookie(&headers(&[("cookie", "xbespeak_session=abc")]), COOKIE),
             None
         );
-        assert_eq!(session_cookie(&headers(&[])), None);
+        assert_eq!(cookie(&headers(&[]), COOKIE), None);
     }
 
     #[test]

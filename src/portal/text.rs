@@ -1,18 +1,8 @@
 //! Times, durations and states in words for people.
 
+use super::zone::Zone;
 use crate::agreement::OfferKind;
 use crate::negotiation::{AgreementView, MoneyView, RelaxationView};
-
-/// A dateTime in UTC as people write it: `2026-11-21 10:00:00 UTC`.
-pub(super) fn moment(date_time: &str) -> String {
-    match (date_time.split_once('T'), date_time.ends_with('Z')) {
-        (Some((date, time)), true) => {
-            let time = time.trim_end_matches('Z');
-            format!("{date} {} UTC", time.split('.').next().unwrap_or(time))
-        }
-        _ => date_time.to_owned(),
-    }
-}
 
 /// A second of the plan as a dateTime in UTC; empty beyond the year 9999.
 pub(super) fn date_time(seconds: i64) -> String {
@@ -140,8 +130,8 @@ pub(super) fn proposal(why: &str, penalties: &[MoneyView]) -> String {
 }
 
 /// A change of the request that would have let it in.
-pub(super) fn change(change: &RelaxationView) -> String {
-    let at = |seconds| moment(&date_time(seconds));
+pub(super) fn change(change: &RelaxationView, zone: &Zone) -> String {
+    let at = |seconds| zone.tell(&date_time(seconds));
     let parts = [
         change.nodes.map(|count| format!("on {}", nodes(count))),
         change
@@ -189,10 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_for_people() {
-        assert_eq!(moment("2026-11-21T10:00:00Z"), "2026-11-21 10:00:00 UTC");
-        assert_eq!(moment("2026-11-21T10:00:00.250Z"), "2026-11-21 10:00:00 UTC");
-        assert_eq!(moment("never"), "never");
+    fn seconds_of_the_plan_are_written_as_date_times() {
         assert_eq!(date_time(0), "1970-01-01T00:00:00Z");
         assert_eq!(date_time(i64::MAX), "");
     }

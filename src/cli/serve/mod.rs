@@ -188,6 +188,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         connections,
         scheme,
         public_address,
+        stopping: stop.clone(),
     };
     let open = async {
         await_first_look(unseen).await;

@@ -71,12 +71,17 @@ impl Browser {
         page
     }
 
+    /// An answer that goes on.
+    pub(crate) async fn stream(&self, path: &str) -> reqwest::Response {
+        self.answer(Method::GET, path, None).await
+    }
+
     /// The offer form of the first page.
     pub(crate) async fn form(&self) -> Form {
         self.get("/portal").await.form()
     }
 
-    async fn send(&self, method: Method, path: &str, form: Option<&Form>) -> Page {
+    async fn answer(&self, method: Method, path: &str, form: Option<&Form>) -> reqwest::Response {
         let mut request = self.http.request(method, format!("{}{path}", self.base));
         if let Some(cookie) = &self.cookie {
             request = request.header(COOKIE, cookie);
@@ -87,7 +92,11 @@ impl Browser {
                 .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
                 .body(form.encoded());
         }
-        let response = request.send().await.expect("the service answers");
+        request.send().await.expect("the service answers")
+    }
+
+    async fn send(&self, method: Method, path: &str, form: Option<&Form>) -> Page {
+        let response = self.answer(method, path, form).await;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.text().await.expect("a page is text");
         Page {

@@ -197,7 +197,7 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
                 .get("/portal")
                 .await
                 .body
-                .contains("href=\"/portal/resources\"")
+                .contains("href=\"/portal/operator\"")
         );
         let consumer = Browser::signed_in(&server, &server.key_for("ann", "consumer")).await;
         assert!(
@@ -205,7 +205,7 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
                 .get("/portal")
                 .await
                 .body
-                .contains("href=\"/portal/resources\"")
+                .contains("href=\"/portal/operator\"")
         );
         let refused = consumer.get("/portal/resources").await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");

@@ -1,0 +1,149 @@
+//! The time zone of a visitor. Times are told in it, with UTC beside them, and forms are read in it.
+
+use std::sync::OnceLock;
+
+use axum::http::{HeaderMap, header};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+/// The cookie that keeps it: the name of the zone. The script sets it once from what the browser knows, and the settings page
+/// sets it by hand.
+pub(super) const COOKIE: &str = "bespeak_zone";
+
+/// A time zone of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Zone(TimeZone);
+
+impl Zone {
+    /// Coordinated Universal Time: where nothing else is known.
+    pub(super) const UTC: Self = Self(TimeZone::UTC);
+
+    /// The zone with a name of the database, such as `Europe/Berlin`; None where there is none.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            // Names of one zone, which needs no database.
+            "UTC" | "Etc/UTC" => Some(Self::UTC),
+            name => TimeZone::get(name).ok().map(Self),
+        }
+    }
+
+    /// The zone that the visitor's cookie names, or else UTC.
+    pub(super) fn of_headers(headers: &HeaderMap) -> Self {
+        cookie(headers, COOKIE).and_then(Self::named).unwrap_or(Self::UTC)
+    }
+
+    /// Its name in the database.
+    pub(super) fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// A second of the plan in this zone; None beyond the year 9999.
+    pub(super) fn at(&self, seconds: i64) -> Option<Zoned> {
+        Some(Timestamp::from_second(seconds).ok()?.to_zoned(self.0.clone()))
+    }
+
+    /// The second of the plan at a time on a clock of this zone; None beyond the years of the calendar. A time that comes twice is
+    /// the first one.
+    pub(super) fn second_of(&self, clock: jiff::civil::DateTime) -> Option<i64> {
+        let at = clock.to_zoned(self.0.clone()).ok()?;
+        Some(at.timestamp().as_second())
+    }
+
+    /// A dateTime for people: `Thu 26 Nov 2026, 14:00 (13:00 UTC)`. Seconds are told where they are not zero, and the day of UTC
+    /// where it is another one. Other texts are told as they are.
+    pub(super) fn tell(&self, date_time: &str) -> String {
+        let Ok(at) = date_time.parse::<Timestamp>() else {
+            return date_time.to_owned();
+        };
+        let clock = if at.as_second() % 60 == 0 {
+            "%H:%M"
+        } else {
+            "%H:%M:%S"
+        };
+        let here = at.to_zoned(self.0.clone());
+        let told = format!("{}, {}", here.strftime("%a %-d %b %Y"), here.strftime(clock));
+        if *self == Self::UTC {
+            return format!("{told} UTC");
+        }
+        let utc = at.to_zoned(TimeZone::UTC);
+        let day = if utc.date() == here.date() {
+            String::new()
+        } else {
+            utc.strftime("%a %-d %b, ").to_string()
+        };
+        format!("{told} ({day}{} UTC)", utc.strftime(clock))
+    }
+}
+
+/// The names of all zones, in order.
+pub(super) fn names() -> &'static [String] {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names: Vec<_> = jiff::tz::db().available().map(|name| name.to_string()).collect();
+        names.sort();
+        names
+    })
+}
+
+/// A cookie among those of a request.
+pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(found, _)| *found == name)
+        .map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn berlin() -> Zone {
+        Zone::named("Europe/Berlin").unwrap()
+    }
+
+    #[test]
+    fn times_are_told_in_the_zone_with_utc_beside_them() {
+        for (zone, date_time, told) in [
+            (Zone::UTC, "2026-11-26T13:00:00Z", "Thu 26 Nov 2026, 13:00 UTC"),
+            (
+                Zone::UTC,
+                "2026-11-26T13:00:05.25Z",
+                "Thu 26 Nov 2026, 13:00:05 UTC",
+            ),
+            (
+                berlin(),
+                "2026-11-26T13:00:00Z",
+                "Thu 26 Nov 2026, 14:00 (13:00 UTC)",
+            ),
+            (
+                berlin(),
+                "2026-07-01T22:30:00Z",
+                "Thu 2 Jul 2026, 00:30 (Wed 1 Jul, 22:30 UTC)",
+            ),
+            (berlin(), "never", "never"),
+        ] {
+            assert_eq!(zone.tell(date_time), told);
+        }
+    }
+
+    #[test]
+    fn a_zone_is_known_by_its_name_and_by_nothing_else() {
+        assert_eq!(Zone::named("Etc/UTC"), Some(Zone::UTC));
+        for wrong in ["", "Berlin", "../../etc/passwd", "<b>"] {
+            assert_eq!(Zone::named(wrong), None, "{wrong}");
+        }
+        let headers = |cookie| HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_static(cookie))]);
+        let kept = headers("a=1; bespeak_zone=Europe/Berlin");
+        assert_eq!(Zone::of_headers(&kept), berlin());
+        for other in ["bespeak_zone=Mars", "xbespeak_zone=Europe/Berlin", ""] {
+            assert_eq!(Zone::of_headers(&headers(other)), Zone::UTC, "{other}");
+        }
+        assert!(names().iter().any(|name| name == "Europe/Berlin"));
+    }
+}
