@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use http_body_util::BodyExt;
+use futures_util::{Stream, TryStreamExt};
 
 use super::call::Call;
 use super::format::Format;
@@ -29,10 +29,9 @@ pub(super) async fn put_file(
     request: Request,
 ) -> Answer {
     let upload = call.negotiation.upload(call.party(), &name).await?;
-    let replaced = receive_upload(&api, upload, request.into_body())
-        .await?
-        .finish()
-        .await?;
+    let parts = request.into_body().into_data_stream();
+    let parts = parts.map_err(|why| Error::BodyBroken(why.to_string()));
+    let replaced = receive_upload(&api, upload, parts).await?.finish().await?;
     if replaced {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
@@ -60,22 +59,24 @@ pub(super) async fn delete_file(
 /// Bytes a second that an upload has to keep to: a slow line does, a client that only occupies its place does not.
 const RATE_LEAST: u32 = 16 * 1_024;
 
-/// Takes in a body of any length that its quota leaves room for, as long as it keeps coming. Beyond the time that other bodies
-/// have for the whole, it has the time that its bytes take at [`RATE_LEAST`].
-async fn receive_upload(api: &Api, mut upload: Upload, mut body: Body) -> Result<Upload, Error> {
+/// Takes in a file of any length that its quota leaves room for, as long as its parts keep coming. Beyond the time that other
+/// bodies have for the whole, it has the time that its bytes take at [`RATE_LEAST`].
+///
+/// # Errors
+/// [`Error::BodyTimeout`], those of the parts, and those of [`Upload::write`].
+pub(crate) async fn receive_upload(
+    api: &Api,
+    mut upload: Upload,
+    mut parts: impl Stream<Item = Result<Bytes, Error>> + Unpin,
+) -> Result<Upload, Error> {
     let mut until = tokio::time::Instant::now() + api.body_timeout;
     loop {
-        let part = tokio::time::timeout_at(until, body.frame()).await;
-        match part.map_err(|_| Error::BodyTimeout)? {
-            None => return Ok(upload),
-            Some(Err(why)) => return Err(Error::BodyBroken(why.to_string())),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-                    until += Duration::from_secs(1) * length / RATE_LEAST;
-                    upload = upload.write(data).await?;
-                }
-            }
-        }
+        let part = tokio::time::timeout_at(until, parts.try_next()).await;
+        let Some(data) = part.map_err(|_| Error::BodyTimeout)?? else {
+            return Ok(upload);
+        };
+        let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        until += Duration::from_secs(1) * length / RATE_LEAST;
+        upload = upload.write(data).await?;
     }
 }

@@ -52,6 +52,7 @@ pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of}
 pub(crate) use call::base_address;
 pub use connections::{Connections, Origin};
 pub use error::Error;
+pub(crate) use files::receive_upload;
 pub use keys::{KeyView, check_cap};
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;

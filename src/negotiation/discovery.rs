@@ -1,9 +1,10 @@
 //! What there is to ask for: the applications, the resources as requesters may see them, and the price list.
 
-use crate::negotiation::Negotiation;
 use crate::negotiation::views::discovery::{
-    ApplicationView, ApplicationsView, OfferedResourceView, OfferedResourcesView, PriceListView, PricesView,
+    ApplicationView, ApplicationsView, CostView, OfferedResourceView, OfferedResourcesView, PriceListView,
+    PricesView,
 };
+use crate::negotiation::{Negotiation, QuotationView};
 
 impl Negotiation {
     /// The applications of the catalogue, in the provider's order.
@@ -21,6 +22,12 @@ impl Negotiation {
         OfferedResourcesView {
             resources: in_service.map(OfferedResourceView::of).collect(),
         }
+    }
+
+    /// The parts of the price of an offer to a party, by the price list of now; none where nothing is priced.
+    pub fn cost_of_offer(&self, party: &str, offer: &QuotationView) -> Option<CostView> {
+        let templates = self.templates.now();
+        CostView::of(templates.pricing()?, party, offer)
     }
 
     /// The price list as it is for a party.

@@ -28,6 +28,7 @@ pub use error::{Error, continuing_fault};
 pub use idempotency::{RequestKey, StoredAnswer};
 pub use keys::{KeyRequest, read_key_expiry};
 pub use negotiations::exchange::OfferMessage;
+pub use negotiations::forms::{EstimateView, ReadOffer};
 pub use negotiations::{NegotiationView, end_negotiation_input};
 pub use request::flat_request::{FlatRequest, Run};
 pub use request::json::Json;
@@ -39,7 +40,7 @@ pub use views::agreement::{
     TemplateView, TimelineView,
 };
 pub use views::availability::AvailabilityQuery;
-pub use views::discovery::{OfferedResourceView, OfferedResourcesView};
+pub use views::discovery::{CostView, OfferedResourceView, OfferedResourcesView, PriceListView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};

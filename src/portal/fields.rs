@@ -1,9 +1,19 @@
 //! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
-use super::form::{self, Place, Problem, field};
+use super::form::{self, CHOICES_MAX, Place, Problem, field};
 use super::text::capitalised;
 use super::values::Values;
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
+use crate::negotiation::PriceListView;
+
+/// What the form can offer to choose from.
+pub(super) struct Supply<'a> {
+    pub(super) catalogue: &'a Catalogue,
+    /// Names of the party's input files.
+    pub(super) files: Vec<String>,
+    /// The price list, where something is charged.
+    pub(super) prices: Option<&'a PriceListView>,
+}
 
 /// The offer form.
 pub(super) struct OfferForm {
@@ -14,12 +24,18 @@ pub(super) struct OfferForm {
     /// Whether only nodes are to be reserved.
     pub(super) nodes_only: bool,
     pub(super) name: Field,
-    pub(super) nodes: Field,
+    pub(super) nodes: Group,
     pub(super) duration: Group,
+    /// Whether the duration is to be predicted.
+    pub(super) is_predicted: bool,
     /// The most that it may cost, where something is charged.
     pub(super) budget: Option<Field>,
     pub(super) start: Group,
     pub(super) deadline: Group,
+    /// What is rarely said.
+    pub(super) more: Vec<Field>,
+    /// Whether some of that is said, or wrong.
+    pub(super) is_more_open: bool,
     /// All that is wrong, with the field to go to.
     pub(super) summary: Vec<Line>,
     /// Names of the provider's input files.
@@ -65,8 +81,8 @@ pub(super) enum Input {
     Whole,
     /// A decimal number.
     Decimal,
-    /// One of these.
-    Choice(Vec<String>),
+    /// One of these values, with what is shown of each.
+    Choice(Vec<(String, String)>),
     /// The name of one of the provider's files.
     File,
     Date,
@@ -88,16 +104,21 @@ fn argument_field_id(application: usize, argument: usize) -> String {
     format!("argument-{application}-{argument}")
 }
 
+impl Field {
+    /// Whether this is the value entered.
+    pub(super) fn is_value(&self, value: &str) -> bool {
+        self.value == value
+    }
+}
+
 impl OfferForm {
     /// The form with the values entered and their problems.
-    pub(super) fn new(
-        values: &Values,
-        problems: &[Problem],
-        catalogue: &Catalogue,
-        files: Vec<String>,
-        once: String,
-        currency: Option<&str>,
-    ) -> Self {
+    pub(super) fn new(values: &Values, problems: &[Problem], supply: Supply<'_>, once: String) -> Self {
+        let Supply {
+            catalogue,
+            files,
+            prices,
+        } = supply;
         let errors = |place: Place| -> Vec<String> {
             problems
                 .iter()
@@ -149,7 +170,17 @@ impl OfferForm {
                 Input::Text(NAME_LENGTH),
                 errors(Place::Name),
             ),
-            nodes: field(field::NODES, "Nodes", "", Input::Whole, errors(Place::Nodes)),
+            nodes: Group {
+                id: "nodes-group".to_owned(),
+                legend: "Nodes".to_owned(),
+                hint: "The second number only where any number between them is right.".to_owned(),
+                errors: errors(Place::Nodes),
+                fields: vec![
+                    part(field::NODES, "Number, or from", Input::Whole),
+                    part(field::NODES_MAX, "to (optional)", Input::Whole),
+                ],
+            },
+            is_predicted: values.has(field::PREDICT),
             duration: Group {
                 id: "duration-group".to_owned(),
                 legend: "Duration".to_owned(),
@@ -161,8 +192,8 @@ impl OfferForm {
                     part(field::SECONDS, "Seconds", Input::Whole),
                 ],
             },
-            budget: currency.map(|currency| {
-                let label = format!("Budget in {currency} (optional)");
+            budget: prices.map(|prices| {
+                let label = format!("Budget in {} (optional)", prices.currency);
                 let hint = "The most that it may cost. Empty means: no limit.";
                 field(field::BUDGET, &label, hint, Input::Decimal, errors(Place::Budget))
             }),
@@ -178,10 +209,111 @@ impl OfferForm {
                 "Deadline (optional)",
                 "The latest end. Empty means: whenever there is room.",
             ),
+            more: more_fields(prices)
+                .map(|more| {
+                    let errors = errors(more.place);
+                    more.field(values, errors)
+                })
+                .into(),
+            is_more_open: more_fields(prices)
+                .iter()
+                .any(|more| !values.get(more.name).is_empty() || !errors(more.place).is_empty()),
             summary: summary_of_problems(problems, chosen, catalogue),
             files,
         }
     }
+}
+
+/// A field of what is rarely said.
+struct MoreField {
+    name: &'static str,
+    place: Place,
+    label: &'static str,
+    hint: String,
+    input: Input,
+}
+
+impl MoreField {
+    fn field(mut self, values: &Values, errors: Vec<String>) -> Field {
+        let value = values.get(self.name).to_owned();
+        if let Input::Choice(options) = &mut self.input
+            && !options.iter().any(|(known, _)| *known == value)
+        {
+            // A request that was made elsewhere may say what this list does not have.
+            options.push((value.clone(), value.clone()));
+        }
+        Field {
+            id: self.name.to_owned(),
+            name: self.name.to_owned(),
+            label: self.label.to_owned(),
+            hint: self.hint,
+            value,
+            errors,
+            input: self.input,
+        }
+    }
+}
+
+/// The fields of what is rarely said.
+fn more_fields(prices: Option<&PriceListView>) -> [MoreField; 4] {
+    let options = |all: &[(&str, &str)]| {
+        let one = |(value, label): &(&str, &str)| ((*value).to_owned(), (*label).to_owned());
+        Input::Choice(all.iter().map(one).collect())
+    };
+    [
+        MoreField {
+            name: field::FIX,
+            place: Place::Fix,
+            label: "How long may it move inside your times?",
+            hint: saving_by_slack(prices),
+            input: options(&[
+                ("", "Until it starts"),
+                ("0.5", "For half of its wait"),
+                ("0", "Never: its time is fixed at once"),
+            ]),
+        },
+        MoreField {
+            name: field::FLEXIBILITY,
+            place: Place::Flexibility,
+            label: "How far from your times may offers lie, where there is no room?",
+            hint: "In durations of the request.".to_owned(),
+            input: options(&[
+                ("", "As far as the provider offers"),
+                ("0", "Not at all"),
+                ("0.25", "A quarter of the duration"),
+                ("0.5", "Half of the duration"),
+                ("1", "The duration"),
+            ]),
+        },
+        MoreField {
+            name: field::PIECES,
+            place: Place::Pieces,
+            label: "Into how many slots may it be cut? (optional)",
+            hint: "2 to 10, for applications that save their work. Cut work often ends earlier.".to_owned(),
+            input: Input::Whole,
+        },
+        MoreField {
+            name: field::CHOICES,
+            place: Place::Choices,
+            label: "How many offers at most? (optional)",
+            hint: format!("1 to {CHOICES_MAX}. Empty means: {CHOICES_MAX}."),
+            input: Input::Whole,
+        },
+    ]
+}
+
+/// What it saves to let a reservation move.
+fn saving_by_slack(prices: Option<&PriceListView>) -> String {
+    let Some(prices) = prices.filter(|prices| prices.flexible_percent > 0.0) else {
+        return "It moves only where this lets others in or brings it forward, and never out of your times."
+            .to_owned();
+    };
+    let half = super::text::duration(i64::try_from(prices.flexible_half_seconds).unwrap_or(i64::MAX));
+    format!(
+        "The more room it has between the earliest start and the deadline, the less it costs: up to {} % less, half of that \
+         with {half} to spare.",
+        prices.flexible_percent
+    )
 }
 
 fn application_choice(
@@ -226,7 +358,11 @@ fn input_of_argument(kind: &ArgumentKind) -> Input {
         ArgumentKind::Integer(_) => Input::Whole,
         ArgumentKind::Number(_) => Input::Decimal,
         ArgumentKind::Text { max_length, .. } => Input::Text(*max_length),
-        ArgumentKind::Choice(values) => Input::Choice(values.clone()),
+        ArgumentKind::Choice(values) => {
+            let none = (String::new(), "Choose…".to_owned());
+            let each = values.iter().map(|value| (value.clone(), value.clone()));
+            Input::Choice(std::iter::once(none).chain(each).collect())
+        }
         ArgumentKind::File => Input::File,
     }
 }
@@ -267,6 +403,10 @@ fn summary_of_problems(
                 Place::Start => of(1_003, field::START.0, "Earliest start: "),
                 Place::Deadline => of(1_004, field::DEADLINE.0, "Deadline: "),
                 Place::Name => of(1_005, field::NAME, "Name: "),
+                Place::Fix => of(1_006, field::FIX, "Moving: "),
+                Place::Flexibility => of(1_007, field::FLEXIBILITY, "How far: "),
+                Place::Pieces => of(1_008, field::PIECES, "Slots: "),
+                Place::Choices => of(1_009, field::CHOICES, "Offers: "),
             };
             (
                 rank,

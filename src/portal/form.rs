@@ -1,10 +1,11 @@
 //! The offer form: its fields, and the values entered. Only a value that cannot be written into a document, such as a number that
-//! is none, is refused here. The check of every offer does the rest.
+//! is none, is refused here. The check of every offer does the rest, and finds what is wrong besides.
 
 use jiff::civil::{Date, Time};
-use wsag::scheduling::{Budget, Scheduling};
+use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
+pub(super) use super::field;
 use super::values::Values;
 use super::zone::Zone;
 use crate::catalogue::{Application, Catalogue};
@@ -26,29 +27,15 @@ pub(super) enum Place {
     Argument(usize),
     Nodes,
     Duration,
+    Budget,
     Start,
     Deadline,
-    Budget,
+    Flexibility,
+    Fix,
+    Pieces,
+    Choices,
     /// The form as a whole.
     Whole,
-}
-
-/// Names of the fields.
-pub(super) mod field {
-    pub(crate) const NAME: &str = "name";
-    pub(crate) const APPLICATION: &str = "application";
-    pub(crate) const NODES: &str = "nodes";
-    pub(crate) const BUDGET: &str = "budget";
-    pub(crate) const HOURS: &str = "hours";
-    pub(crate) const MINUTES: &str = "minutes";
-    pub(crate) const SECONDS: &str = "seconds";
-    pub(crate) const START: (&str, &str) = ("start-date", "start-time");
-    pub(crate) const DEADLINE: (&str, &str) = ("deadline-date", "deadline-time");
-    /// The time zone of these; UTC where it is not said.
-    pub(crate) const ZONE: &str = "zone";
-    /// One for every form that was shown, so that one that is sent twice is taken once.
-    pub(crate) const ONCE: &str = "once";
-    pub(crate) const CSRF: &str = "csrf";
 }
 
 /// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
@@ -74,15 +61,26 @@ pub(super) fn chosen_application<'a>(values: &Values, catalogue: &'a Catalogue) 
         .find(|application| application_value(application) == value)
 }
 
+/// The most pieces and the fewest that work can be cut into, at tenths of the work.
+const PIECES_BOUNDS: std::ops::RangeInclusive<u32> = 2..=10;
+/// Where work may be cut.
+const CUT_AT: f64 = 0.1;
+/// The most offers of one answer.
+pub(super) const CHOICES_MAX: u32 = 6;
+
+/// A form that was read.
+#[derive(Debug, PartialEq)]
+pub(super) struct ReadForm {
+    /// Its request, without the values that cannot be written into an offer.
+    pub(super) wish: FlatRequest,
+    /// The most offers that its sender wants to see.
+    pub(super) choices: usize,
+    /// All that cannot be written into an offer.
+    pub(super) problems: Vec<Problem>,
+}
+
 /// Reads the request of a form; a budget is in the provider's currency, where there is one.
-///
-/// # Errors
-/// All that cannot be written into an offer.
-pub(super) fn read_form(
-    values: &Values,
-    catalogue: &Catalogue,
-    currency: Option<&str>,
-) -> Result<FlatRequest, Vec<Problem>> {
+pub(super) fn read_form(values: &Values, catalogue: &Catalogue, currency: Option<&str>) -> ReadForm {
     let mut form = Reading {
         values,
         problems: Vec::new(),
@@ -94,9 +92,7 @@ pub(super) fn read_form(
             .text(field::NAME, Place::Name)
             .filter(|name| !name.trim().is_empty()),
         run: form.run(catalogue),
-        nodes: form
-            .number(field::NODES, Place::Nodes, "a whole number of nodes, such as 1")
-            .map(|nodes| (nodes, nodes)),
+        nodes: form.nodes(),
         start: form
             .second(field::START, Place::Start)
             .map(DateTime::from_seconds),
@@ -106,13 +102,17 @@ pub(super) fn read_form(
         duration: form.duration(),
         scheduling: Scheduling {
             budget: form.budget(currency),
+            preemption: form.preemption(),
+            max_deviation: form.decimal(field::FLEXIBILITY, Place::Flexibility, f64::MAX),
+            fix_at: form.decimal(field::FIX, Place::Fix, 1.0),
             ..Scheduling::default()
         },
     };
-    if form.problems.is_empty() {
-        Ok(wish)
-    } else {
-        Err(form.problems)
+    let choices = form.number_within(field::CHOICES, Place::Choices, 1..=CHOICES_MAX);
+    ReadForm {
+        wish,
+        choices: choices.unwrap_or(CHOICES_MAX) as usize,
+        problems: form.problems,
     }
 }
 
@@ -188,8 +188,81 @@ impl Reading<'_> {
         number
     }
 
+    /// A whole number between two; None where it was left empty.
+    fn number_within(
+        &mut self,
+        field: &str,
+        place: Place,
+        bounds: std::ops::RangeInclusive<u32>,
+    ) -> Option<u32> {
+        let expected = format!(
+            "a whole number from {} to {}, or leave it empty",
+            bounds.start(),
+            bounds.end()
+        );
+        let number = self.number(field, place, &expected)?;
+        if !bounds.contains(&number) {
+            self.problem(place, format!("Enter {expected}."));
+        }
+        Some(number)
+    }
+
+    /// A number from 0 on; None where it was left empty or is none.
+    fn decimal(&mut self, field: &str, place: Place, most: f64) -> Option<f64> {
+        let text = self.values.trimmed(field);
+        if text.is_empty() {
+            return None;
+        }
+        let number = text.parse().ok().filter(|number| (0.0..=most).contains(number));
+        if number.is_none() {
+            self.problem(place, "Choose one of the values of the list.");
+        }
+        number
+    }
+
+    /// The least and the greatest number of nodes; the greatest may be left empty.
+    fn nodes(&mut self) -> Option<(u32, u32)> {
+        let expected = "a whole number of nodes, such as 1";
+        let least = self.number(field::NODES, Place::Nodes, expected);
+        let most = self.number(field::NODES_MAX, Place::Nodes, expected);
+        match (least, most) {
+            (Some(least), Some(most)) if most < least => {
+                self.problem(
+                    Place::Nodes,
+                    "The least number of nodes is more than the greatest.",
+                );
+                None
+            }
+            (Some(least), most) => Some((least, most.unwrap_or(least))),
+            (None, Some(_)) if self.values.trimmed(field::NODES).is_empty() => {
+                self.problem(Place::Nodes, "Enter the least number of nodes, too.");
+                None
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// How the work may be cut.
+    fn preemption(&mut self) -> Option<Preemption> {
+        let pieces = self.number_within(field::PIECES, Place::Pieces, PIECES_BOUNDS)?;
+        Some(Preemption {
+            pieces,
+            interval: CUT_AT,
+            independent: false,
+        })
+    }
+
     /// Hours, minutes and seconds together; each may be left empty.
     fn duration(&mut self) -> Option<i32> {
+        if self.values.has(field::PREDICT) {
+            if self.values.get(field::APPLICATION).is_empty() {
+                self.problem(
+                    Place::Duration,
+                    "Only the duration of an application is predicted. Choose one, or enter a duration.",
+                );
+            }
+            return None;
+        }
         let mut total = None;
         for (field, unit, seconds) in [
             (field::HOURS, "hours", 3_600),
@@ -255,7 +328,7 @@ impl Reading<'_> {
 }
 
 /// The time zone that the times of a form are in.
-fn zone_of_form(values: &Values) -> Zone {
+pub(super) fn zone_of_form(values: &Values) -> Zone {
     Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
 }
 
@@ -276,20 +349,8 @@ pub(super) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
     values.with(field::ZONE, zone.name())
 }
 
-/// The same form with another window, in seconds since the epoch; None leaves a side open.
-pub(super) fn form_with_window(values: Values, start: Option<i64>, deadline: i64) -> Values {
-    let zone = zone_of_form(&values);
-    let (start_date, start_time) = start.map_or_else(Default::default, |at| date_and_time(at, &zone));
-    let (deadline_date, deadline_time) = date_and_time(deadline, &zone);
-    values
-        .with(field::START.0, start_date)
-        .with(field::START.1, start_time)
-        .with(field::DEADLINE.0, deadline_date)
-        .with(field::DEADLINE.1, deadline_time)
-}
-
 /// The values of a date and a time field in a zone for a second of the plan.
-fn date_and_time(at: i64, zone: &Zone) -> (String, String) {
+pub(super) fn date_and_time(at: i64, zone: &Zone) -> (String, String) {
     let Some(at) = zone.at(at) else {
         return Default::default();
     };
@@ -328,18 +389,18 @@ mod tests {
 
     fn problems(pairs: &[(&str, &str)]) -> Vec<Place> {
         let found = read_form(&of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
-        found
-            .unwrap_err()
-            .into_iter()
-            .map(|problem| problem.place)
-            .collect()
+        found.problems.into_iter().map(|problem| problem.place).collect()
     }
 
     #[test]
     fn a_form_left_empty_asks_for_what_the_template_has() {
         assert_eq!(
             read_form(&of(&[(field::APPLICATION, "")]), &catalogue(), None),
-            Ok(FlatRequest::default())
+            ReadForm {
+                wish: FlatRequest::default(),
+                choices: 6,
+                problems: Vec::new(),
+            }
         );
     }
 
@@ -352,6 +413,11 @@ mod tests {
             ("argument\t1\tfit\t1.0", " spaces stay "),
             ("argument\t1\tfit\t", "of the other version"),
             ("nodes", " 3 "),
+            ("nodes-max", "5"),
+            ("flexibility", "0.5"),
+            ("fix", "0"),
+            ("pieces", "4"),
+            ("choices", "2"),
             ("start-date", "2026-11-21"),
             ("start-time", "16:30"),
             ("deadline-date", "2026-11-22"),
@@ -374,16 +440,27 @@ mod tests {
             staging: None,
             name: Some("my fit".to_owned()),
             run: Some(run),
-            nodes: Some((3, 3)),
+            nodes: Some((3, 5)),
             start: Some(DateTime::from_seconds(1_795_278_600)),
             end: Some(DateTime::from_seconds(1_795_305_605)),
             duration: Some(3_605),
             scheduling: Scheduling {
                 budget: Some(budget),
+                preemption: Some(Preemption {
+                    pieces: 4,
+                    interval: 0.1,
+                    independent: false,
+                }),
+                max_deviation: Some(0.5),
+                fix_at: Some(0.0),
                 ..Scheduling::default()
             },
         };
-        assert_eq!(read_form(&values, &catalogue(), Some("EUR")), Ok(wish));
+        let read = read_form(&values, &catalogue(), Some("EUR"));
+        assert_eq!((read.wish, read.choices), (wish, 2));
+        assert_eq!(read.problems, []);
+        let predicted = read_form(&values.with("predict", "1"), &catalogue(), Some("EUR"));
+        assert_eq!((predicted.wish.duration, predicted.problems.len()), (None, 0));
     }
 
     #[test]
@@ -394,6 +471,17 @@ mod tests {
             (&[("budget", "-1")], &[Place::Budget]),
             (&[("budget", "much")], &[Place::Budget]),
             (&[("nodes", "4294967296")], &[Place::Nodes]),
+            (&[("nodes", "3"), ("nodes-max", "2")], &[Place::Nodes]),
+            (&[("nodes-max", "2")], &[Place::Nodes]),
+            (&[("predict", "1")], &[Place::Duration]),
+            (&[("flexibility", "-1")], &[Place::Flexibility]),
+            (&[("fix", "2")], &[Place::Fix]),
+            (&[("fix", "NaN")], &[Place::Fix]),
+            (&[("pieces", "1")], &[Place::Pieces]),
+            (
+                &[("choices", "7"), ("pieces", "many")],
+                &[Place::Pieces, Place::Choices],
+            ),
             (
                 &[("hours", "x"), ("seconds", "y")],
                 &[Place::Duration, Place::Duration],
@@ -417,23 +505,9 @@ mod tests {
         ] {
             assert_eq!(problems(pairs), places, "{pairs:?}");
         }
-        let gone = read_form(&of(&[("application", "gone\t")]), &catalogue(), None).unwrap_err();
+        let gone = read_form(&of(&[("application", "gone\t")]), &catalogue(), None).problems;
         assert_eq!(gone[0].place, Place::Application);
-        let nothing = read_form(&Values::default(), &catalogue(), None).unwrap_err();
+        let nothing = read_form(&Values::default(), &catalogue(), None).problems;
         assert_eq!(nothing[0].place, Place::Application);
-    }
-
-    #[test]
-    fn a_window_that_is_filled_in_is_read_back_as_it_was() {
-        let values = form_with_window(of(&[("application", "")]), Some(1_795_278_605), 1_795_305_600);
-        let wish = read_form(&values, &catalogue(), None).unwrap();
-        let at = |seconds| Some(DateTime::from_seconds(seconds));
-        assert_eq!((wish.start, wish.end), (at(1_795_278_605), at(1_795_305_600)));
-        let berlin = Zone::named("Europe/Berlin").unwrap();
-        let values = form_in_zone(values, &berlin);
-        assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
-        assert_eq!(read_form(&values, &catalogue(), None).unwrap(), wish);
-        let open = read_form(&form_with_window(values, None, 5), &catalogue(), None).unwrap();
-        assert_eq!((open.start, open.end), (None, at(5)));
     }
 }

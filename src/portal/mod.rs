@@ -6,27 +6,36 @@
 //! session knows. And a form is refused where the browser says that another site sent it.
 
 mod agreement;
+mod answers;
+mod cards;
 mod docs;
 mod error;
+mod estimate;
 mod events;
+mod field;
 mod fields;
 mod form;
 mod home;
+mod negotiation;
 mod negotiations;
 mod offer;
 mod path;
+mod refusal;
 mod reliability;
+mod request;
+mod request_values;
 mod resources;
 mod session;
 mod settings;
 mod sign_in;
 mod text;
+mod upload;
 mod values;
 mod zone;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -103,8 +112,39 @@ pub fn pages() -> Pages {
         )
         .route("/portal/negotiations", get(negotiations::show_negotiations_page))
         .route(
+            "/portal/negotiations/{id}",
+            get(negotiation::show_negotiation_page),
+        )
+        .route(
+            "/portal/negotiations/{id}/counter",
+            get(answers::show_counter_page),
+        )
+        .route(
+            "/portal/negotiations/{id}/offers",
+            get(redirect_to_negotiations).post(answers::send_counter_offer),
+        )
+        .route(
+            "/portal/negotiations/{id}/release",
+            get(redirect_to_negotiations).post(answers::release_negotiation),
+        )
+        .route("/portal/offers", get(redirect_to_home).post(home::ask_for_offers))
+        .route(
             "/portal/offers/{id}/accept",
-            get(redirect_to_negotiations).post(negotiations::accept_held_offer),
+            get(redirect_to_negotiations).post(answers::accept_held_offer),
+        )
+        .route(
+            "/portal/offers/{id}/reject",
+            get(redirect_to_negotiations).post(answers::reject_offer),
+        )
+        .route(
+            "/portal/estimate",
+            get(estimate::show_estimate_page).post(home::ask_for_estimate),
+        )
+        .route(
+            "/portal/files",
+            get(redirect_to_home)
+                .post(upload::upload_file)
+                .layer(DefaultBodyLimit::disable()),
         )
         .route("/portal/resources", get(resources::show_resources_page))
         .route("/portal/reliability", get(reliability::show_reliability_page))

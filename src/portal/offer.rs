@@ -5,18 +5,18 @@ use wsag::{Violation, Violations};
 use super::form::{Place, Problem};
 use super::text::capitalised;
 
-/// The problems of an offer, at the fields of the form.
-pub(super) fn problems_of_offer(violations: &Violations) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = Vec::new();
+/// The problems of an offer, at the fields of the form, beside those that were found as the form was read.
+pub(super) fn problems_of_offer(violations: &Violations, read: Vec<Problem>) -> Vec<Problem> {
+    let mut problems = read;
+    // A field that cannot be read is left out of the offer: what the offer lacks then is not said again.
+    let unread: Vec<Place> = problems.iter().map(|problem| problem.place).collect();
     for violation in &violations.0 {
         let place = place_in_form(violation);
-        let message = match place {
-            // A violation without a field of its own is found by its path.
-            Place::Whole => violation.to_string(),
-            _ => message_as_sentence(&beside_its_field(place, &violation.message)),
+        let problem = Problem {
+            place,
+            message: message_as_sentence(&beside_its_field(place, &violation.message)),
         };
-        let problem = Problem { place, message };
-        if !problems.contains(&problem) {
+        if !unread.contains(&place) && !problems.contains(&problem) {
             problems.push(problem);
         }
     }
@@ -27,30 +27,32 @@ pub(super) fn problems_of_offer(violations: &Violations) -> Vec<Problem> {
     problems
 }
 
-/// The place of the form that an element of the offer was made from.
+/// The place of the form that a member of the request was made from.
 fn place_in_form(violation: &Violation) -> Place {
-    for step in violation.path.rsplit('/') {
-        let (name, position) = step.split_once('[').unwrap_or((step, "1]"));
-        let local = name.rsplit(':').next().unwrap_or(name);
-        match local {
-            "Name" => return Place::Name,
-            "Argument" => {
-                let position: usize = position.trim_end_matches(']').parse().unwrap_or(1);
-                return Place::Argument(position.saturating_sub(1));
+    let mut steps = violation.path.split('/').skip(1);
+    match steps.next().unwrap_or_default() {
+        "name" => Place::Name,
+        "application" | "version" => Place::Application,
+        "arguments" => match steps.next().and_then(|index| index.parse().ok()) {
+            Some(index) => Place::Argument(index),
+            None => Place::Application,
+        },
+        "nodes" => Place::Nodes,
+        "durationSeconds" => Place::Duration,
+        "window" => match steps.next() {
+            Some("start") => Place::Start,
+            // One that is missing is reported where it should stand.
+            None if violation.message.contains("StartTime") && !violation.message.contains("EndTime") => {
+                Place::Start
             }
-            "Application" | "ApplicationName" | "ApplicationVersion" => return Place::Application,
-            "TotalResourceCount" => return Place::Nodes,
-            "StartTime" => return Place::Start,
-            "EndTime" => return Place::Deadline,
-            "Duration" => return Place::Duration,
-            "Budget" | "Amount" | "Currency" => return Place::Budget,
-            // An element that is missing is reported where it should stand.
-            "AllocationTimeConstraint" if violation.message.contains("EndTime") => return Place::Deadline,
-            "AllocationTimeConstraint" if violation.message.contains("StartTime") => return Place::Start,
-            _ => {}
-        }
+            _ => Place::Deadline,
+        },
+        "budget" => Place::Budget,
+        "maxDeviation" => Place::Flexibility,
+        "fixAt" => Place::Fix,
+        "preemption" => Place::Pieces,
+        _ => Place::Whole,
     }
-    Place::Whole
 }
 
 /// Elements of an offer, and their names in the form.
@@ -211,43 +213,46 @@ mod tests {
 
     #[test]
     fn a_violation_stands_beside_the_field_that_it_belongs_to() {
-        let job = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[1]/jsdl:JobDefinition/jsdl:JobDescription";
-        let time = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/arp:AllocationTimeConstraint";
         for (path, message, expected) in [
-            (
-                format!("{job}/jsdl:Application/jsdl:ApplicationName"),
-                "",
-                Place::Application,
-            ),
-            (
-                format!("{job}/jsdl:Application/jsdl-posix:POSIXApplication/jsdl-posix:Argument"),
-                "",
-                Place::Argument(0),
-            ),
-            (
-                format!("{job}/jsdl:Application/jsdl-posix:POSIXApplication/jsdl-posix:Argument[3]"),
-                "",
-                Place::Argument(2),
-            ),
-            (
-                format!("{job}/jsdl:Resources/jsdl:TotalResourceCount/jsdl:Exact"),
-                "",
-                Place::Nodes,
-            ),
-            (format!("{time}/arp:StartTime"), "", Place::Start),
-            (format!("{time}/arp:EndTime"), "", Place::Deadline),
-            (format!("{time}/arp:Duration"), "", Place::Duration),
-            (time.to_owned(), "arp:EndTime is expected", Place::Deadline),
-            ("/wsag:AgreementOffer/wsag:Name".to_owned(), "", Place::Name),
-            ("/wsag:AgreementOffer/wsag:Terms".to_owned(), "", Place::Whole),
+            ("/application", "", Place::Application),
+            ("/arguments", "", Place::Application),
+            ("/arguments/2", "", Place::Argument(2)),
+            ("/nodes", "", Place::Nodes),
+            ("/window/start", "", Place::Start),
+            ("/window/end", "", Place::Deadline),
+            ("/window", "arp:EndTime is expected", Place::Deadline),
+            ("/window", "arp:StartTime is expected", Place::Start),
+            ("/durationSeconds", "", Place::Duration),
+            ("/preemption", "", Place::Pieces),
+            ("/name", "", Place::Name),
+            ("", "", Place::Whole),
         ] {
-            let violation = Violation {
-                path,
-                kind: ViolationKind::Value,
-                message: message.to_owned(),
-            };
-            assert_eq!(place_in_form(&violation), expected, "{}", violation.path);
+            let violation = violation(path, message);
+            assert_eq!(place_in_form(&violation), expected, "{path} {message}");
         }
+    }
+
+    fn violation(path: &str, message: &str) -> Violation {
+        Violation {
+            path: path.to_owned(),
+            kind: ViolationKind::Value,
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_a_field_that_cannot_be_read_leaves_out_is_not_said_to_be_missing() {
+        let read = vec![Problem {
+            place: Place::Nodes,
+            message: "Enter a number.".to_owned(),
+        }];
+        let found = Violations(vec![
+            violation("/nodes", "a number of nodes is expected"),
+            violation("/budget", "EUR is expected"),
+            violation("", "ready lt deadline"),
+        ]);
+        let places = problems_of_offer(&found, read).into_iter().map(|of| of.place);
+        assert_eq!(places.collect::<Vec<_>>(), [Place::Nodes, Place::Budget]);
     }
 
     #[test]
@@ -308,8 +313,9 @@ mod tests {
                 .with(field::SECONDS, seconds)
                 .with(field::START.0, date.as_str())
                 .with(field::START.1, time);
-            if let Ok(wish) = form::read_form(&values, &catalogue, Some("EUR")) {
-                let offer = wish.offer(&built_in());
+            let read = form::read_form(&values, &catalogue, Some("EUR"));
+            if read.problems.is_empty() {
+                let offer = read.wish.offer(&built_in());
                 let text = offer.to_xml();
                 let document = Document::parse(text.as_bytes()).unwrap();
                 prop_assert_eq!(wsag::read(&document).unwrap(), Message::AgreementOffer(Box::new(offer)));
@@ -321,9 +327,8 @@ mod tests {
             let catalogue = Catalogue::new(vec![application()]).unwrap();
             let mut sent = b"application=fit%09&argument%090%09fit%09=".to_vec();
             sent.extend(bytes);
-            if let Err(problems) = form::read_form(&Values::read(&sent), &catalogue, None) {
-                prop_assert!(!problems.is_empty(), "refused without a reason");
-            }
+            let read = form::read_form(&Values::read(&sent), &catalogue, None);
+            prop_assert!((1..=6).contains(&read.choices) || !read.problems.is_empty());
         }
     }
 }

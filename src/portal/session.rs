@@ -29,6 +29,17 @@ pub(super) struct Visitor {
 }
 
 impl Visitor {
+    /// Lets a form pass that brings back the token of this session, of a visitor that may change something.
+    ///
+    /// # Errors
+    /// [`Failure::Forged`], and that the key is for reading only.
+    pub(super) fn check_form(&self, values: &Values) -> Result<(), Failure> {
+        if !self.csrf.matches(values.get("csrf")) {
+            return Err(Failure::Forged);
+        }
+        Ok(require_writer(&self.caller)?)
+    }
+
     /// Around a page for this visitor.
     pub(super) fn frame(&self, title: impl Into<String>) -> Frame {
         Frame {
@@ -81,12 +92,20 @@ pub(super) async fn read_session_form(api: &Api, request: Request) -> Result<(Vi
     Ok((visitor, values))
 }
 
-/// The same of a form that changes nothing but the session.
-pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
-    if is_from_other_site(request.headers(), &base_address(api, request.headers())) {
+/// The sender of a form that our own page may have sent: its token is still to be checked.
+///
+/// # Errors
+/// [`Failure::Forged`] where another site has sent it; those of [`signed_in`].
+pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Visitor, Failure> {
+    if is_from_other_site(headers, &base_address(api, headers)) {
         return Err(Failure::Forged);
     }
-    let visitor = signed_in(api, request.headers(), None).await?;
+    signed_in(api, headers, None).await
+}
+
+/// The same of a form that changes nothing but the session.
+async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+    let visitor = sender_of_form(api, request.headers()).await?;
     let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(&body_of(api, request).await?);
     if !visitor.csrf.matches(values.get("csrf")) {

@@ -89,6 +89,11 @@ pub(super) fn nodes(count: u32) -> String {
     format!("{count} {}", if count == 1 { "node" } else { "nodes" })
 }
 
+/// `2 nodes for 1 h`.
+pub(super) fn size(count: u32, seconds: i64) -> String {
+    format!("{} for {}", nodes(count), duration(seconds))
+}
+
 /// By how much a price differs from the one that it replaces.
 pub(super) fn difference(money: &MoneyView) -> String {
     match money.amount.strip_prefix('-') {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::field;
+
 /// The fields of a form or of a query. A field that comes twice counts once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Values(BTreeMap<String, String>);
@@ -38,9 +40,23 @@ impl Values {
         self
     }
 
-    /// Every field and its text, by name.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    /// The same without a field.
+    #[must_use]
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.0.remove(name);
+        self
+    }
+
+    /// As a query that fills in a form: without what belongs to one form alone, and without what is empty. An application is
+    /// named even so, since no name stands for none.
+    pub(super) fn query(&self) -> String {
+        let own = [field::CSRF, field::ONCE];
+        let fills = |(name, value): &(&String, &String)| {
+            !own.contains(&name.as_str()) && (!value.is_empty() || *name == field::APPLICATION)
+        };
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.0.iter().filter(fills));
+        query.finish()
     }
 }
 
@@ -62,6 +78,12 @@ mod tests {
     #[test]
     fn setting_a_field_replaces_its_text() {
         let values = Values::read(b"a=1&b=2").with("a", "3");
-        assert_eq!(values.iter().collect::<Vec<_>>(), [("a", "3"), ("b", "2")]);
+        assert_eq!(values.query(), "a=3&b=2");
+    }
+
+    #[test]
+    fn a_query_has_all_that_fills_a_form_and_nothing_that_is_its_own() {
+        let values = Values::read(b"application=&csrf=secret&once=1&name=a%26b&nodes=");
+        assert_eq!(values.query(), "application=&name=a%26b");
     }
 }

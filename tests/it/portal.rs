@@ -4,6 +4,7 @@ pub(crate) mod browser;
 mod frame;
 mod offers;
 mod refusals;
+mod requests;
 
 use std::time::Duration;
 
@@ -278,17 +279,18 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_entered_is_lost() {
         let page = browser.post("/portal/agreements", &wrong).await;
         assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(page.form(), wrong, "the values entered are kept");
-        for (id, part) in [("nodes", "nodes-error"), ("argument-0-0", "argument-0-0-error")] {
-            let element = page.element(id);
-            assert!(
-                element.contains("aria-invalid=\"true\"") && element.contains(part),
-                "{element}"
-            );
+        let element = page.element("argument-0-0");
+        assert!(
+            element.contains("aria-invalid=\"true\"") && element.contains("argument-0-0-error"),
+            "{element}"
+        );
+        page.element("argument-0-0-error");
+        page.element("nodes-group-error");
+        for id in ["nodes", "argument-0-0"] {
             assert!(
                 page.body.contains(&format!("href=\"#{id}\"")),
                 "the summary leads to {id}"
             );
-            page.element(part);
         }
         assert!(
             page.body.contains("href=\"#deadline-date\""),
@@ -305,7 +307,14 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_entered_is_lost() {
         let page = browser.post("/portal/agreements", &unreadable).await;
         assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(page.form(), unreadable);
-        page.element("nodes-error");
+        // What cannot be read and what the provider does not accept are said at the same time.
+        for part in [
+            "nodes-group-error",
+            "deadline-date-group-error",
+            "argument-0-0-error",
+        ] {
+            page.element(part);
+        }
         assert_eq!(agreements(&server).await, Vec::<Value>::new());
     });
 }
@@ -324,23 +333,25 @@ fn a_refusal_fills_the_form_with_the_nearest_slot_which_is_then_taken() {
         let refused = browser.post("/portal/agreements", &form).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
         assert_eq!(refused.form(), form, "the values entered are kept");
-        let slots: Vec<_> = refused
-            .body
-            .match_indices("<form method=\"get\" action=\"/portal\">")
-            .collect();
-        assert_eq!(slots.len(), 2, "earlier and later: {}", refused.body);
         assert!(
             refused.body.contains("Earlier:") && refused.body.contains("Later:"),
             "{}",
             refused.body
         );
-        for (at, _) in slots {
-            let slot = refused.fields(at);
+        let slots: Vec<_> = refused.body.split("<ul class=\"slots\">").skip(1).collect();
+        let slots: Vec<_> = slots[0].split("<li>").skip(1).take(2).collect();
+        for slot in slots {
+            let slot = Page {
+                status: refused.status,
+                headers: refused.headers.clone(),
+                body: slot.to_owned(),
+            };
+            let address = slot.link("Fill in this time");
             assert!(
-                !slot.0.contains_key("csrf"),
-                "a token does not belong into an address"
+                !address.contains("csrf") && !address.contains("once"),
+                "a token does not belong into an address: {address}"
             );
-            let page = browser.get(&format!("/portal?{}", slot.encoded())).await;
+            let page = browser.get(&address).await;
             assert!(page.body.contains("Nothing is reserved until"), "{}", page.body);
             let filled = page.form();
             assert_eq!(filled.0["name"], "nearest");

@@ -17,7 +17,7 @@ use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{At, Check, Json};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::request::wording::{self, verbatim_offer};
-use crate::negotiation::request::{DecisionTime, Request};
+use crate::negotiation::request::{DecisionTime, Request, places_of_form};
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
 use crate::planner::{self, Proposal, Scaling};
@@ -127,14 +127,54 @@ impl Negotiation {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let drafted = self.run_document_work(move |this| {
-            let offered = this.templates.first();
-            let offered = offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))?;
-            this.drafts_of_flat(&request, &offered, &Places::document("/wsag:AgreementOffer"), &of)
-        });
+        let drafted = self.run_document_work(move |this| this.drafts_of_form(&request, &of));
         let (offer, drafts) = drafted.await??;
         // A refusal is not kept: the form is corrected, and sent again under the same name.
         self.place_agreement(offer, drafts, key).await
+    }
+
+    /// Checks the request of a form, and decides nothing.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::NotOffered`] for its faults, each at its place in the request; [`Error::Unavailable`].
+    pub async fn check_form(&self, party: &str, request: FlatRequest) -> Result<()> {
+        let party = party.to_owned();
+        self.run_document_work(move |this| this.drafts_of_form(&request, &party))
+            .await?
+            .map(drop)
+    }
+
+    /// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
+    fn drafts_of_form(
+        &self,
+        request: &FlatRequest,
+        party: &str,
+    ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
+        let places = places_of_form(request);
+        let offered = self.first_template()?;
+        let made = self.drafts_of_flat(request, &offered, &places, party);
+        let stated = match &made {
+            Ok((_, drafts)) => check_size_is_stated(request, drafts, places.root()),
+            // Whether its duration is predicted is not known of an offer with faults.
+            Err(_) if request.duration.is_some() => check_size_is_stated(request, &[], places.root()),
+            Err(_) => Ok(()),
+        };
+        match (made, stated) {
+            (Err(Error::Invalid(mut found)), Err(Error::Invalid(others))) => {
+                found.0.extend(others.0);
+                Err(Error::Invalid(found))
+            }
+            (made, stated) => made.and_then(|made| stated.map(|()| made)),
+        }
+    }
+
+    /// The template that forms make their offers from.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where none is offered.
+    pub(in crate::negotiation) fn first_template(&self) -> Result<Arc<Offered>> {
+        let offered = self.templates.first();
+        offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))
     }
 
     /// Has the first of the requests that has a place become an agreement.

@@ -77,9 +77,20 @@ impl AnswersView {
     }
 }
 
+/// A request that opens a negotiation, with what it says about that.
+pub(in crate::negotiation) struct FirstRequest {
+    pub(in crate::negotiation) request: Request,
+    pub(in crate::negotiation) opening: Opening,
+    pub(in crate::negotiation) constraints: NegotiationConstraints,
+    /// Whether its answers are held.
+    pub(in crate::negotiation) is_held: bool,
+    /// How many of them there are at most.
+    pub(in crate::negotiation) answers_max: usize,
+}
+
 /// The properties of a request in a negotiation.
 #[derive(Default)]
-struct OfItself {
+pub(in crate::negotiation) struct OfItself {
     id: Option<String>,
     to: Option<String>,
     state: Option<NegotiationOfferState>,
@@ -102,9 +113,23 @@ impl Negotiation {
         if let Some(opened) = self.earlier_answer(key.as_ref()).await? {
             return Ok(opened);
         }
-        let (request, (opening, constraints, is_held)) = self
+        let first = self
             .run_document_work(move |this| this.read_opening_request(&body))
             .await??;
+        self.open_with_request(party, first, key).await
+    }
+
+    /// Opens a negotiation with a request that was read, and answers it.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::open_flat_negotiation`] for such a request.
+    pub(in crate::negotiation) async fn open_with_request(
+        &self,
+        party: &str,
+        first: FirstRequest,
+        key: Option<RequestKey>,
+    ) -> Result<Opened> {
+        let FirstRequest { request, opening, .. } = first;
         let (base, replaced) = match opening.agreement {
             None => (None, None),
             Some(id) => {
@@ -113,18 +138,21 @@ impl Negotiation {
             }
         };
         let of_itself = OfItself {
-            constraints,
+            constraints: first.constraints,
             ..OfItself::default()
         };
         // An advisory offer is answered in kind, and nothing is kept for it.
-        let state = if is_held {
+        let state = if first.is_held {
             NegotiationOfferState::Solicited
         } else {
             NegotiationOfferState::Advisory
         };
-        let placed = self
-            .offer_from_request(party, request, of_itself, state, base, replaced)
-            .await?;
+        let placed = Placed {
+            answers_max: first.answers_max,
+            ..self
+                .offer_from_request(party, request, of_itself, state, base, replaced)
+                .await?
+        };
         let mut instance = self.opened_by(party, &opening).await?;
         let arrival = Arrival {
             key: key.as_ref().map(|key| key.step(0)),
@@ -196,12 +224,10 @@ impl Negotiation {
             .await
     }
 
-    /// A request that opens a negotiation, with its members about the negotiation, and whether its answers are to be held.
-    fn read_opening_request(
-        &self,
-        body: &[u8],
-    ) -> Result<(Request, (Opening, NegotiationConstraints, bool))> {
-        self.read_request(&At::root(&Json::parse(body)?), &ABOUT, |check, object| {
+    /// A request that opens a negotiation, with its members about the negotiation.
+    fn read_opening_request(&self, body: &[u8]) -> Result<FirstRequest> {
+        let body = Json::parse(body)?;
+        let read = self.read_request(&At::root(&body), &ABOUT, |check, object| {
             let mut opening = Opening {
                 expires: object
                     .read(check, "expires", |check, at| self.read_future_time(check, at))
@@ -218,6 +244,14 @@ impl Negotiation {
                 opening.expires.get_or_insert(end);
             }
             (opening, read_demands(check, object), is_held)
+        });
+        let (request, (opening, constraints, is_held)) = read?;
+        Ok(FirstRequest {
+            request,
+            opening,
+            constraints,
+            is_held,
+            answers_max: usize::MAX,
         })
     }
 
@@ -246,7 +280,7 @@ impl Negotiation {
 
     /// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
     /// the state `otherwise` where the request names none.
-    async fn offer_from_request(
+    pub(in crate::negotiation) async fn offer_from_request(
         &self,
         party: &str,
         request: Request,
@@ -282,6 +316,7 @@ impl Negotiation {
                 offer: offer_in_negotiation(offer, of_itself, otherwise),
                 places,
                 draft,
+                answers_max: usize::MAX,
             })
         })
         .await?

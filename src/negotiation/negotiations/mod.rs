@@ -5,6 +5,7 @@ pub(super) mod counter;
 pub(super) mod demands;
 pub(super) mod exchange;
 pub(super) mod flat;
+pub(super) mod forms;
 pub(super) mod list;
 pub(super) mod offers;
 pub(super) mod proposals;

@@ -37,6 +37,8 @@ pub(in crate::negotiation) struct Placed {
     pub(in crate::negotiation) places: Places,
     /// The request that it makes, where that was found as it was read and it leaves no choice.
     pub(in crate::negotiation) draft: Option<Draft>,
+    /// How many possible offers its maker wants to see at most.
+    pub(in crate::negotiation) answers_max: usize,
 }
 
 impl Placed {
@@ -47,6 +49,7 @@ impl Placed {
             offer,
             places,
             draft: None,
+            answers_max: usize::MAX,
         }
     }
 }
@@ -67,6 +70,16 @@ pub(in crate::negotiation) struct Understood {
 }
 
 impl Understood {
+    /// A question to which the answers are not held, in a negotiation that is not opened.
+    pub(in crate::negotiation) fn of_question(instance: &NegotiationInstance) -> Self {
+        let none = NegotiationConstraints::default();
+        Self {
+            state: OfferState::Advisory,
+            demands: Arc::new(CompiledConstraints::compile(&none, &TimeLanguages::default())),
+            about: About::Opening(Box::new(instance.clone())),
+        }
+    }
+
     /// A question of the provider to itself; it proposes the answer.
     pub(in crate::negotiation) fn of_provider(
         suggestion: Suggestion,
@@ -270,6 +283,7 @@ impl Negotiation {
         };
         let (id, party) = (instance.id, instance.party.clone());
         let (offer, demands) = (placed.offer.clone(), Arc::clone(&understood.demands));
+        let answers_max = placed.answers_max;
         self.run_document_work(move |this| {
             let template = asked.context.template_id.as_deref().unwrap_or_default();
             let Some(offered) = this.templates.get(template) else {
@@ -310,6 +324,7 @@ impl Negotiation {
             }
             // In the planner's order where they meet the same.
             counters.sort_by_key(|(counter, _)| counter.unmet);
+            counters.truncate(answers_max);
             let put = |(counter, candidate)| {
                 let mut answer = this.counter_offer(id, (parent, &offer), counter, candidate, state);
                 answer.words.constraints = open.clone();

@@ -46,6 +46,18 @@ pub struct Run {
     pub arguments: Vec<String>,
 }
 
+impl Run {
+    /// The application that a document names.
+    fn of(application: &Application) -> Self {
+        let posix = application.posix.as_ref();
+        Self {
+            name: application.name.clone(),
+            version: application.version.clone(),
+            arguments: posix.map_or_else(Vec::new, |posix| posix.arguments.clone()),
+        }
+    }
+}
+
 impl FlatRequest {
     /// The offer from a template that asks for it.
     pub fn offer(&self, template: &Template) -> AgreementOffer {
@@ -82,6 +94,32 @@ impl FlatRequest {
             context: offer.context.clone(),
             terms: self.said_in(members, template.map_or(&offer.terms, |of| &of.terms)),
         }
+    }
+
+    /// The wish that an offer says. Where the offer leaves a choice, it is the first way to read it.
+    pub fn of_offer(offer: &AgreementOffer) -> Self {
+        let mut wish = Self {
+            name: offer.name.clone(),
+            ..Self::default()
+        };
+        for of in offer.terms.descriptions() {
+            match &of.content {
+                ServiceDescription::JobDefinition(definition) => {
+                    wish.run = wish.run.or_else(|| definition.application.as_ref().map(Run::of));
+                    let sizes = definition.resources.nodes.as_ref();
+                    let sizes = sizes.and_then(|range| range.whole_numbers().ok());
+                    wish.nodes = wish.nodes.or(sizes.map(|(min, max)| (min, max.unwrap_or(min))));
+                }
+                ServiceDescription::AllocationTime(window) => {
+                    wish.start = wish.start.or(window.start);
+                    wish.end = wish.end.or(window.end);
+                    wish.duration = wish.duration.or(window.duration);
+                }
+                ServiceDescription::Scheduling(scheduling) => wish.scheduling = (**scheduling).clone(),
+                ServiceDescription::Other(_) => {}
+            }
+        }
+        wish
     }
 
     /// The members of an `All` with this in them, and with the terms that it needs besides, named as the template's.

@@ -223,6 +223,21 @@ pub(super) fn places_of_any_request() -> Places {
     places
 }
 
+/// The places in the request of a form of all parts of its offer, of each argument and of what the form leaves out, too.
+pub(super) fn places_of_form(request: &FlatRequest) -> Places {
+    let mut places = Places::form("");
+    let arguments = request.run.as_ref().map_or(0, |run| run.arguments.len());
+    for index in 0..arguments {
+        places.put(ARGUMENT, Some(index), format!("/arguments/{index}"));
+    }
+    for (member, elements) in ELEMENTS {
+        for element in elements {
+            places.put(element, None, format!("/{member}"));
+        }
+    }
+    places
+}
+
 /// The places in a request of the parts of its offer.
 fn places_of_request(object: &Object<'_>) -> Places {
     let mut places = Places::form(object.pointer());
@@ -245,12 +260,17 @@ fn places_of_request(object: &Object<'_>) -> Places {
 impl FlatRequest {
     /// As a flat request that reads as the same wish: its members as they are kept.
     pub(super) fn to_json(&self) -> String {
+        text_to_keep(&Json::from(self.members()))
+    }
+
+    /// The members of [`FlatRequest::to_json`].
+    pub(super) fn members(&self) -> Members {
         let run = self.run.as_ref();
         let window = Members::default()
             .with_any("start", self.start.map(|at| at.to_string()))
             .with_any("end", self.end.map(|at| at.to_string()));
         let is_bounded = self.start.or(self.end).is_some();
-        let members = Members::default()
+        Members::default()
             .with_any("name", self.name.as_deref())
             .with_any("application", run.map(|run| run.name.as_str()))
             .with_any("version", run.and_then(|run| run.version.as_deref()))
@@ -258,10 +278,8 @@ impl FlatRequest {
             .holding_any("staging", self.staging.as_deref().map(view_staged_files))
             .with_any("nodes", self.nodes.map(nodes_as_value))
             .with_any("durationSeconds", self.duration)
-            .holding_any("window", is_bounded.then_some(window));
-        text_to_keep(&Json::from(
-            members.and(scheduling::view_scheduling(&self.scheduling)),
-        ))
+            .holding_any("window", is_bounded.then_some(window))
+            .and(scheduling::view_scheduling(&self.scheduling))
     }
 
     /// The text of [`FlatRequest::to_json`], and its places.

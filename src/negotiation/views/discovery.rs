@@ -6,8 +6,10 @@ use scheduler::Fraction;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
+use super::offer::QuotationView;
 use super::resources::view_resource_attributes;
-use crate::agreement::Money;
+use super::values::MoneyView;
+use crate::agreement::{Money, part_of_amount};
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec};
 use crate::planner::{Pricing, Resource};
 
@@ -196,6 +198,42 @@ impl PriceListView {
             cancellation_percent: percent(of.cancellation),
             change_percent: percent(of.change),
         }
+    }
+}
+
+/// The parts of the price of an offer.
+#[derive(Debug, Clone)]
+pub struct CostView {
+    /// By the price of a node for an hour alone.
+    pub list: MoneyView,
+    /// The rules of the list and discounts: what is added to that, or taken off it, for the price.
+    pub rules: MoneyView,
+    /// What ending the agreement before its slot costs.
+    pub cancellation: MoneyView,
+}
+
+/// Seconds of an hour.
+const HOUR: i128 = 3_600;
+
+impl CostView {
+    /// The parts of the price of an offer to a party; none where that is not by this list.
+    pub(in crate::negotiation) fn of(of: &Pricing, party: &str, offer: &QuotationView) -> Option<Self> {
+        let price = offer.price.as_ref().and_then(MoneyView::money)?;
+        if price.currency != of.currency {
+            return None;
+        }
+        let micros = of.resources.get(&offer.resource).unwrap_or(&of.node_hour_micros);
+        let part = |of: Fraction| (i128::from(of.numerator), i128::from(of.denominator.max(1)));
+        let (own, whole) = of.profiles.get(party).map_or((1, 1), |own| part(*own));
+        let list = offer.node_seconds() * i128::from(*micros) * own / (HOUR * whole);
+        let list = Money::new(i64::try_from(list).ok()?, price.currency);
+        let rules = Money::new(price.micros.checked_sub(list.micros)?, price.currency);
+        let (kept, whole) = (of.cancellation.numerator, of.cancellation.denominator);
+        Some(Self {
+            list: MoneyView::of(list),
+            rules: MoneyView::of(rules),
+            cancellation: MoneyView::of(part_of_amount(price, kept.into(), whole.into())),
+        })
     }
 }
 

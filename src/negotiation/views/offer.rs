@@ -300,6 +300,22 @@ impl WordedOffer {
 }
 
 impl QuotationView {
+    /// The nodes times the seconds of all its slots.
+    pub(in crate::negotiation) fn node_seconds(&self) -> i128 {
+        if self.pieces.is_empty() {
+            return i128::from(self.nodes) * i128::from(self.duration_seconds);
+        }
+        let at = |text: &str| {
+            text.parse::<jiff::Timestamp>()
+                .map_or(0, jiff::Timestamp::as_second)
+        };
+        let seconds = |of: &PieceView| i128::from(at(&of.planned_end) - at(&of.planned_start));
+        self.pieces
+            .iter()
+            .map(|of| i128::from(of.nodes) * seconds(of))
+            .sum()
+    }
+
     fn of(terms: &OfferTerms) -> Self {
         let slot = terms.placement();
         Self {

@@ -186,8 +186,9 @@ async fn offers_pending_requests_and_the_pages_keep_to_the_cap(url: String) {
     );
     let mut browser = Browser::signed_in(&server, &key).await;
     let accept = format!("/portal/offers/{}/accept", dear.as_str().expect("an id"));
-    let page = browser.get("/portal/negotiations").await;
-    let form = page.fields(page.body.find(&accept).expect("it can be accepted"));
+    let list = browser.get("/portal/negotiations").await;
+    let page = browser.get(&list.link("See prices and terms")).await;
+    let form = page.form_to(&accept);
     assert_eq!(browser.post(&accept, &form).await.status, StatusCode::CONFLICT);
     let cheap = ask(1).await;
     let taken = physics.post_json("/agreements", &json!({ "offer": cheap })).await;

@@ -81,6 +81,25 @@ impl Browser {
         self.get("/portal").await.form()
     }
 
+    /// Sends a form of several parts with a file, its token first.
+    pub(crate) async fn upload(&self, path: &str, token: &str, (name, content): (&str, &[u8])) -> Page {
+        let mut body = format!(
+            "--part\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\n{token}\r\n--part\r\n\
+             Content-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n"
+        )
+        .into_bytes();
+        body.extend(content);
+        body.extend(b"\r\n--part--\r\n");
+        let request = self
+            .http
+            .request(Method::POST, format!("{}{path}", self.base))
+            .header(COOKIE, self.cookie.as_deref().unwrap_or_default())
+            .header("sec-fetch-site", self.site)
+            .header(CONTENT_TYPE, "multipart/form-data; boundary=part")
+            .body(body);
+        Self::load(request.send().await.expect("the service answers")).await
+    }
+
     async fn answer(&self, method: Method, path: &str, form: Option<&Form>) -> reqwest::Response {
         let mut request = self.http.request(method, format!("{}{path}", self.base));
         if let Some(cookie) = &self.cookie {
@@ -96,7 +115,10 @@ impl Browser {
     }
 
     async fn send(&self, method: Method, path: &str, form: Option<&Form>) -> Page {
-        let response = self.answer(method, path, form).await;
+        Self::load(self.answer(method, path, form).await).await
+    }
+
+    async fn load(response: reqwest::Response) -> Page {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.text().await.expect("a page is text");
         Page {
@@ -118,7 +140,7 @@ impl Page {
     pub(crate) fn form(&self) -> Form {
         let start = self
             .body
-            .find("action=\"/portal/agreements\"")
+            .find("<form class=\"card\" id=\"request\"")
             .expect("there is an offer form");
         self.fields(start)
     }
@@ -130,14 +152,38 @@ impl Page {
         let mut fields = Form::default();
         for input in form.split("<input").skip(1) {
             let input = &input[..input.find('>').expect("an element has an end")];
-            let radio = input.contains("type=\"radio\"");
+            let chosen = input.contains("type=\"radio\"") || input.contains("type=\"checkbox\"");
             if let Some(name) = attribute(input, "name")
-                && (!radio || input.contains(" checked"))
+                && (!chosen || input.contains(" checked"))
             {
                 fields = fields.with(&name, &attribute(input, "value").unwrap_or_default());
             }
         }
+        for select in form.split("<select").skip(1) {
+            let (head, options) = select.split_once('>').expect("an element has an end");
+            let options = options.split("</select>").next().unwrap_or_default();
+            // The first one where none is chosen.
+            let options: Vec<_> = options.split("<option").skip(1).collect();
+            let chosen = options.iter().find(|option| option.contains(" selected"));
+            if let Some((name, option)) = attribute(head, "name").zip(chosen.or(options.first())) {
+                fields = fields.with(&name, &attribute(option, "value").unwrap_or_default());
+            }
+        }
         fields
+    }
+
+    /// Where the link of these words leads to.
+    pub(crate) fn link(&self, words: &str) -> String {
+        let end = self.body.find(&format!(">{words}</a>"));
+        let end = end.unwrap_or_else(|| panic!("no link {words:?} in {}", self.body));
+        let start = self.body[..end].rfind("<a ").expect("a link has a beginning");
+        attribute(&self.body[start..end], "href").expect("a link leads somewhere")
+    }
+
+    /// The fields of the form that is sent to an address.
+    pub(crate) fn form_to(&self, address: &str) -> Form {
+        let at = self.body.find(&format!("action=\"{address}\""));
+        self.fields(at.unwrap_or_else(|| panic!("no form to {address} in {}", self.body)))
     }
 
     /// The attributes of the element that has this id.

@@ -36,11 +36,12 @@ async fn ask(client: &Client, nodes: u32, start: i64, more: &Value) -> Value {
 /// The form that accepts an offer, and where it is sent.
 fn accepting(page: &Page, offer: &Value) -> (String, Form) {
     let action = format!("/portal/offers/{}/accept", offer["id"].as_str().expect("an id"));
-    let at = page
-        .body
-        .find(&action)
-        .unwrap_or_else(|| panic!("no {action} in {page:?}"));
-    (action, page.fields(at))
+    (action.clone(), page.form_to(&action))
+}
+
+/// The page of the negotiation with an answer.
+fn page_of(answer: &Value) -> String {
+    format!("{PAGE}/{}", answer["id"].as_str().expect("an id"))
 }
 
 #[test]
@@ -51,14 +52,17 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
         let client = server.client_with(&key);
         let mut browser = Browser::signed_in(&server, &key).await;
         let empty = browser.get(PAGE).await;
-        assert!(empty.body.contains("There is no open negotiation"), "{empty:?}");
+        assert!(empty.body.contains("Nothing is offered to you"), "{empty:?}");
+        assert_eq!(empty.link("Ask for offers"), "/portal");
         let start = hours_ahead(4);
         let block = Offer::reserve(4, HOUR).within(start, start + HOUR);
         client.post("/agreements", block.xml()).await.created();
         let answer = ask(&client, 2, start, &json!({})).await;
         let offers = answer["offers"].as_array().expect("a list");
         assert_eq!(offers.len(), 2, "{answer}");
-        let page = browser.get(PAGE).await;
+        let list = browser.get(PAGE).await;
+        assert_eq!(list.link("See prices and terms, and choose"), page_of(&answer));
+        let page = browser.get(&page_of(&answer)).await;
         assert_eq!(page.status, StatusCode::OK);
         for (offer, words) in offers
             .iter()
@@ -66,7 +70,7 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
         {
             let row = page
                 .body
-                .split("<tr id=\"offer-")
+                .split("<li class=\"card offer\" id=\"offer-")
                 .find(|row| row.starts_with(offer["id"].as_str().expect("an id")));
             let row = row.unwrap_or_else(|| panic!("no {offer} in {page:?}"));
             let at = |name: &str| format!("datetime=\"{}\"", offer[name].as_str().expect("an instant"));
@@ -91,11 +95,13 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
         let forged = browser.post(&action, &form.clone().with("csrf", "")).await;
         assert_eq!(forged.status, StatusCode::FORBIDDEN);
         let mut other = Browser::signed_in(&server, &server.key_for("bob", "consumer")).await;
-        assert!(!other.get(PAGE).await.body.contains(&action));
+        assert!(other.get(PAGE).await.body.contains("Nothing is offered to you"));
+        assert_eq!(other.get(&page_of(&answer)).await.status, StatusCode::NOT_FOUND);
         let theirs = form.clone().with("csrf", &other.form().await.0["csrf"]);
         assert_eq!(other.post(&action, &theirs).await.status, StatusCode::NOT_FOUND);
         let operator = Browser::signed_in(&server, server.key()).await;
-        let all = operator.get(PAGE).await;
+        assert!(operator.get(PAGE).await.body.contains(", of ann"));
+        let all = operator.get(&page_of(&answer)).await;
         assert!(
             all.body.contains(", of ann") && !all.body.contains(&action),
             "{all:?}"
@@ -139,16 +145,15 @@ fn a_change_is_shown_with_what_it_costs_more_and_takes_the_place_of_its_agreemen
         let change = json!({ "agreement": old });
         let answer = ask(&client, 3, start, &change).await;
         let mut browser = Browser::signed_in(&server, server.key()).await;
-        let page = browser.get(PAGE).await;
-        assert!(
-            page.body.contains(&format!("href=\"/portal/agreements/{old}\"")),
-            "{page:?}"
-        );
-        assert!(
-            page.body
-                .contains("30 EUR, 10 EUR more than now, and a fee of 0.4 EUR"),
-            "{page:?}"
-        );
+        let page = browser.get(&page_of(&answer)).await;
+        for part in [
+            format!("href=\"/portal/agreements/{old}\"").as_str(),
+            "<p class=\"price\">30 EUR</p>",
+            "10 EUR more than now",
+            "a fee of 0.4 EUR for the change",
+        ] {
+            assert!(page.body.contains(part), "no {part} in {page:?}");
+        }
         let (action, form) = accepting(&page, &answer["offers"][0]);
         let made = browser.post(&action, &form).await.location().to_owned();
         assert!(browser.get(&made).await.body.contains("3 nodes"));
@@ -247,9 +252,11 @@ fn what_the_provider_proposes_is_shown_with_the_reason_and_accepted_by_a_button(
         .await;
         let page = browser.get(&format!("/portal{path}")).await;
         assert!(page.body.contains("proposes"), "{page:?}");
-        let page = browser.get(PAGE).await;
+        let list = browser.get(PAGE).await;
         // Seven tenths of 40 EUR.
         let why = "could not be kept, since its nodes are out of use. 28 EUR were paid to you";
+        assert!(list.body.contains(why), "{list:?}");
+        let page = browser.get(&list.link("A proposal of the provider")).await;
         assert!(page.body.contains(why), "{page:?}");
         let (action, form) = accepting(&page, &offer);
         let accepted = browser.post(&action, &form).await;

@@ -1,0 +1,214 @@
+//! What a person does in a negotiation with forms: asks for offers, asks what they would cost, answers offers, and reads all
+//! that was said. Underneath are the same offers as those of programs.
+
+use uuid::Uuid;
+use wsag::negotiations::{NegotiationConstraints, NegotiationOfferState};
+
+use super::exchange::OfferMessage;
+use super::flat::{AnswersView, FirstRequest, OfItself};
+use super::offers::Understood;
+use super::{NegotiationView, Opened, Opening};
+use crate::agreement::NegotiationState;
+use crate::negotiation::idempotency::text_to_keep;
+use crate::negotiation::request::flat_request::FlatRequest;
+use crate::negotiation::request::json::{Json, Members};
+use crate::negotiation::request::{DecisionTime, Request, places_of_form};
+use crate::negotiation::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
+use crate::negotiation::{Input, Negotiation, QuotationView, RefusalView, RequestKey, Result, Scope};
+
+/// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that
+/// asks again and again.
+const GOES_ON: i64 = 3_600;
+
+/// What would be offered for a request.
+#[derive(Debug, Clone, Default)]
+pub struct EstimateView {
+    /// The possible offers, the best first. Nothing is held for them.
+    pub offers: Vec<QuotationView>,
+    /// Why there are none.
+    pub refusal: Option<RefusalView>,
+}
+
+/// An offer with all that a person reads of it.
+#[derive(Debug, Clone)]
+pub struct ReadOffer {
+    /// How it stands.
+    pub is: OfferView,
+    /// What its words ask for.
+    pub request: FlatRequest,
+    /// The template that it was made from.
+    pub template: String,
+    /// The objectives of its guarantees.
+    pub objectives: Vec<String>,
+}
+
+impl Negotiation {
+    /// Opens a negotiation with the request of a form, and answers the request with at most so many offers, which are held; once
+    /// for each form, which `once` names. The id of the negotiation.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::NotOffered`] for faults of the request, each at its place in the request,
+    /// [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn offer_from_form(
+        &self,
+        party: &str,
+        request: FlatRequest,
+        answers_max: usize,
+        once: Uuid,
+    ) -> Result<Uuid> {
+        // The same form may also reserve at once, under its own key.
+        let (name, target) = (
+            format!("{once} offers"),
+            format!("{answers_max} offers in the portal"),
+        );
+        let key = RequestKey::new(party, &name, &target, request.to_json().as_bytes());
+        if let Some(opened) = self.earlier_answer::<Opened>(Some(&key)).await? {
+            return Ok(opened.id);
+        }
+        // The form is found to be right first, with all its faults at once.
+        self.check_form(party, request.clone()).await?;
+        let first = FirstRequest {
+            request: self.request_of_form(request)?,
+            opening: Opening {
+                expires: Some(self.clock.now() + GOES_ON),
+                agreement: None,
+            },
+            constraints: NegotiationConstraints::default(),
+            is_held: true,
+            answers_max,
+        };
+        Ok(self.open_with_request(party, first, Some(key)).await?.id)
+    }
+
+    /// What would be offered for the request of a form at the moment. Nothing is stored or held. It counts as a question
+    /// (`probes_per_minute`).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::NotOffered`] for faults of the request, each at its place in the request,
+    /// [`Error::Refused`] where the party has too many negotiations going on, [`Error::Unavailable`].
+    pub async fn estimate(&self, party: &str, request: FlatRequest) -> Result<EstimateView> {
+        self.check_form(party, request.clone()).await?;
+        let request = self.request_of_form(request)?;
+        let state = NegotiationOfferState::Advisory;
+        let placed = self
+            .offer_from_request(party, request, OfItself::default(), state, None, None)
+            .await?;
+        let opening = Opening {
+            expires: Some(self.clock.now() + self.planner.negotiating().hold),
+            agreement: None,
+        };
+        let instance = self.opened_by(party, &opening).await?;
+        let question = Understood::of_question(&instance);
+        let said = self
+            .counter_offers(&instance, Uuid::now_v7(), question, &placed)
+            .await?;
+        let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
+        Ok(EstimateView {
+            offers: offers.into_iter().filter_map(|offer| offer.quotation).collect(),
+            refusal: refusal.and_then(|refusal| serde_json::from_value(refusal).ok()),
+        })
+    }
+
+    /// Answers an offer of a negotiation with another one, which says what is different; once for each form.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::exchange_offers`] for such an offer; faults of the request are at their places in it.
+    pub async fn counter_from_form(
+        &self,
+        scope: &Scope,
+        (negotiation, offer): (Uuid, &str),
+        request: &FlatRequest,
+        once: Uuid,
+    ) -> Result<()> {
+        let counter = Json::from(request.members().with("counterOfferTo", offer));
+        self.say_in_negotiation(scope, negotiation, &counter, once).await
+    }
+
+    /// Rejects an offer of a negotiation, which releases it; once for each form.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::exchange_offers`] for such an offer.
+    pub async fn reject_from_form(
+        &self,
+        scope: &Scope,
+        (negotiation, offer): (Uuid, &str),
+        once: Uuid,
+    ) -> Result<()> {
+        let rejection = Members::default()
+            .with("counterOfferTo", offer)
+            .with("state", "Rejected");
+        self.say_in_negotiation(scope, negotiation, &rejection.into(), once)
+            .await
+    }
+
+    async fn say_in_negotiation(
+        &self,
+        scope: &Scope,
+        negotiation: Uuid,
+        said: &Json,
+        once: Uuid,
+    ) -> Result<()> {
+        let instance = self.visible_negotiation(scope, negotiation).await?;
+        let body = text_to_keep(said).into_bytes();
+        let target = format!("an answer of the portal in {negotiation}");
+        let key = RequestKey::new(&instance.party, &once.to_string(), &target, &body);
+        let message = OfferMessage::Negotiate;
+        self.exchange_offers(scope, negotiation, message, Input::Json(body), Some(key))
+            .await
+            .map(drop)
+    }
+
+    /// A negotiation, with all that was said in it, the oldest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn read_negotiation(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<(NegotiationView, Vec<ReadOffer>)> {
+        let instance = self.visible_negotiation(scope, id).await?;
+        let offers = self.store.offers(id).await?;
+        let mut view = NegotiationView::of(&instance, self.clock.now());
+        view.penalties = self.penalties_about(&instance).await?;
+        let said = self.run_document_work(move |this| {
+            let languages = this.templates.languages();
+            offers
+                .into_iter()
+                .map(|(row, document)| {
+                    WordedOffer::read(row, &document, &languages).map(|of| read_offer(&of))
+                })
+                .collect::<Result<Vec<_>>>()
+        });
+        Ok((view, said.await??))
+    }
+
+    /// The wish of a form, as a request that was read.
+    fn request_of_form(&self, wish: FlatRequest) -> Result<Request> {
+        Ok(Request {
+            places: places_of_form(&wish),
+            wish,
+            named: None,
+            offered: self.first_template()?,
+            decision: DecisionTime::Now,
+        })
+    }
+}
+
+fn read_offer(said: &WordedOffer) -> ReadOffer {
+    let words = content_of_offer(&said.words);
+    let objectives = words.terms.guarantees().map(|of| of.objective.level.text.trim());
+    ReadOffer {
+        is: said.view(),
+        objectives: objectives.map(ToOwned::to_owned).collect(),
+        template: words.context.template_name.clone().unwrap_or_default(),
+        request: FlatRequest::of_offer(&words),
+    }
+}
+
+impl NegotiationView {
+    /// Whether offers are still taken in it.
+    pub fn is_open(&self) -> bool {
+        self.state == NegotiationState::Open.word()
+    }
+}

@@ -1,0 +1,178 @@
+//! Answers to offers: taken, rejected, countered with another one; and the end of a negotiation.
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect};
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::fields::{Input, OfferForm};
+use super::form::field;
+use super::negotiation::render_negotiation_page;
+use super::path::Path;
+use super::request::{self, SentRequest, SubmittedForm};
+use super::request_values::values_of_request;
+use super::session::{self, Visitor};
+use super::text;
+use super::values::Values;
+use super::{Answer, Frame, render_page};
+use crate::http::{self, Api, require_writer, use_cases_of};
+use crate::negotiation::{self, Input as Body, RequestKey, Scope};
+
+/// The form of an answer.
+#[derive(Template)]
+#[template(path = "portal/counter.html")]
+struct Counter {
+    frame: Frame,
+    negotiation: Uuid,
+    /// The offer that it answers.
+    offer: String,
+    form: OfferForm,
+    now: String,
+}
+
+/// POST /portal/offers/{id}/accept: the offer becomes an agreement, as it stands.
+pub(super) async fn accept_held_offer(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Answer {
+    let (visitor, values) = session::read_session_form(&api, request).await?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
+    let party = &visitor.caller.party;
+    let key =
+        once.map(|once| RequestKey::new(party, &once.to_string(), "an offer of the portal", id.as_bytes()));
+    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
+    match use_cases.accept_offer(party, id, key).await {
+        Ok(accepted) => {
+            let to = format!("/portal/agreements/{}", accepted.agreement.id);
+            Ok(Redirect::to(&to).into_response())
+        }
+        Err(lost @ negotiation::Error::Lost(_)) => {
+            let words = lost.to_string();
+            let status = http::Error::from(lost).status().0;
+            let found = api.negotiation.offer_by_id(&own_scope(&visitor), id).await?;
+            render_negotiation_page(&api, &visitor, found.negotiation, (status, Some(words))).await
+        }
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// POST /portal/offers/{id}/reject: the offer is released.
+pub(super) async fn reject_offer(State(api): State<Api>, Path(id): Path<String>, request: Request) -> Answer {
+    let (visitor, values) = session::read_session_form(&api, request).await?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let scope = own_scope(&visitor);
+    let found = api.negotiation.offer_by_id(&scope, id).await?;
+    let offer = (found.negotiation, found.offer.id.as_str());
+    api.negotiation
+        .reject_from_form(&scope, offer, once_of_form(&values))
+        .await?;
+    Ok(to_negotiation(found.negotiation))
+}
+
+/// POST /portal/negotiations/{id}/release: all its offers are released.
+pub(super) async fn release_negotiation(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Answer {
+    let (visitor, _) = session::read_session_form(&api, request).await?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    match api
+        .negotiation
+        .end_negotiation(&own_scope(&visitor), id, Body::Json(Vec::new()), None)
+        .await
+    {
+        // What was ended or has expired meanwhile is shown as such.
+        Ok(_) | Err(negotiation::Error::Conflict(_) | negotiation::Error::Gone(_)) => Ok(to_negotiation(id)),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// GET /portal/negotiations/{id}/counter?offer=ID: the form filled from an offer, to answer it with something else.
+pub(super) async fn show_counter_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Answer {
+    let visitor = session::signed_in(&api, &headers, None).await?;
+    require_writer(&visitor.caller)?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let query = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let (_, offers) = api.negotiation.read_negotiation(&own_scope(&visitor), id).await?;
+    let offer = offers.iter().find(|of| of.is.id == query.get(field::OFFER));
+    let offer = offer.ok_or(Failure::NotFound)?;
+    let form = SubmittedForm {
+        values: values_of_request(&offer.request, &api.negotiation.catalogue()),
+        ..SubmittedForm::default()
+    };
+    render_counter_page(&api, &visitor, (id, offer.is.id.clone()), StatusCode::OK, form).await
+}
+
+/// POST /portal/negotiations/{id}/offers: the form answers an offer of the negotiation.
+pub(super) async fn send_counter_offer(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Answer {
+    let (visitor, values) = session::read_session_form(&api, request).await?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let offer = values.get(field::OFFER).to_owned();
+    let wrong = StatusCode::UNPROCESSABLE_ENTITY;
+    let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
+    let Some(SentRequest { wish, once, .. }) = sent else {
+        return render_counter_page(&api, &visitor, (id, offer), wrong, form).await;
+    };
+    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
+    let scope = own_scope(&visitor);
+    match use_cases
+        .counter_from_form(&scope, (id, &offer), &wish, once)
+        .await
+    {
+        Ok(()) => Ok(to_negotiation(id)),
+        Err(error) => {
+            let status = form.note_error(error)?;
+            render_counter_page(&api, &visitor, (id, offer), status, form).await
+        }
+    }
+}
+
+async fn render_counter_page(
+    api: &Api,
+    visitor: &Visitor,
+    (negotiation, offer): (Uuid, String),
+    status: StatusCode,
+    asked: SubmittedForm,
+) -> Answer {
+    let title = if asked.has_gone_wrong() {
+        "Error: Ask for something else"
+    } else {
+        "Ask for something else"
+    };
+    let page = Counter {
+        frame: visitor.frame(title),
+        negotiation,
+        offer,
+        form: request::make_form(api, visitor, &asked).await,
+        now: text::date_time(request::present_second(api)),
+    };
+    render_page(status, &page)
+}
+
+/// What a visitor may act on: an operator looks at all negotiations, and acts in its own.
+fn own_scope(visitor: &Visitor) -> Scope {
+    Scope::Party(visitor.caller.party.clone())
+}
+
+/// The name of a form; another one where it brings none back, so that it counts by itself.
+fn once_of_form(values: &Values) -> Uuid {
+    values.get(field::ONCE).parse().unwrap_or_else(|_| Uuid::now_v7())
+}
+
+fn to_negotiation(id: Uuid) -> axum::response::Response {
+    Redirect::to(&format!("/portal/negotiations/{id}")).into_response()
+}

@@ -1,0 +1,241 @@
+//! What would it cost? The filled form and some variants of it, with the first place and the price of each. Nothing is held.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+
+use super::cards::deviation_in_words;
+use super::error::Failure;
+use super::fields::{Line, OfferForm};
+use super::offer::problems_of_offer;
+use super::request::{SubmittedForm, make_form, read_values};
+use super::request_values::{form_address, with_deadline, with_duration, with_nodes, with_start};
+use super::session::{self, Visitor};
+use super::text;
+use super::values::Values;
+use super::{Answer, Frame, render_page};
+use crate::agreement::OfferKind;
+use crate::http::{Api, use_cases_of};
+use crate::negotiation::{self, EstimateView, FlatRequest, MoneyView};
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
+#[derive(Template)]
+#[template(path = "portal/estimate.html")]
+struct Estimate {
+    frame: Frame,
+    /// What is wrong with the form.
+    wrong: Vec<Line>,
+    variants: Vec<Variant>,
+    /// Whether something is charged.
+    is_priced: bool,
+    /// Whether the probability of some variant is known.
+    is_sure: bool,
+    /// The form as it is filled in.
+    address: String,
+}
+
+/// A variant of the form, and what would be offered for it.
+struct Variant {
+    name: &'static str,
+    address: String,
+    /// The first place.
+    start: Option<String>,
+    end: Option<String>,
+    /// The first offer beside the request, or why there is none.
+    words: String,
+    price: String,
+    confidence: String,
+}
+
+/// GET /portal/estimate: a page, or a part of the one with the form.
+pub(super) async fn show_estimate_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+    let visitor = session::signed_in(&api, &headers, None).await?;
+    let _place = api.places.take_of(&visitor.caller.party)?;
+    let values = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let read = read_values(&api, &values);
+    let mut form = SubmittedForm {
+        problems: read.problems,
+        ..SubmittedForm::default()
+    };
+    let mut variants = Vec::new();
+    if form.problems.is_empty() {
+        for (name, values) in variants_of_form(&read.wish, &values) {
+            match estimate_variant(&api, &visitor, (name, &values)).await? {
+                Ok(variant) => variants.push(variant),
+                // What is wrong with the form itself is wrong with each variant.
+                Err(error) if variants.is_empty() => {
+                    form.note_error(error)?;
+                    break;
+                }
+                Err(error) => variants.push(Variant::impossible(name, &values, &error)),
+            }
+        }
+    } else if let Err(error) = api.negotiation.check_form(&visitor.caller.party, read.wish).await {
+        form.note_error(error)?;
+    }
+    form.values = values;
+    let address = form_address(&form.values);
+    let OfferForm { summary, .. } = make_form(&api, &visitor, &form).await;
+    let page = Estimate {
+        frame: visitor.frame("What it would cost"),
+        wrong: summary,
+        is_priced: api.negotiation.currency().is_some(),
+        is_sure: variants.iter().any(|of| !of.confidence.is_empty()),
+        variants,
+        address,
+    };
+    render_page(StatusCode::OK, &page)
+}
+
+impl Variant {
+    /// A variant that the provider does not take.
+    fn impossible(name: &'static str, values: &Values, error: &negotiation::Error) -> Self {
+        let problems = match error {
+            negotiation::Error::Invalid(found) | negotiation::Error::NotOffered(found) => {
+                problems_of_offer(found, Vec::new())
+            }
+            _ => Vec::new(),
+        };
+        let words: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
+        Self {
+            name,
+            address: form_address(values),
+            start: None,
+            end: None,
+            words: words.join(" "),
+            price: String::new(),
+            confidence: String::new(),
+        }
+    }
+}
+
+/// What would be offered for a variant; or what is wrong with it.
+async fn estimate_variant(
+    api: &Api,
+    visitor: &Visitor,
+    (name, values): (&'static str, &Values),
+) -> Result<Result<Variant, negotiation::Error>, Failure> {
+    let wish = read_values(api, values).wish;
+    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
+    match use_cases.estimate(&visitor.caller.party, wish).await {
+        Ok(estimate) => Ok(Ok(view_variant(name, values, &estimate))),
+        Err(why @ (negotiation::Error::Invalid(_) | negotiation::Error::NotOffered(_))) => Ok(Err(why)),
+        Err(negotiation::Error::Refused(refusal)) => {
+            let estimate = EstimateView {
+                offers: Vec::new(),
+                refusal: Some(refusal),
+            };
+            Ok(Ok(view_variant(name, values, &estimate)))
+        }
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn view_variant(name: &'static str, values: &Values, estimate: &EstimateView) -> Variant {
+    let first = estimate.offers.first();
+    let words = match (first, &estimate.refusal) {
+        (Some(first), _) if first.kind == OfferKind::Exact => {
+            format!(
+                "There is room: {}.",
+                text::size(first.nodes, first.duration_seconds)
+            )
+        }
+        (Some(first), _) => format!(
+            "No room as asked. The nearest is {}, {}.",
+            text::size(first.nodes, first.duration_seconds),
+            deviation_in_words(first)
+        ),
+        (None, Some(refusal)) => text::reason(refusal.reason.word()).to_owned(),
+        (None, None) => "It cannot be offered.".to_owned(),
+    };
+    Variant {
+        name,
+        address: form_address(values),
+        start: first.map(|first| first.start.clone()),
+        end: first.map(|first| first.end.clone()),
+        words,
+        price: price_range(estimate.offers.iter().filter_map(|offer| offer.price.as_ref())),
+        confidence: first
+            .and_then(|first| first.confidence)
+            .map_or_else(String::new, |sure| format!("{:.1} %", sure * 100.0)),
+    }
+}
+
+/// `15 EUR`, or `15 to 20 EUR` where offers have several prices.
+fn price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone) -> String {
+    let micros = |price: &&MoneyView| wsag::scheduling::parse_amount(&price.amount).unwrap_or(0);
+    let bounds = (prices.clone().min_by_key(micros), prices.max_by_key(micros));
+    match bounds {
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{} to {most}", least.amount),
+        _ => String::new(),
+    }
+}
+
+/// The form, and what may be changed in it.
+fn variants_of_form(wish: &FlatRequest, values: &Values) -> Vec<(&'static str, Values)> {
+    let mut variants = vec![("As it is filled in", values.clone())];
+    if let Some((least, most)) = wish.nodes {
+        if least > 1 {
+            variants.push((
+                "Half of the nodes",
+                with_nodes(values.clone(), least / 2, most / 2),
+            ));
+        }
+        let twice = (least.saturating_mul(2), most.saturating_mul(2));
+        variants.push(("Twice the nodes", with_nodes(values.clone(), twice.0, twice.1)));
+    }
+    if let Some(duration) = wish.duration.map(i64::from) {
+        if duration > 1 {
+            variants.push(("Half as long", with_duration(values.clone(), duration / 2)));
+        }
+        variants.push(("Twice as long", with_duration(values.clone(), duration * 2)));
+    }
+    if let Some(end) = wish.end {
+        let later = with_deadline(values.clone(), Some(end.floor() + DAY));
+        variants.push(("A deadline one day later", later.clone()));
+        if let Some(start) = wish.start {
+            let later = with_start(later, Some(start.floor() + DAY));
+            variants.push(("All one day later", later));
+        }
+    }
+    variants
+}
+
+#[cfg(test)]
+mod tests {
+    use wsag::time::DateTime;
+
+    use super::*;
+
+    #[test]
+    fn prices_are_told_as_a_range_where_they_differ() {
+        let money = |amount: &str| MoneyView {
+            amount: amount.to_owned(),
+            currency: "EUR".to_owned(),
+        };
+        let prices = [money("9.5"), money("10"), money("20")];
+        assert_eq!(price_range(prices.iter()), "9.5 to 20 EUR");
+        assert_eq!(price_range(prices[..1].iter()), "9.5 EUR");
+        assert_eq!(price_range([].iter()), "");
+    }
+
+    #[test]
+    fn variants_change_only_what_is_said() {
+        let names = |wish: &FlatRequest| {
+            let variants = variants_of_form(wish, &Values::default());
+            variants.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&FlatRequest::default()), ["As it is filled in"]);
+        let whole = FlatRequest {
+            nodes: Some((2, 2)),
+            duration: Some(60),
+            start: Some(DateTime::from_seconds(0)),
+            end: Some(DateTime::from_seconds(600)),
+            ..FlatRequest::default()
+        };
+        assert_eq!(names(&whole).len(), 7);
+    }
+}

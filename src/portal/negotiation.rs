@@ -1,0 +1,216 @@
+//! A negotiation: the offers that can be taken, why there are none, what has become of it, and all that was said in it.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use uuid::Uuid;
+
+use super::cards::{Axis, Card, WIDTH, deviation_in_words};
+use super::error::Failure;
+use super::path::Path;
+use super::refusal::Refusal;
+use super::request::present_second;
+use super::request_values::{form_address, values_of_request};
+use super::session::{self, Visitor};
+use super::text;
+use super::{Answer, Frame, render_page};
+use crate::http::{Api, scope_of_caller};
+use crate::negotiation::{NegotiationView, ReadOffer};
+
+#[derive(Template)]
+#[template(path = "portal/negotiation.html")]
+struct NegotiationPage {
+    frame: Frame,
+    negotiation: NegotiationView,
+    /// Why the offer that was to be taken cannot be had any more.
+    lost: Option<String>,
+    /// Whether it is the visitor's own, who may also act in it.
+    may_act: bool,
+    /// Why the provider proposes that by itself, in words.
+    proposed: Option<String>,
+    cards: Vec<Card>,
+    axis: Option<Axis>,
+    /// The agreements that were made of its offers.
+    made: Vec<Uuid>,
+    refusal: Option<Refusal>,
+    /// The form with the last request in it.
+    again: String,
+    said: Vec<Said>,
+}
+
+/// An offer among all that was said.
+struct Said {
+    id: String,
+    /// Whether the provider has made it.
+    is_providers: bool,
+    words: String,
+    /// When it would lie, or between which times it asks to lie.
+    start: Option<String>,
+    end: Option<String>,
+    at: String,
+    standing: &'static str,
+    /// The earlier offer that it answers.
+    answers: Option<String>,
+    depth: usize,
+    /// Whether another round may answer it.
+    is_open: bool,
+    /// Whether it can be rejected: it stands, and is held or was only a proposal.
+    is_held: bool,
+    once: Uuid,
+}
+
+/// How deep answers are drawn inside what they answer.
+const DEPTH_MAX: usize = 4;
+
+/// GET /portal/negotiations/{id}.
+pub(super) async fn show_negotiation_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Answer {
+    let visitor = session::signed_in(&api, &headers, None).await?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    render_negotiation_page(&api, &visitor, id, (StatusCode::OK, None)).await
+}
+
+/// The page of a negotiation, with the reason why an offer cannot be taken.
+pub(super) async fn render_negotiation_page(
+    api: &Api,
+    visitor: &Visitor,
+    id: Uuid,
+    (status, lost): (StatusCode, Option<String>),
+) -> Answer {
+    let scope = scope_of_caller(&visitor.caller);
+    let (negotiation, offers) = api.negotiation.read_negotiation(&scope, id).await?;
+    let is_open = negotiation.is_open();
+    let held = offers.iter().filter(|_| is_open);
+    let mut cards: Vec<Card> = Vec::new();
+    for offer in held {
+        let quotation = offer.is.quotation.as_ref();
+        let cost = quotation.and_then(|of| api.negotiation.cost_of_offer(&negotiation.party, of));
+        if !has_lapsed(api, offer) {
+            cards.extend(Card::of(offer, cards.len() + 1, cost.as_ref()));
+        }
+    }
+    let asked = offers.iter().rfind(|offer| !is_providers(offer));
+    // The root of a proposal is the agreement, in the provider's words.
+    let asked = asked.or(offers.first());
+    let catalogue = api.negotiation.catalogue();
+    let values = asked.map(|asked| values_of_request(&asked.request, &catalogue));
+    let window = asked.and_then(|asked| {
+        let (start, end) = (asked.request.start?, asked.request.end?);
+        Some((start.floor(), end.floor()))
+    });
+    let refusal = asked.filter(|_| cards.is_empty()).and_then(|asked| {
+        let answer = offers.iter().find(|of| of.is.counter_offer_to == asked.is.id)?;
+        let refusal = serde_json::from_value(answer.is.refusal.clone()?).ok()?;
+        Some(Refusal::of(&refusal, values.as_ref()?, present_second(api)))
+    });
+    let title = if lost.is_some() { "Error: Offers" } else { "Offers" };
+    let page = NegotiationPage {
+        frame: visitor.frame(title),
+        may_act: is_open && negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only,
+        proposed: negotiation
+            .proposed
+            .map(|why| text::proposal(why, &negotiation.penalties)),
+        axis: Axis::of(&cards, window),
+        cards,
+        made: offers.iter().filter_map(|offer| offer.is.agreement).collect(),
+        refusal,
+        again: values.map_or_else(|| "/portal".to_owned(), |values| form_address(&values)),
+        said: list_what_was_said(api, &negotiation, &offers),
+        negotiation,
+        lost,
+    };
+    render_page(status, &page)
+}
+
+fn is_providers(offer: &ReadOffer) -> bool {
+    offer.is.creator == crate::agreement::OfferCreator::Responder.word()
+}
+
+/// Whether the time of an offer is over.
+fn has_lapsed(api: &Api, offer: &ReadOffer) -> bool {
+    let expires = offer.is.expires.as_ref().and_then(|at| at.parse().ok());
+    expires.is_some_and(|at: jiff::Timestamp| at.as_second() <= present_second(api))
+}
+
+fn list_what_was_said(api: &Api, negotiation: &NegotiationView, offers: &[ReadOffer]) -> Vec<Said> {
+    let mut said: Vec<Said> = Vec::with_capacity(offers.len());
+    for offer in offers {
+        let before = said.iter().find(|of| of.id == offer.is.counter_offer_to);
+        let (answers, depth) = match before {
+            Some(before) => (Some(before.id.clone()), (before.depth + 1).min(DEPTH_MAX)),
+            None => (None, 0),
+        };
+        let lapsed = has_lapsed(api, offer);
+        let stands =
+            negotiation.is_open() && !lapsed && offer.is.state != "Rejected" && offer.is.agreement.is_none();
+        let quotation = offer.is.quotation.as_ref();
+        said.push(Said {
+            id: offer.is.id.clone(),
+            is_providers: is_providers(offer),
+            words: offer_in_words(offer),
+            start: quotation
+                .map(|of| of.start.clone())
+                .or(offer.request.start.map(|at| at.to_string())),
+            end: quotation
+                .map(|of| of.end.clone())
+                .or(offer.request.end.map(|at| at.to_string())),
+            at: offer.is.created.clone(),
+            standing: standing_of_offer(offer, negotiation.is_open(), lapsed),
+            answers,
+            depth,
+            is_open: stands && quotation.is_some(),
+            is_held: stands && offer.is.held_until.is_some(),
+            once: Uuid::now_v7(),
+        });
+    }
+    said
+}
+
+/// What an offer says, but for its times.
+fn offer_in_words(offer: &ReadOffer) -> String {
+    if let Some(is) = &offer.is.quotation {
+        let mut words = format!("{} on {}", text::size(is.nodes, is.duration_seconds), is.resource);
+        if let Some(price) = &is.price {
+            words += &format!(" for {price}");
+        }
+        return format!("{words}, {}", deviation_in_words(is));
+    }
+    let request = &offer.request;
+    let mut parts = Vec::new();
+    if let Some(run) = &request.run {
+        parts.push(run.name.clone());
+    }
+    match request.nodes {
+        Some((least, most)) if least != most => parts.push(format!("{least} to {}", text::nodes(most))),
+        Some((least, _)) => parts.push(text::nodes(least)),
+        None => {}
+    }
+    match request.duration {
+        Some(duration) => parts.push(text::duration(duration.into())),
+        None => parts.push("as long as is predicted".to_owned()),
+    }
+    if let Some(budget) = &request.scheduling.budget {
+        let amount = wsag::scheduling::write_amount(budget.amount_micros);
+        parts.push(format!("at most {amount} {}", budget.currency));
+    }
+    parts.join(", ")
+}
+
+/// Where an offer stands, in a word or two.
+fn standing_of_offer(offer: &ReadOffer, is_open: bool, lapsed: bool) -> &'static str {
+    let is = &offer.is;
+    match is.state {
+        _ if is.agreement.is_some() => "accepted",
+        "Rejected" if is_providers(offer) && is.quotation.is_none() => "refused",
+        "Rejected" if is.refusal.is_some() => "taken back",
+        "Rejected" => "released",
+        _ if !is_providers(offer) => "asked",
+        _ if is.held_until.is_some() && is_open && !lapsed => "held for you",
+        "Advisory" => "not held",
+        _ if lapsed => "lapsed",
+        _ => "held no longer",
+    }
+}

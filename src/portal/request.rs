@@ -1,0 +1,157 @@
+//! The request of a form: sent, checked, and shown again with all that is wrong.
+
+use axum::http::StatusCode;
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::fields::{OfferForm, Supply};
+use super::form::{self, Place, Problem, field};
+use super::offer::problems_of_offer;
+use super::request_values::{with_duration, with_nodes};
+use super::session::Visitor;
+use super::values::Values;
+use crate::clock::second_of;
+use crate::http::Api;
+use crate::negotiation::{self, FlatRequest, RefusalView};
+
+/// A form as it was sent, and its result.
+#[derive(Default)]
+pub(super) struct SubmittedForm {
+    pub(super) values: Values,
+    pub(super) problems: Vec<Problem>,
+    pub(super) refusal: Option<RefusalView>,
+    pub(super) once: Option<Uuid>,
+    /// Whether the address has filled it in.
+    pub(super) is_filled: bool,
+    /// The name of a file that was uploaded just before.
+    pub(super) uploaded: Option<String>,
+}
+
+/// The request of a form without mistakes.
+pub(super) struct SentRequest {
+    pub(super) wish: FlatRequest,
+    /// The most offers that its sender wants to see.
+    pub(super) choices: usize,
+    /// The name of the form, under which it counts once.
+    pub(super) once: Uuid,
+}
+
+impl SubmittedForm {
+    /// Whether something is to be said about it.
+    pub(super) fn has_gone_wrong(&self) -> bool {
+        !self.problems.is_empty() || self.refusal.is_some()
+    }
+
+    /// Notes why its request was not taken; the status of the page that says so.
+    ///
+    /// # Errors
+    /// A failure that is none of the form.
+    pub(super) fn note_error(&mut self, error: negotiation::Error) -> Result<StatusCode, Failure> {
+        match error {
+            negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations) => {
+                self.problems = problems_of_offer(&violations, std::mem::take(&mut self.problems));
+            }
+            negotiation::Error::KeyReused => {
+                // The visitor went back to a form that had been sent, and changed it.
+                self.problems.push(whole_form_problem(
+                    "This form was sent before and has become a reservation or offers, which are in your lists. To make \
+                     another one of what the form says now, send it again.",
+                ));
+                self.once = None;
+            }
+            negotiation::Error::Refused(refusal) => {
+                self.refusal = Some(refusal);
+                return Ok(StatusCode::CONFLICT);
+            }
+            other => return Err(other.into()),
+        }
+        Ok(StatusCode::UNPROCESSABLE_ENTITY)
+    }
+}
+
+/// A problem of a form as a whole.
+fn whole_form_problem(message: &str) -> Problem {
+    Problem {
+        place: Place::Whole,
+        message: message.to_owned(),
+    }
+}
+
+/// The request of a form that was sent; none where something is wrong with it, which is all noted in the form.
+pub(super) async fn read_request(
+    api: &Api,
+    visitor: &Visitor,
+    values: Values,
+) -> Result<(SubmittedForm, Option<SentRequest>), Failure> {
+    let read = read_values(api, &values);
+    // Without one, a form could be taken twice: it is shown again with one.
+    let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
+    let mut form = SubmittedForm {
+        values,
+        once,
+        problems: read.problems,
+        ..SubmittedForm::default()
+    };
+    let Some(once) = once else {
+        form.problems
+            .push(whole_form_problem("The form was not complete. Send it again."));
+        return Ok((form, None));
+    };
+    if form.problems.is_empty() {
+        let sent = SentRequest {
+            wish: read.wish,
+            choices: read.choices,
+            once,
+        };
+        return Ok((form, Some(sent)));
+    }
+    // What is wrong with the rest is said at the same time.
+    if let Err(error) = api.negotiation.check_form(&visitor.caller.party, read.wish).await {
+        form.note_error(error)?;
+    }
+    Ok((form, None))
+}
+
+/// A form that was read, against what is offered now.
+pub(super) fn read_values(api: &Api, values: &Values) -> form::ReadForm {
+    let currency = api.negotiation.currency();
+    let currency = currency.as_ref().map(crate::agreement::Currency::code);
+    form::read_form(values, &api.negotiation.catalogue(), currency)
+}
+
+/// The form as it is shown.
+pub(super) async fn make_form(api: &Api, visitor: &Visitor, asked: &SubmittedForm) -> OfferForm {
+    let party = &visitor.caller.party;
+    let prices = api.negotiation.prices(party).prices;
+    let supply = Supply {
+        catalogue: &api.negotiation.catalogue(),
+        files: api.negotiation.input_files(party).await,
+        prices: prices.as_ref(),
+    };
+    let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
+    let values = form::form_in_zone(asked.values.clone(), &visitor.zone);
+    OfferForm::new(&values, &asked.problems, supply, once)
+}
+
+/// The values of an empty form: the first application, and the template's size and duration.
+pub(super) fn empty_form_values(api: &Api) -> Values {
+    let (nodes, duration) = api.negotiation.proposed_size();
+    let catalogue = api.negotiation.catalogue();
+    let first = catalogue.applications().first();
+    let mut values = Values::default().with(
+        field::APPLICATION,
+        first.map_or_else(String::new, form::application_value),
+    );
+    if let Some(nodes) = nodes {
+        values = with_nodes(values, nodes, nodes);
+    }
+    if let Some(duration) = duration {
+        values = with_duration(values, duration.into());
+    }
+    values
+}
+
+/// The second that it is.
+pub(super) fn present_second(api: &Api) -> i64 {
+    second_of(api.negotiation.clock().micros()).seconds()
+}

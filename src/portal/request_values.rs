@@ -1,0 +1,205 @@
+//! From requests to forms: the values with which a form asks for what an offer says, and for changes of it.
+
+use wsag::time::DateTime;
+
+use super::form::{self, field};
+use super::values::Values;
+use crate::catalogue::Catalogue;
+use crate::negotiation::{FlatRequest, RelaxationView};
+
+/// The address of a form that is filled in with values.
+pub(super) fn form_address(values: &Values) -> String {
+    format!("/portal?{}", values.query())
+}
+
+/// The values with which a form asks for this.
+pub(super) fn values_of_request(request: &FlatRequest, catalogue: &Catalogue) -> Values {
+    let mut values = Values::default().with(field::APPLICATION, "");
+    let applications = catalogue.applications().iter();
+    let run = request.run.as_ref();
+    let named = run.and_then(|run| {
+        let is_it = |of: &&crate::catalogue::Application| {
+            of.name == run.name && (run.version.is_none() || of.version == run.version)
+        };
+        Some((run, applications.clone().find(is_it)?))
+    });
+    if let Some((run, application)) = named {
+        values = values.with(field::APPLICATION, form::application_value(application));
+        for (index, argument) in run.arguments.iter().enumerate() {
+            values = values.with(&form::argument_field(application, index), argument.as_str());
+        }
+    }
+    values = values.with(field::NAME, request.name.clone().unwrap_or_default());
+    values = with_plan(values, request);
+    values = match request.nodes {
+        None => values,
+        Some((least, most)) => with_nodes(values, least, most),
+    };
+    values = match request.duration {
+        Some(duration) => with_duration(values, duration.into()),
+        None if run.is_some() => values.with(field::PREDICT, "1"),
+        None => values,
+    };
+    let seconds = |at: DateTime| at.floor();
+    with_deadline(
+        with_start(values, request.start.map(seconds)),
+        request.end.map(seconds),
+    )
+}
+
+/// With how the request may be planned.
+fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
+    let plan = &request.scheduling;
+    let texts = [
+        (
+            field::BUDGET,
+            plan.budget
+                .as_ref()
+                .map(|of| wsag::scheduling::write_amount(of.amount_micros)),
+        ),
+        (field::FLEXIBILITY, plan.max_deviation.map(|of| of.to_string())),
+        (field::FIX, plan.fix_at.map(|of| of.to_string())),
+        (field::PIECES, plan.preemption.map(|of| of.pieces.to_string())),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            values = values.with(name, text);
+        }
+    }
+    values
+}
+
+/// The same form for another number of nodes.
+pub(super) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
+    let most = (most != least).then(|| most.to_string());
+    values
+        .with(field::NODES, least.to_string())
+        .with(field::NODES_MAX, most.unwrap_or_default())
+}
+
+/// The same form for another number of seconds.
+pub(super) fn with_duration(values: Values, seconds: i64) -> Values {
+    let part = |amount: i64| (amount != 0).then(|| amount.to_string()).unwrap_or_default();
+    values
+        .without(field::PREDICT)
+        .with(field::HOURS, part(seconds / 3_600))
+        .with(field::MINUTES, part(seconds / 60 % 60))
+        .with(field::SECONDS, part(seconds % 60))
+}
+
+/// The same form with another earliest start, in seconds since the epoch; None leaves it open.
+pub(super) fn with_start(values: Values, at: Option<i64>) -> Values {
+    with_instant(values, field::START, at)
+}
+
+/// The same form with another deadline, in seconds since the epoch; None leaves it open.
+pub(super) fn with_deadline(values: Values, at: Option<i64>) -> Values {
+    with_instant(values, field::DEADLINE, at)
+}
+
+/// The values of a date and a time field, in the form's zone, for a second of the plan.
+fn with_instant(values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
+    let zone = form::zone_of_form(&values);
+    let (day, clock) = at.map_or_else(Default::default, |at| form::date_and_time(at, &zone));
+    values.with(date, day).with(time, clock)
+}
+
+/// The same form with a change that would let its request in.
+pub(super) fn with_change(values: &Values, change: &RelaxationView) -> Values {
+    let mut values = values.clone();
+    if let Some(nodes) = change.nodes {
+        values = with_nodes(values, nodes, nodes);
+    }
+    if let Some(seconds) = change.duration_seconds {
+        values = with_duration(values, seconds);
+    }
+    if let Some(ready) = change.ready {
+        values = with_start(values, Some(ready.seconds()));
+    }
+    if let Some(deadline) = change.deadline {
+        values = with_deadline(values, Some(deadline.seconds()));
+    }
+    if let Some(budget) = change.budget {
+        values = values.with(field::BUDGET, budget.amount());
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use wsag::scheduling::{Budget, Preemption, Scheduling};
+
+    use super::*;
+    use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, JobLimits};
+    use crate::negotiation::Run;
+
+    fn catalogue() -> Catalogue {
+        let application = Application {
+            name: "fit".to_owned(),
+            version: Some("1.0".to_owned()),
+            description: String::new(),
+            program: "/usr/bin/fit".into(),
+            arguments: vec![ArgumentSpec {
+                name: "rounds".to_owned(),
+                kind: ArgumentKind::File,
+            }],
+            limits: JobLimits::default(),
+            checkpoint: None,
+            isolation: None,
+        };
+        Catalogue::new(vec![application]).unwrap()
+    }
+
+    #[test]
+    fn a_form_that_is_filled_from_a_request_asks_for_it_again() {
+        let request = FlatRequest {
+            name: Some("my <fit>".to_owned()),
+            run: Some(Run {
+                name: "fit".to_owned(),
+                version: Some("1.0".to_owned()),
+                arguments: vec!["a & b".to_owned()],
+            }),
+            staging: None,
+            nodes: Some((2, 4)),
+            start: Some(DateTime::from_seconds(1_795_278_605)),
+            end: Some(DateTime::from_seconds(1_795_305_600)),
+            duration: Some(3_725),
+            scheduling: Scheduling {
+                budget: Some(Budget {
+                    amount_micros: 12_500_000,
+                    currency: "EUR".to_owned(),
+                }),
+                preemption: Some(Preemption {
+                    pieces: 3,
+                    interval: 0.1,
+                    independent: false,
+                }),
+                max_deviation: Some(0.25),
+                fix_at: Some(0.5),
+                ..Scheduling::default()
+            },
+        };
+        let again = |request: &FlatRequest| {
+            let values = values_of_request(request, &catalogue());
+            let query = form_address(&values);
+            let sent = Values::read(query.split_once('?').unwrap().1.as_bytes());
+            form::read_form(&sent, &catalogue(), Some("EUR"))
+        };
+        let read = again(&request);
+        assert_eq!((&read.wish, &read.problems), (&request, &Vec::new()));
+        let predicted = FlatRequest {
+            duration: None,
+            ..request
+        };
+        assert_eq!(again(&predicted).wish, predicted);
+        let berlin = crate::portal::zone::Zone::named("Europe/Berlin").unwrap();
+        let values = form::form_in_zone(values_of_request(&predicted, &catalogue()), &berlin);
+        assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
+        assert_eq!(form::read_form(&values, &catalogue(), Some("EUR")).wish, predicted);
+        let bare = FlatRequest {
+            nodes: Some((1, 1)),
+            ..FlatRequest::default()
+        };
+        assert_eq!(again(&bare).wish, bare);
+    }
+}

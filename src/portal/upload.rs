@@ -1,0 +1,58 @@
+//! A file that a visitor uploads for jobs, beside the form that names it.
+
+use axum::extract::{FromRequest, Multipart, Request, State};
+use axum::response::{IntoResponse, Redirect};
+use futures_util::TryStreamExt;
+
+use super::form::field;
+use super::session;
+use super::{Answer, values::Values};
+use crate::http::{self, Api, receive_upload};
+
+/// The field with the file.
+const FILE: &str = "file";
+/// Bytes of a token at most: a true one has fewer.
+const TOKEN_MAX: usize = 256;
+
+/// POST /portal/files: the token of the session, and then the file, in one form of several parts. It replaces a file of the same
+/// name.
+pub(super) async fn upload_file(State(api): State<Api>, request: Request) -> Answer {
+    let visitor = session::sender_of_form(&api, request.headers()).await?;
+    let _place = api.places.take_of(&visitor.caller.party)?;
+    let mut parts = Multipart::from_request(request, &api)
+        .await
+        .map_err(|why| broken(&why))?;
+    // The token stands first, so that nothing is taken in without it.
+    let token = tokio::time::timeout(api.body_timeout, read_token(&mut parts));
+    let token = token.await.map_err(|_| http::Error::BodyTimeout)??;
+    visitor.check_form(&Values::default().with(field::CSRF, token))?;
+    let file = parts.next_field().await.map_err(|why| broken(&why))?;
+    let Some(file) = file.filter(|file| file.name() == Some(FILE)) else {
+        return Err(http::Error::Query("file: a file is expected".to_owned()).into());
+    };
+    let name = file.file_name().unwrap_or_default().to_owned();
+    let upload = api.negotiation.upload(&visitor.caller.party, &name).await?;
+    let parts = file.map_err(|why| broken(&why));
+    receive_upload(&api, upload, parts).await?.finish().await?;
+    let to = Values::default().with(field::UPLOADED, name).query();
+    Ok(Redirect::to(&format!("/portal?{to}")).into_response())
+}
+
+/// The token in the first part; empty where that is something else.
+async fn read_token(parts: &mut Multipart) -> Result<String, http::Error> {
+    let mut token = Vec::new();
+    let first = parts.next_field().await.map_err(|why| broken(&why))?;
+    if let Some(mut first) = first.filter(|first| first.name() == Some(field::CSRF)) {
+        while let Some(part) = first.chunk().await.map_err(|why| broken(&why))? {
+            token.extend(part);
+            if token.len() > TOKEN_MAX {
+                return Ok(String::new());
+            }
+        }
+    }
+    Ok(String::from_utf8(token).unwrap_or_default())
+}
+
+fn broken(why: &impl std::error::Error) -> http::Error {
+    http::Error::BodyBroken(why.to_string())
+}
