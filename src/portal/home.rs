@@ -14,7 +14,6 @@ use super::session::{self, Visitor};
 use super::sign_in::SignIn;
 use super::text::{self, StateLabel};
 use super::values::Values;
-use super::zone::Zone;
 use super::{Answer, Frame, render_page};
 use crate::access::Role;
 use crate::http::{Api, scope_of_caller, use_cases_of};

@@ -104,7 +104,7 @@ pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Vis
 }
 
 /// The same of a form that changes nothing but the session.
-async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
+pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     let visitor = sender_of_form(api, request.headers()).await?;
     let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(&body_of(api, request).await?);

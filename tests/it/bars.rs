@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use bespeak::agreement::{AgreementState, EventKind, Execution, RunOutcome, ServiceState, Slots};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::store::{Change, ResourceRow, Store};
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use scheduler::Interval;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::portal::browser::Browser;
 use crate::store::{RESOURCE, agreement, event};
 use crate::support::client::Client;
 use crate::support::offers::{date_time, now};
@@ -29,7 +30,24 @@ const CLIENTS: usize = 16;
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
 
-on_both_engines!(a_service_starts_on_a_long_past);
+on_both_engines!(a_service_starts_on_a_long_past, pages_are_shown_on_a_long_past);
+
+/// Pages of the portal that are measured, for parties and for operators.
+const PARTYS_PAGES: [&str; 5] = [
+    "/portal",
+    "/portal/calendar?view=month",
+    "/portal/negotiations",
+    "/portal/reservations",
+    "/portal/money",
+];
+const OPERATORS_PAGES: [&str; 4] = [
+    "/portal/reservations",
+    "/portal/gantt?span=month",
+    "/portal/operator",
+    "/portal/operator/trail",
+];
+/// Visits of each page that is measured.
+const VISITS: usize = 20;
 
 /// A configuration with one resource of this number of nodes.
 fn nodes(many: usize) -> String {
@@ -59,15 +77,38 @@ async fn a_service_starts_on_a_long_past(url: String) {
     assert_eq!(listed["agreements"].as_array().map(Vec::len), Some(100));
     assert!(server.stop().success());
     let again = server.restart();
-    let engine = if url.starts_with("sqlite") {
-        "sqlite"
-    } else {
-        "postgres"
-    };
+    let engine = engine_of(&url);
     for (start, took) in [("for the first time", first), ("again", again)] {
         let what = format!("past: start {start} on {many} agreements that are over, {engine} (s)");
         row(&what, 5.0, took.as_secs_f64());
     }
+}
+
+/// What is over does not make pages slow.
+async fn pages_are_shown_on_a_long_past(url: String) {
+    let many = size("BESPEAK_TEST_PAST", 601);
+    fill(&url, many).await;
+    let server = Server::configured(Some(&url), &nodes(64));
+    let engine = engine_of(&url);
+    let key = server.key_for("past", "consumer");
+    for (key, pages) in [(key.as_str(), &PARTYS_PAGES[..]), (server.key(), &OPERATORS_PAGES)] {
+        let browser = Browser::signed_in(&server, key).await;
+        for page in pages {
+            let mut slowest = Duration::ZERO;
+            for _ in 0..VISITS {
+                let asked = Instant::now();
+                assert_eq!(browser.get(page).await.status, StatusCode::OK, "{page}");
+                slowest = slowest.max(asked.elapsed());
+            }
+            let what = format!("page {page} of {many} agreements, slowest of {VISITS}, {engine} (ms)");
+            row(&what, 100.0, slowest.as_secs_f64() * 1_000.0);
+        }
+    }
+}
+
+/// The name of the engine of a database.
+fn engine_of(url: &str) -> &'static str {
+    if url.starts_with("sqlite") { "sqlite" } else { "postgres" }
 }
 
 /// Stores agreements of a minute on one of 64 nodes, one behind the other, the last of which ended an hour ago.
