@@ -33,7 +33,7 @@ pub use offers::{
     Promise, ProposalReason,
 };
 pub use party_events::{PartyEvent, PartyEventKind};
-pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, Shape};
+pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, RESOURCE, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
 pub use staging::{Brought, Moved, Source, StagedFile, StagingEnd, transfer_rate};

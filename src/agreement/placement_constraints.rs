@@ -105,7 +105,18 @@ impl Shape {
     }
 }
 
+/// The name of a resource, as an attribute that each resource has.
+pub const RESOURCE: &str = "resource";
+
 impl Filter {
+    /// That it is the resource of this name.
+    pub fn of_resource(name: &str) -> Self {
+        Self::Word {
+            attribute: RESOURCE.to_owned(),
+            is: name.to_owned(),
+        }
+    }
+
     /// The requirement on each node of a resource when this many of them are granted.
     pub fn requirement(&self, nodes: u32) -> Requirement {
         match self {

@@ -15,6 +15,8 @@ pub(super) const START: (&str, &str) = ("start-date", "start-time");
 pub(super) const DEADLINE: (&str, &str) = ("deadline-date", "deadline-time");
 /// The time zone of these; UTC where it is not said.
 pub(super) const ZONE: &str = "zone";
+/// The one resource that it is to lie on.
+pub(super) const RESOURCE: &str = "resource";
 /// How far outside the window offers may lie, in durations.
 pub(super) const FLEXIBILITY: &str = "flexibility";
 /// The part of its wait after which the reservation moves no more.

@@ -4,7 +4,7 @@ use super::form::{self, CHOICES_MAX, Place, Problem, field};
 use super::text::capitalised;
 use super::values::Values;
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
-use crate::negotiation::PriceListView;
+use crate::negotiation::{OfferedResourceView, PriceListView};
 
 /// What the form can offer to choose from.
 pub(super) struct Supply<'a> {
@@ -13,6 +13,8 @@ pub(super) struct Supply<'a> {
     pub(super) files: Vec<String>,
     /// The price list, where something is charged.
     pub(super) prices: Option<&'a PriceListView>,
+    /// The resources that something can lie on.
+    pub(super) resources: Vec<OfferedResourceView>,
 }
 
 /// The offer form.
@@ -118,6 +120,7 @@ impl OfferForm {
             catalogue,
             files,
             prices,
+            resources,
         } = supply;
         let errors = |place: Place| -> Vec<String> {
             problems
@@ -209,13 +212,13 @@ impl OfferForm {
                 "Deadline (optional)",
                 "The latest end. Empty means: whenever there is room.",
             ),
-            more: more_fields(prices)
+            more: more_fields(prices, &resources)
                 .map(|more| {
                     let errors = errors(more.place);
                     more.field(values, errors)
                 })
                 .into(),
-            is_more_open: more_fields(prices)
+            is_more_open: more_fields(prices, &resources)
                 .iter()
                 .any(|more| !values.get(more.name).is_empty() || !errors(more.place).is_empty()),
             summary: summary_of_problems(problems, chosen, catalogue),
@@ -255,12 +258,23 @@ impl MoreField {
 }
 
 /// The fields of what is rarely said.
-fn more_fields(prices: Option<&PriceListView>) -> [MoreField; 4] {
+fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]) -> [MoreField; 5] {
     let options = |all: &[(&str, &str)]| {
         let one = |(value, label): &(&str, &str)| ((*value).to_owned(), (*label).to_owned());
         Input::Choice(all.iter().map(one).collect())
     };
+    let any = (String::new(), "Any that will do".to_owned());
+    let named = resources
+        .iter()
+        .map(|of| (of.name.clone(), resource_in_words(of)));
     [
+        MoreField {
+            name: field::RESOURCE,
+            place: Place::Resource,
+            label: "On which resource?",
+            hint: "Any leaves the most room.".to_owned(),
+            input: Input::Choice(std::iter::once(any).chain(named).collect()),
+        },
         MoreField {
             name: field::FIX,
             place: Place::Fix,
@@ -300,6 +314,20 @@ fn more_fields(prices: Option<&PriceListView>) -> [MoreField; 4] {
             input: Input::Whole,
         },
     ]
+}
+
+/// A resource with what its nodes have.
+fn resource_in_words(of: &OfferedResourceView) -> String {
+    let number = |name: &str| of.attributes.get(name).and_then(serde_json::Value::as_i64);
+    let word = |name: &str| of.attributes.get(name).and_then(serde_json::Value::as_str);
+    let parts = [
+        Some(super::text::nodes(of.nodes)),
+        number("cpus").map(|cpus| format!("{cpus} processors a node")),
+        number("memory_bytes").map(|bytes| format!("{} GB a node", bytes / 1_000_000_000)),
+        word("cpu_architecture").map(ToOwned::to_owned),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    format!("{} ({})", of.name, parts.join(", "))
 }
 
 /// What it saves to let a reservation move.
@@ -403,6 +431,7 @@ fn summary_of_problems(
                 Place::Start => of(1_003, field::START.0, "Earliest start: "),
                 Place::Deadline => of(1_004, field::DEADLINE.0, "Deadline: "),
                 Place::Name => of(1_005, field::NAME, "Name: "),
+                Place::Resource => of(1_006, field::RESOURCE, "Resource: "),
                 Place::Fix => of(1_006, field::FIX, "Moving: "),
                 Place::Flexibility => of(1_007, field::FLEXIBILITY, "How far: "),
                 Place::Pieces => of(1_008, field::PIECES, "Slots: "),

@@ -30,6 +30,7 @@ pub(super) enum Place {
     Budget,
     Start,
     Deadline,
+    Resource,
     Flexibility,
     Fix,
     Pieces,
@@ -103,6 +104,7 @@ pub(super) fn read_form(values: &Values, catalogue: &Catalogue, currency: Option
         scheduling: Scheduling {
             budget: form.budget(currency),
             preemption: form.preemption(),
+            resource: form.text(field::RESOURCE, Place::Resource),
             max_deviation: form.decimal(field::FLEXIBILITY, Place::Flexibility, f64::MAX),
             fix_at: form.decimal(field::FIX, Place::Fix, 1.0),
             ..Scheduling::default()
@@ -416,6 +418,7 @@ mod tests {
             ("nodes-max", "5"),
             ("flexibility", "0.5"),
             ("fix", "0"),
+            ("resource", "large"),
             ("pieces", "4"),
             ("choices", "2"),
             ("start-date", "2026-11-21"),
@@ -453,6 +456,7 @@ mod tests {
                 }),
                 max_deviation: Some(0.5),
                 fix_at: Some(0.0),
+                resource: Some("large".to_owned()),
                 ..Scheduling::default()
             },
         };

@@ -50,6 +50,7 @@ fn place_in_form(violation: &Violation) -> Place {
         "budget" => Place::Budget,
         "maxDeviation" => Place::Flexibility,
         "fixAt" => Place::Fix,
+        "resource" => Place::Resource,
         "preemption" => Place::Pieces,
         _ => Place::Whole,
     }

@@ -127,6 +127,7 @@ pub(super) async fn make_form(api: &Api, visitor: &Visitor, asked: &SubmittedFor
         catalogue: &api.negotiation.catalogue(),
         files: api.negotiation.input_files(party).await,
         prices: prices.as_ref(),
+        resources: api.negotiation.offered_resources().resources,
     };
     let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
     let values = form::form_in_zone(asked.values.clone(), &visitor.zone);

@@ -59,6 +59,7 @@ fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
         ),
         (field::FLEXIBILITY, plan.max_deviation.map(|of| of.to_string())),
         (field::FIX, plan.fix_at.map(|of| of.to_string())),
+        (field::RESOURCE, plan.resource.clone()),
         (field::PIECES, plan.preemption.map(|of| of.pieces.to_string())),
     ];
     for (name, text) in texts {
@@ -176,6 +177,7 @@ mod tests {
                 }),
                 max_deviation: Some(0.25),
                 fix_at: Some(0.5),
+                resource: Some("local".to_owned()),
                 ..Scheduling::default()
             },
         };

@@ -280,10 +280,7 @@ fn what_is_wrong_stands_beside_its_field_and_nothing_entered_is_lost() {
         assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(page.form(), wrong, "the values entered are kept");
         let element = page.element("argument-0-0");
-        assert!(
-            element.contains("aria-invalid=\"true\"") && element.contains("argument-0-0-error"),
-            "{element}"
-        );
+        assert!(element.contains("aria-invalid=\"true\""), "{element}");
         page.element("argument-0-0-error");
         page.element("nodes-group-error");
         for id in ["nodes", "argument-0-0"] {

@@ -20,6 +20,8 @@ element! {
         pub fix_at: Option<f64> = "bsp:FixAt" by parse_share,
         /// The preference in ranking alternatives.
         pub preference: Option<Preference> = "bsp:Preference",
+        /// The name of the one resource that it is to lie on.
+        pub resource: Option<String> = "bsp:Resource",
     }
 }
 

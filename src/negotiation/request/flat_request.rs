@@ -209,6 +209,7 @@ impl FlatRequest {
             max_deviation: wish.max_deviation.or(scheduling.max_deviation),
             fix_at: wish.fix_at.or(scheduling.fix_at),
             preference: wish.preference.or(scheduling.preference),
+            resource: wish.resource.or(scheduling.resource.take()),
         };
     }
 }

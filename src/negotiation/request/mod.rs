@@ -28,7 +28,7 @@ use crate::negotiation::views::staging::view_staged_files;
 use crate::store::AcceptanceEndpoint;
 
 /// The members of a request.
-const MEMBERS: [&str; 17] = [
+const MEMBERS: [&str; 18] = [
     "template",
     "name",
     "application",
@@ -44,6 +44,7 @@ const MEMBERS: [&str; 17] = [
     "maxDeviation",
     "fixAt",
     "weights",
+    "resource",
     "pending",
     "callback",
 ];
@@ -55,7 +56,7 @@ const ARGUMENT: &str = "jsdl-posix:Argument";
 const STAGING: &str = "jsdl:DataStaging";
 
 /// The other members that an offer says, with the elements that say them.
-const ELEMENTS: [(&str, &[&str]); 18] = [
+const ELEMENTS: [(&str, &[&str]); 19] = [
     ("template", &["wsag:TemplateId", "wsag:TemplateName"]),
     ("name", &["wsag:Name"]),
     ("application", &["jsdl:Application"]),
@@ -71,6 +72,7 @@ const ELEMENTS: [(&str, &[&str]); 18] = [
     ("maxDeviation", &["bsp:MaxDeviation"]),
     ("fixAt", &["bsp:FixAt"]),
     ("weights", &["bsp:Preference"]),
+    ("resource", &["bsp:Resource"]),
     ("id", &["wsag-neg:OfferId"]),
     ("counterOfferTo", &["wsag-neg:CounterOfferTo"]),
     ("expires", &["wsag-neg:ExpirationTime"]),
@@ -359,6 +361,7 @@ fn read_scheduling(check: &mut Check, object: &Object<'_>) -> Scheduling {
         max_deviation: object.read(check, "maxDeviation", read_not_negative),
         fix_at: object.read(check, "fixAt", read_share),
         preference: object.read(check, "weights", read_weights),
+        resource: object.read(check, "resource", Check::text),
     }
 }
 
@@ -529,6 +532,7 @@ mod tests {
                     max_deviation,
                     fix_at,
                     preference: price.map(|price| Preference { price: Some(price), ..Preference::default() }),
+                    resource: named.then(|| texts[0].clone()),
                 },
             };
             prop_assert_eq!(FlatRequest::from_json(&wish.to_json()).unwrap().0, wish);

@@ -21,7 +21,7 @@ use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
 use super::json::TOKEN_MAX;
 use super::{filters, sizes};
-use crate::agreement::{Agreement, CompositorChoice, Currency, Job, Money, Shape};
+use crate::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{Error, Negotiation, Result};
@@ -174,9 +174,11 @@ impl<'a> Check<'a> {
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
-        let filters = described.job.map_or_else(Vec::new, |definition| {
+        let mut filters = described.job.map_or_else(Vec::new, |definition| {
             filters::filters_of_job(&definition.resources)
         });
+        let resource = described.scheduling.and_then(|of| of.resource.as_ref());
+        filters.extend(resource.map(|name| Filter::of_resource(name)));
         let mut request = self.request(&described, job.as_ref());
         if let Some(begun) = self.begun {
             self.check_begun(begun, request.as_mut(), job.as_ref(), &filters);

@@ -17,6 +17,7 @@ pub(in crate::negotiation) fn view_scheduling(scheduling: &Scheduling) -> Member
         .with_any("maxDeviation", scheduling.max_deviation)
         .with_any("fixAt", scheduling.fix_at)
         .holding_any("weights", scheduling.preference.as_ref().map(view_weights))
+        .with_any("resource", scheduling.resource.as_deref())
 }
 
 /// Duration as a function of the number of nodes.

@@ -11,7 +11,7 @@ use scheduler::domain::Attribute;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Request, Seconds, Time, counted};
 
-use crate::agreement::{Barred, Filter, Money};
+use crate::agreement::{Barred, Filter, Money, RESOURCE};
 use crate::planner::decider::Decider;
 use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::planner::request::Proposal;
@@ -104,7 +104,12 @@ impl Decider<'_> {
                 Attribute::Number(number) => number.to_string(),
             })
             .collect();
-        if values.is_empty() {
+        if attribute == RESOURCE {
+            format!(
+                "there is no resource of this name; there are {}",
+                values.join(", ")
+            )
+        } else if values.is_empty() {
             format!("no resource says what its {attribute} is")
         } else {
             format!(

@@ -65,7 +65,7 @@ impl Decider<'_> {
         let filters = terms.promise.iter().flat_map(|of| &of.leeway.filters);
         let mut required = filters.map(|filter| filter.requirement(terms.nodes()));
         let is_refused =
-            of.is_retired() || is_new && of.is_frozen() || !required.all(|asked| asked.holds(&of.attributes));
+            of.is_retired() || is_new && of.is_frozen() || !required.all(|asked| of.meets(&asked));
         let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in stretches_held_beyond(&held_stretches(&offers, &base), &less) {
             // Its past part needs no hold.

@@ -49,7 +49,7 @@ fn domain_resource(at: usize, resource: &Resource, settings: &Settings) -> sched
         id: domain_id(at),
         rate: resource.rate,
         price: pricing.map_or(0, |pricing| pricing.node_hour(&resource.name)),
-        attributes: resource.attributes.clone(),
+        attributes: resource.attributes_with_name(),
     }
 }
 

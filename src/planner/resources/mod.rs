@@ -567,8 +567,8 @@ impl Resources {
     /// The value of an attribute of any resource in service that has it, to list the values.
     pub(super) fn values(&self, attribute: &str) -> BTreeSet<Attribute> {
         let values = self.in_service();
-        let values = values.filter_map(|of| of.resource.attributes.get(attribute));
-        values.cloned().collect()
+        let values = values.filter_map(|of| of.resource.attributes_with_name().remove(attribute));
+        values.collect()
     }
 }
 

@@ -200,7 +200,7 @@ pub(in crate::planner) fn may_take_shape(
     barred: &[Barred],
 ) -> bool {
     let mut required = filters.iter().map(|filter| filter.requirement(shape.nodes));
-    !barred.iter().any(|of| of.keeps(shape, &on.name)) && required.all(|of| of.holds(&on.attributes))
+    !barred.iter().any(|of| of.keeps(shape, &on.name)) && required.all(|of| on.meets(&of))
 }
 
 /// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.

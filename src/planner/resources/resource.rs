@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::domain::Attribute;
+use scheduler::domain::{Attribute, Requirement};
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::agreement::Shape;
+use crate::agreement::{RESOURCE, Shape};
 use crate::clock::Micros;
 
 /// The kind of resources that are all this machine.
@@ -91,6 +91,21 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// Whether its nodes are as is required, or it has the name that is.
+    pub(in crate::planner) fn meets(&self, required: &Requirement) -> bool {
+        match required {
+            Requirement::Is(attribute, Attribute::Word(name)) if attribute == RESOURCE => *name == self.name,
+            of_nodes => of_nodes.holds(&self.attributes),
+        }
+    }
+
+    /// Its attributes, its name among them.
+    pub(in crate::planner) fn attributes_with_name(&self) -> BTreeMap<String, Attribute> {
+        let mut all = self.attributes.clone();
+        all.insert(RESOURCE.to_owned(), Attribute::Word(self.name.clone()));
+        all
+    }
+
     /// Nodes of the reference rate of which nothing particular is known.
     pub fn new(name: &str, kind: &str, capacity: u32) -> Self {
         Self {

@@ -231,6 +231,7 @@ impl Make {
                 duration: make.maybe(Make::number),
                 price: make.maybe(Make::number),
             }),
+            resource: self.maybe(Make::text),
         }
     }
 
