@@ -6,10 +6,13 @@
 //! session knows. And a form is refused where the browser says that another site sent it.
 
 mod agreement;
+mod calendar;
+mod days;
 mod docs;
 mod error;
 mod fields;
 mod form;
+mod gantt;
 mod home;
 mod negotiations;
 mod offer;
@@ -18,6 +21,7 @@ mod reliability;
 mod resources;
 mod session;
 mod sign_in;
+mod slots;
 mod text;
 mod values;
 
@@ -82,6 +86,8 @@ pub fn pages() -> Pages {
             "/portal/offers/{id}/accept",
             get(redirect_to_negotiations).post(negotiations::accept_held_offer),
         )
+        .route("/portal/calendar", get(calendar::show_calendar_page))
+        .route("/portal/gantt", get(gantt::show_gantt_page))
         .route("/portal/resources", get(resources::show_resources_page))
         .route("/portal/reliability", get(reliability::show_reliability_page))
         .route("/portal/{*path}", any(no_such_page))
