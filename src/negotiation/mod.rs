@@ -2,11 +2,14 @@
 //! place where the two meet. HTTP and the portal call these and nothing below.
 
 mod agreements;
+mod calendar;
 mod call_backs;
 mod discovery;
 mod error;
+mod gantt;
 mod idempotency;
 mod keys;
+mod lanes;
 mod maintenance;
 mod negotiations;
 mod request;
@@ -40,8 +43,14 @@ pub use views::agreement::{
     TemplateView, TimelineView,
 };
 pub use views::availability::AvailabilityQuery;
+pub use views::calendar::{
+    CalendarCellView, CalendarQuery, CalendarResourceView, CalendarSlotView, CalendarView,
+};
 pub use views::discovery::{CostView, OfferedResourceView, OfferedResourcesView, PriceListView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
+pub use views::gantt::{
+    GanttQuery, GanttResourceView, GanttSlotView, GanttUnusedView, GanttView, PlanChangeView,
+};
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};

@@ -15,6 +15,7 @@ mod batches;
 mod decide;
 mod decider;
 mod error;
+mod free_time;
 mod handle;
 mod idempotency;
 mod impossible;
@@ -24,6 +25,7 @@ mod live;
 mod metrics;
 mod numbers;
 mod offers;
+mod picture;
 mod placement;
 mod plan;
 mod request;
@@ -54,6 +56,7 @@ pub use offers::messages::{
 };
 pub use offers::ranking::best_candidates;
 pub use offers::suggestion::Suggestion;
+pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
 pub use placement::ordered::MoveOrder;
 pub use plan::Plan;
 pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
@@ -62,6 +65,7 @@ pub use resources::failures::Failures;
 pub use resources::node_status::{NodeOverride, NodeStatus};
 pub use resources::nodes::{
     BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, Planned, ReportedState, Reporter, Unused,
+    UnusedNodes, WhyUnused,
 };
 pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,

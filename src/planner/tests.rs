@@ -13,6 +13,7 @@ mod kept;
 mod lost;
 mod missed;
 mod pending;
+mod picture;
 mod reserving;
 mod slices;
 mod slots;

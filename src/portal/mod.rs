@@ -8,6 +8,8 @@
 mod agreement;
 mod answers;
 mod cards;
+mod calendar;
+mod days;
 mod docs;
 mod error;
 mod estimate;
@@ -15,6 +17,7 @@ mod events;
 mod field;
 mod fields;
 mod form;
+mod gantt;
 mod home;
 mod negotiation;
 mod negotiations;
@@ -28,6 +31,7 @@ mod resources;
 mod session;
 mod settings;
 mod sign_in;
+mod slots;
 mod text;
 mod upload;
 mod values;
@@ -146,6 +150,8 @@ pub fn pages() -> Pages {
                 .post(upload::upload_file)
                 .layer(DefaultBodyLimit::disable()),
         )
+        .route("/portal/calendar", get(calendar::show_calendar_page))
+        .route("/portal/gantt", get(gantt::show_gantt_page))
         .route("/portal/resources", get(resources::show_resources_page))
         .route("/portal/reliability", get(reliability::show_reliability_page))
         .route("/portal/{*path}", any(no_such_page))

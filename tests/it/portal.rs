@@ -1,7 +1,9 @@
 //! The pages, as a browser sees them: which visitors are let in, the effect of a form, and that pages cannot be misused.
 
 pub(crate) mod browser;
+mod calendar;
 mod frame;
+mod gantt;
 mod offers;
 mod refusals;
 mod requests;

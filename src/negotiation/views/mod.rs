@@ -4,8 +4,10 @@
 pub(super) mod accounts;
 pub(super) mod agreement;
 pub(super) mod availability;
+pub(super) mod calendar;
 pub(super) mod discovery;
 pub(super) mod documents;
+pub(super) mod gantt;
 pub(super) mod maintenance;
 pub(super) mod nodes;
 pub(super) mod offer;

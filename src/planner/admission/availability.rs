@@ -1,9 +1,10 @@
 //! The times when nodes are free, for a class of resources together. The holders of the other nodes are never shown.
 
-use scheduler::{Interval, Time};
+use scheduler::Interval;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::Result;
+use crate::planner::free_time::{join_free_intervals, whole_steps_of_gap};
 use crate::planner::handle::Planner;
 
 /// Gaps of one resource, and intervals of an answer, at most. The ones beyond are left out at the end.
@@ -65,48 +66,5 @@ impl Decider<'_> {
         });
         free.truncate(GAPS_MAX);
         Ok(Some(free))
-    }
-}
-
-/// Intervals in order of their starts as the fewest that cover the same.
-fn join_free_intervals(intervals: &[Interval]) -> Vec<Interval> {
-    let mut joined: Vec<Interval> = Vec::new();
-    for next in intervals {
-        match joined.last_mut() {
-            Some(last) if next.start <= last.end => last.end = last.end.max(next.end),
-            _ => joined.push(*next),
-        }
-    }
-    joined
-}
-
-/// The steps that lie in an interval whole.
-fn whole_steps_of_gap(gap: Interval, step: i64) -> Interval {
-    let start = Time(-(-gap.start.seconds()).div_euclid(step) * step);
-    let end = Time(gap.end.seconds().div_euclid(step) * step);
-    Interval::new(start, end.max(start))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(start: i64, end: i64) -> Interval {
-        Interval::new(Time(start), Time(end))
-    }
-
-    #[test]
-    fn what_overlaps_or_touches_is_one() {
-        assert_eq!(
-            join_free_intervals(&[of(0, 5), of(2, 3), of(5, 8), of(9, 10)]),
-            [of(0, 8), of(9, 10)]
-        );
-    }
-
-    #[test]
-    fn only_whole_steps_are_told() {
-        assert_eq!(whole_steps_of_gap(of(1, 39), 10), of(10, 30));
-        assert!(whole_steps_of_gap(of(11, 19), 10).is_empty());
-        assert_eq!(whole_steps_of_gap(of(11, 19), 1), of(11, 19));
     }
 }

@@ -4,6 +4,7 @@
 //! executor reports back is trusted again only when it has been up for a while, for longer each time that it fails.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use scheduler::{Interval, Seconds, Time, worded};
 use uuid::Uuid;
@@ -52,6 +53,28 @@ pub struct BusyTime {
     pub node: u32,
     /// From when until when.
     pub interval: Interval,
+}
+
+/// Nodes that are not used for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedNodes {
+    /// Their numbers.
+    pub nodes: Range<u32>,
+    /// From when until when, as far as it is foreseen.
+    pub interval: Interval,
+    /// Why.
+    pub why: WhyUnused,
+}
+
+/// Why nodes are not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyUnused {
+    /// By plan.
+    Maintenance,
+    /// They are down or drained.
+    State(NodeState),
+    /// Others use them: reservations and jobs that are not ours.
+    Others,
 }
 
 /// The treatment of nodes that a party has and does not use.
@@ -419,6 +442,49 @@ impl Nodes {
             }
         }
         steps_of_node_counts(&changes)
+    }
+
+    /// The nodes of a number of nodes that are not used from `now` on, and why: the ones that are not up for as long as a repair is
+    /// thought to take, the ones that others have, and the ones of maintenance. Neighbours for the same time are told together.
+    pub(in crate::planner) fn unused(
+        &self,
+        capacity: u32,
+        now: Time,
+        failures: &Failures,
+    ) -> Vec<UnusedNodes> {
+        let by_state = self.last_reports().into_iter().map(|(node, since)| {
+            let until = next_step(since, now, failures) + failures.repair;
+            (
+                node,
+                Interval::new(now, until),
+                WhyUnused::State(self.state(node)),
+            )
+        });
+        let by_others = self
+            .busy
+            .iter()
+            .map(|of| (of.node, of.interval, WhyUnused::Others));
+        let mut unused: Vec<UnusedNodes> = Vec::new();
+        for (node, interval, why) in by_state.chain(by_others).filter(|(node, ..)| *node < capacity) {
+            match unused.last_mut() {
+                Some(last) if last.nodes.end == node && last.interval == interval && last.why == why => {
+                    last.nodes.end += 1;
+                }
+                _ => unused.push(UnusedNodes {
+                    nodes: node..node + 1,
+                    interval,
+                    why,
+                }),
+            }
+        }
+        unused.retain(|of| of.why != WhyUnused::State(NodeState::Up));
+        let planned = self.maintenance.iter().filter(|(interval, _)| interval.end > now);
+        unused.extend(planned.map(|(interval, nodes)| UnusedNodes {
+            nodes: capacity.saturating_sub(*nodes)..capacity,
+            interval: *interval,
+            why: WhyUnused::Maintenance,
+        }));
+        unused
     }
 
     /// How many nodes, those with the highest numbers, maintenance takes at each time from `now` on, where it takes some; in order.

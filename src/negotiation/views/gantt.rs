@@ -1,0 +1,280 @@
+//! The plan of a resource on its nodes, as operators see it.
+
+use std::ops::Range;
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use super::values::instant_as_date_time;
+use crate::negotiation::lanes::lanes_of_slots;
+use crate::planner::{Picture, PicturedSlot, Resource, SlotOf, WhyUnused};
+use crate::store::TrailLine;
+
+/// Nodes of which the names are told: more cannot be told apart on a picture.
+const NAMES_MAX: u32 = 64;
+
+/// A question for the plan of a resource.
+#[derive(Debug, Clone)]
+pub struct GanttQuery {
+    /// Which resource; the first where none is named.
+    pub resource: Option<String>,
+    /// From when until when, in seconds since the epoch.
+    pub period: (i64, i64),
+    /// The number of the first node, and how many.
+    pub nodes: (u32, u32),
+}
+
+/// The plan of a resource for a time, on some of its nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GanttView {
+    /// The second of the plan.
+    pub taken: i64,
+    /// The resources to choose from.
+    pub names: Vec<String>,
+    /// The resource; none where there is no such resource.
+    pub shown: Option<GanttResourceView>,
+}
+
+/// A resource with its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GanttResourceView {
+    /// Its name.
+    pub name: String,
+    /// How many nodes it has.
+    pub capacity: u32,
+    /// The number of the first node that is shown, and of the one behind the last.
+    pub nodes: (u32, u32),
+    /// The names of these, where they are few.
+    pub node_names: Vec<String>,
+    /// The slots on them in the time that is shown, by start.
+    pub slots: Vec<GanttSlotView>,
+    /// The nodes that are not used.
+    pub unused: Vec<GanttUnusedView>,
+}
+
+/// A slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GanttSlotView {
+    /// The id of its agreement, or of the negotiation whose offers are held.
+    pub id: Uuid,
+    /// Whether it is only held.
+    pub is_held: bool,
+    /// Whether it has begun.
+    pub has_begun: bool,
+    /// Whether it is known which nodes it has.
+    pub is_bound: bool,
+    /// The party that has it.
+    pub party: String,
+    /// How many nodes.
+    pub nodes: u32,
+    /// From when.
+    pub start: i64,
+    /// Until when.
+    pub end: i64,
+    /// The nodes on which it is drawn, of those that are shown.
+    pub rows: Vec<Range<u32>>,
+}
+
+/// Nodes that are not used for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GanttUnusedView {
+    /// Which of the nodes that are shown.
+    pub rows: Range<u32>,
+    /// From when.
+    pub start: i64,
+    /// Until when.
+    pub end: i64,
+    /// `maintenance`, `down`, `drained` or `others`.
+    pub why: &'static str,
+}
+
+/// A change of the plan that nobody has asked for, and its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanChangeView {
+    /// When it was made.
+    pub at: String,
+    /// The agreement.
+    pub agreement: Uuid,
+    /// Its party, where the trail names it.
+    pub party: Option<String>,
+    /// The kind of the event, in a word.
+    pub kind: String,
+    /// What was changed and why, in words.
+    pub why: String,
+}
+
+impl GanttView {
+    /// What a picture of the plan shows for a query. O(n log n) for the slots of the resource.
+    pub(in crate::negotiation) fn of(picture: &Picture, resources: &[Resource], query: &GanttQuery) -> Self {
+        let name = query.resource.as_deref();
+        let name = name.or_else(|| Some(picture.resources.first()?.name.as_str()));
+        let shown = name.and_then(|name| view_resource(picture, resources, name, query));
+        Self {
+            taken: picture.taken.seconds(),
+            names: picture.resources.iter().map(|of| of.name.clone()).collect(),
+            shown,
+        }
+    }
+}
+
+fn view_resource(
+    picture: &Picture,
+    resources: &[Resource],
+    name: &str,
+    query: &GanttQuery,
+) -> Option<GanttResourceView> {
+    let of = picture.named(name)?;
+    let (first, many) = query.nodes;
+    let first = first.min(of.capacity.saturating_sub(1));
+    let nodes = first..first.saturating_add(many.max(1)).min(of.capacity);
+    let period = Interval::new(Time(query.period.0), Time(query.period.1));
+    let lanes = lanes_of_slots(of.capacity, &of.slots, &of.unused);
+    let slots = of
+        .slots
+        .iter()
+        .zip(lanes)
+        .filter(|(slot, _)| slot.interval.meets(period));
+    let slots = slots.filter_map(|(slot, rows)| {
+        let rows: Vec<_> = rows.iter().filter_map(|rows| common_rows(rows, &nodes)).collect();
+        (!rows.is_empty()).then(|| view_slot(slot, rows))
+    });
+    let unused = of
+        .unused
+        .iter()
+        .filter(|of| of.interval.meets(period))
+        .filter_map(|of| {
+            Some(GanttUnusedView {
+                rows: common_rows(&of.nodes, &nodes)?,
+                start: of.interval.start.seconds(),
+                end: of.interval.end.seconds(),
+                why: match of.why {
+                    WhyUnused::Maintenance => "maintenance",
+                    WhyUnused::State(state) => state.word(),
+                    WhyUnused::Others => "others",
+                },
+            })
+        });
+    let named = resources.iter().find(|of| of.name == name);
+    let name_of = |node: u32| {
+        let name = named.and_then(|of| of.node_names.get(node as usize));
+        name.map_or_else(|| node.to_string(), Clone::clone)
+    };
+    let are_few = nodes.end - nodes.start <= NAMES_MAX;
+    Some(GanttResourceView {
+        name: of.name.clone(),
+        capacity: of.capacity,
+        nodes: (nodes.start, nodes.end),
+        node_names: if are_few {
+            nodes.clone().map(name_of).collect()
+        } else {
+            Vec::new()
+        },
+        slots: slots.collect(),
+        unused: unused.collect(),
+    })
+}
+
+fn view_slot(slot: &PicturedSlot, rows: Vec<Range<u32>>) -> GanttSlotView {
+    GanttSlotView {
+        id: slot.of.id(),
+        is_held: matches!(slot.of, SlotOf::HeldOffers(_)),
+        has_begun: matches!(slot.of, SlotOf::Agreement { has_begun: true, .. }),
+        is_bound: !slot.numbers.is_empty(),
+        party: slot.party.clone(),
+        nodes: slot.nodes,
+        start: slot.interval.start.seconds(),
+        end: slot.interval.end.seconds(),
+        rows,
+    }
+}
+
+fn common_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>> {
+    let common = one.start.max(other.start)..one.end.min(other.end);
+    (!common.is_empty()).then_some(common)
+}
+
+impl PlanChangeView {
+    pub(in crate::negotiation) fn of(line: TrailLine) -> Self {
+        Self {
+            at: instant_as_date_time(line.at),
+            agreement: line.subject,
+            party: line.party,
+            kind: line.kind,
+            why: line.detail,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::{PicturedResource, UnusedNodes};
+
+    #[test]
+    #[expect(
+        clippy::single_range_in_vec_init,
+        reason = "most slots have one range of rows"
+    )]
+    fn only_what_lies_on_the_nodes_and_in_the_time_is_shown() {
+        let slot = |id: u128, start: i64, nodes: u32| PicturedSlot {
+            of: SlotOf::HeldOffers(Uuid::from_u128(id)),
+            party: "ann".to_owned(),
+            interval: Interval::of(Time(start), 10),
+            nodes,
+            numbers: Vec::new(),
+        };
+        let down = UnusedNodes {
+            nodes: 3..5,
+            interval: Interval::new(Time(0), Time(100)),
+            why: WhyUnused::State(crate::planner::NodeState::Down),
+        };
+        let resource = PicturedResource {
+            name: "local".to_owned(),
+            capacity: 6,
+            takes_new: true,
+            free: vec![(Time(0), 6)],
+            slots: vec![slot(1, 0, 2), slot(2, 0, 2), slot(3, 20, 1), slot(4, 50, 1)],
+            unused: vec![down],
+        };
+        let picture = Picture {
+            taken: Time(0),
+            horizon: Time(1_000),
+            is_published: true,
+            step: 1,
+            resources: vec![resource],
+        };
+        let mut query = GanttQuery {
+            resource: None,
+            period: (5, 30),
+            nodes: (1, 3),
+        };
+        let mut named = Resource::new("local", "local", 6);
+        named.node_names = vec!["a".to_owned(), "b".to_owned()];
+        let view = GanttView::of(&picture, &[named], &query);
+        let of = view.shown.unwrap();
+        let rows: Vec<_> = of
+            .slots
+            .iter()
+            .map(|slot| (slot.id.as_u128(), slot.rows.clone()))
+            .collect();
+        assert_eq!(
+            rows,
+            [(1, vec![1..2]), (2, vec![2..3])],
+            "the third lies on node 0"
+        );
+        assert_eq!(
+            (of.nodes, of.node_names),
+            ((1, 4), ["b", "2", "3"].map(str::to_owned).to_vec())
+        );
+        assert_eq!((of.unused[0].rows.clone(), of.unused[0].why), (3..4, "down"));
+        query.resource = Some("elsewhere".to_owned());
+        assert_eq!(GanttView::of(&picture, &[], &query).shown, None);
+        query = GanttQuery {
+            resource: None,
+            period: (0, 0),
+            nodes: (u32::MAX, 0),
+        };
+        let of = GanttView::of(&picture, &[], &query).shown.unwrap();
+        assert_eq!((of.nodes, of.slots.len()), ((5, 6), 0));
+    }
+}

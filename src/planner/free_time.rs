@@ -1,0 +1,46 @@
+//! Intervals in which nodes are free, as they are told.
+
+use scheduler::{Interval, Time};
+
+/// Intervals in order of their starts as the fewest that cover the same.
+pub(super) fn join_free_intervals(intervals: &[Interval]) -> Vec<Interval> {
+    let mut joined: Vec<Interval> = Vec::new();
+    for next in intervals {
+        match joined.last_mut() {
+            Some(last) if next.start <= last.end => last.end = last.end.max(next.end),
+            _ => joined.push(*next),
+        }
+    }
+    joined
+}
+
+/// The steps that lie in an interval whole.
+pub(super) fn whole_steps_of_gap(gap: Interval, step: i64) -> Interval {
+    let start = Time(-(-gap.start.seconds()).div_euclid(step) * step);
+    let end = Time(gap.end.seconds().div_euclid(step) * step);
+    Interval::new(start, end.max(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(start: i64, end: i64) -> Interval {
+        Interval::new(Time(start), Time(end))
+    }
+
+    #[test]
+    fn what_overlaps_or_touches_is_one() {
+        assert_eq!(
+            join_free_intervals(&[of(0, 5), of(2, 3), of(5, 8), of(9, 10)]),
+            [of(0, 8), of(9, 10)]
+        );
+    }
+
+    #[test]
+    fn only_whole_steps_are_told() {
+        assert_eq!(whole_steps_of_gap(of(1, 39), 10), of(10, 30));
+        assert!(whole_steps_of_gap(of(11, 19), 10).is_empty());
+        assert_eq!(whole_steps_of_gap(of(11, 19), 1), of(11, 19));
+    }
+}

@@ -1,0 +1,410 @@
+//! The calendar: when nodes are free and what they cost, and what of the rest is the visitor's own. Each free time fills in the form.
+
+mod drawing;
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+use super::days::{self, Extent, Period, Row};
+use super::form::{self, field};
+use super::session::{self, Visitor};
+use super::slots::{address_of_slot, state_of_slot};
+use super::values::Values;
+use super::{Answer, Frame, render_page, text};
+use crate::access::Role;
+use crate::http::Api;
+use crate::negotiation::{
+    CalendarCellView, CalendarQuery, CalendarResourceView, CalendarSlotView, CalendarView,
+};
+use drawing::Band;
+
+/// The name of the field with a resource, here and in the form.
+const RESOURCE: &str = "resource";
+/// Days before today beyond which nothing is looked for.
+const DAYS_BACK: i64 = 366;
+/// Days from today beyond which nobody plans.
+const DAYS_AHEAD: i64 = 3_660;
+/// The duration that a time fills in where the template proposes none.
+const HOUR: i64 = 3_600;
+/// A time that has begun is asked for from now on, and with as many seconds more as a person may take for it.
+const TIME_TO_ASK: i64 = 600;
+/// A free time is asked for up to a day from its start.
+const DAY: i64 = 86_400;
+
+#[derive(Template)]
+#[template(path = "portal/calendar.html")]
+struct Calendar {
+    frame: Frame,
+    /// The address of this page.
+    here: String,
+    /// The period, in words.
+    title: String,
+    views: Vec<Link>,
+    previous: String,
+    today: String,
+    next: Option<String>,
+    extent: &'static str,
+    from: String,
+    nodes: u32,
+    /// The name that is asked for; empty for all.
+    resource: String,
+    is_published: bool,
+    is_everybodys: bool,
+    is_priced: bool,
+    names: Vec<String>,
+    columns: Vec<String>,
+    resources: Vec<Resource>,
+    more: Option<String>,
+    /// When the plan was looked at, as a dateTime.
+    taken: String,
+}
+
+/// A link to another page of the calendar.
+struct Link {
+    word: &'static str,
+    address: String,
+    is_here: bool,
+}
+
+struct Resource {
+    is: CalendarResourceView,
+    band: Option<Band>,
+    rows: Vec<Row<Cell>>,
+    own: Vec<Own>,
+    next_free: Vec<FreeTime>,
+}
+
+/// A cell of the table.
+struct Cell {
+    class: &'static str,
+    /// The fewest free nodes.
+    shown: String,
+    price: Option<String>,
+    words: String,
+    /// The form filled in; none where nothing can be had.
+    address: Option<String>,
+}
+
+/// A slot of the visitor's, or of anybody for an operator.
+struct Own {
+    address: String,
+    words: String,
+    party: String,
+    start: String,
+    end: String,
+}
+
+/// A time in which the wanted nodes are free.
+struct FreeTime {
+    start: String,
+    end: String,
+    address: Option<String>,
+}
+
+/// What a visitor asks for.
+struct Asked {
+    period: Period,
+    extent: Extent,
+    nodes: u32,
+    resource: String,
+    skip: usize,
+    today: Date,
+}
+
+/// GET /portal/calendar.
+pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+    let visitor = session::signed_in(&api, &headers, None).await?;
+    let values = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let (nodes, duration) = api.negotiation.proposed_size();
+    let asked = read_query(&values, api.negotiation.clock().now().seconds(), nodes);
+    let duration = duration.map_or(HOUR, i64::from);
+    let view = api
+        .negotiation
+        .calendar(CalendarQuery {
+            party: visitor.caller.party.clone(),
+            sees_all: visitor.caller.role == Role::Operator,
+            wanted: (asked.nodes, duration),
+            resource: Some(asked.resource.clone()).filter(|name| !name.is_empty()),
+            skip: asked.skip,
+            cells: asked.period.cells(),
+            parts: asked.period.parts_of_cell(),
+        })
+        .await?;
+    let catalogue = api.negotiation.catalogue();
+    let application = catalogue.applications().first();
+    let filling = Filling {
+        application: application.map_or_else(String::new, form::application_value),
+        nodes: asked.nodes,
+        duration,
+        taken: view.taken,
+        may_act: visitor.frame("").may_act,
+    };
+    render_page(StatusCode::OK, &view_calendar(&visitor, &asked, view, &filling))
+}
+
+/// Reads the query of the page; whatever makes no sense there is taken as left out.
+fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> Asked {
+    let zone = days::zone();
+    let today = days::day_of_second(now, &zone);
+    let day = Date::strptime("%Y-%m-%d", values.trimmed("from")).unwrap_or(today);
+    let earliest = today.saturating_sub(DAYS_BACK.days());
+    let latest = today.saturating_add(DAYS_AHEAD.days());
+    let extent = Extent::of_word(values.trimmed("view"));
+    let nodes = values
+        .trimmed(field::NODES)
+        .parse()
+        .ok()
+        .filter(|nodes| *nodes > 0);
+    Asked {
+        period: Period::around(extent, day.clamp(earliest, latest), zone),
+        extent,
+        nodes: nodes.or(proposed).unwrap_or(1),
+        resource: values.trimmed(RESOURCE).to_owned(),
+        skip: values.trimmed("skip").parse().unwrap_or(0),
+        today,
+    }
+}
+
+impl Asked {
+    /// The address of the calendar for another extent and another day.
+    fn address(&self, extent: Extent, day: Date, skip: usize) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query
+            .append_pair("view", extent.word())
+            .append_pair("from", &day.to_string())
+            .append_pair(field::NODES, &self.nodes.to_string());
+        if !self.resource.is_empty() {
+            query.append_pair(RESOURCE, &self.resource);
+        }
+        if skip > 0 {
+            query.append_pair("skip", &skip.to_string());
+        }
+        format!("/portal/calendar?{}", query.finish())
+    }
+
+    fn link(&self, extent: Extent) -> Link {
+        Link {
+            word: match extent {
+                Extent::Day => "Day",
+                Extent::Week => "Week",
+                Extent::Month => "Month",
+            },
+            address: self.address(extent, self.period.first, 0),
+            is_here: extent == self.extent,
+        }
+    }
+}
+
+fn view_calendar(visitor: &Visitor, asked: &Asked, view: CalendarView, filling: &Filling) -> Calendar {
+    let first = asked.period.first;
+    let at = |day: Date| asked.address(asked.extent, day, 0);
+    let is_last = asked
+        .period
+        .cells()
+        .last()
+        .is_none_or(|(_, end)| *end >= view.horizon);
+    let is_priced = {
+        let mut cells = view.resources.iter().flat_map(|of| &of.cells);
+        cells.any(|cell| cell.node_hour.is_some())
+    };
+    let resources = view.resources.into_iter();
+    Calendar {
+        frame: visitor.frame("Calendar"),
+        here: asked.address(asked.extent, first, asked.skip),
+        title: asked.period.title(),
+        views: Extent::ALL.map(|extent| asked.link(extent)).into(),
+        previous: at(asked.period.previous()),
+        today: at(asked.today),
+        next: (!is_last).then(|| at(asked.period.next())),
+        extent: asked.extent.word(),
+        from: first.to_string(),
+        nodes: asked.nodes,
+        resource: asked.resource.clone(),
+        is_published: view.is_published,
+        is_everybodys: visitor.caller.role == Role::Operator,
+        is_priced,
+        names: view.names,
+        columns: asked.period.columns(),
+        resources: resources.map(|of| view_resource(of, asked, filling)).collect(),
+        more: view.next.map(|skip| asked.address(asked.extent, first, skip)),
+        taken: text::date_time(view.taken),
+    }
+}
+
+fn view_resource(is: CalendarResourceView, asked: &Asked, filling: &Filling) -> Resource {
+    let cells = is.cells.iter().map(|cell| view_cell(cell, &is, asked, filling));
+    let next_free = is.next_free.iter().map(|(start, end)| FreeTime {
+        start: text::date_time(*start),
+        end: text::date_time(*end),
+        address: filling.address(&is.name, *start, (*end).min(*start + DAY.max(filling.duration))),
+    });
+    Resource {
+        rows: asked.period.rows(cells.collect()),
+        own: is.slots.iter().map(view_own_slot).collect(),
+        next_free: next_free.collect(),
+        band: Band::of(&is, asked.period.parts_of_cell(), asked.nodes),
+        is,
+    }
+}
+
+fn view_cell(cell: &CalendarCellView, of: &CalendarResourceView, asked: &Asked, filling: &Filling) -> Cell {
+    let mut words = asked.period.cell_name(cell.start);
+    let is_over = cell.end <= filling.taken;
+    let all = text::nodes(of.nodes);
+    match cell.free {
+        None if is_over => words += ", over",
+        None => {}
+        Some((least, most)) if least == most => words += &format!(", {least} of {all} free"),
+        Some((least, most)) => words += &format!(", {least} to {most} of {all} free"),
+    }
+    if let Some(price) = &cell.node_hour {
+        words += &format!(", {price} per node-hour");
+    }
+    let class = match cell.free {
+        None if is_over => "over",
+        None => "untold",
+        Some((_, most)) if most < asked.nodes => "none",
+        Some((least, _)) if least < asked.nodes => "some",
+        // The share of free nodes in thirds.
+        Some((least, _)) => match u64::from(least) * 3 / u64::from(of.nodes.max(1)) {
+            0 => "third",
+            1 => "half",
+            _ => "most",
+        },
+    };
+    Cell {
+        class,
+        shown: cell
+            .free
+            .map_or_else(|| "–".to_owned(), |(least, _)| least.to_string()),
+        price: cell.node_hour.as_ref().map(|price| price.amount.clone()),
+        words,
+        address: Some(())
+            .filter(|()| cell.is_open)
+            .and_then(|()| filling.address(&of.name, cell.start, cell.end)),
+    }
+}
+
+fn view_own_slot(slot: &CalendarSlotView) -> Own {
+    Own {
+        address: address_of_slot(slot.id, slot.is_held),
+        words: format!(
+            "{}, {}",
+            text::nodes(slot.nodes),
+            state_of_slot(slot.is_held, slot.has_begun)
+        ),
+        party: slot.party.clone(),
+        start: text::date_time(slot.start),
+        end: text::date_time(slot.end),
+    }
+}
+
+/// What a time fills in, beside itself.
+struct Filling {
+    application: String,
+    nodes: u32,
+    duration: i64,
+    taken: i64,
+    may_act: bool,
+}
+
+impl Filling {
+    /// The form filled in for a time on a resource; none for a visitor who may reserve nothing.
+    fn address(&self, resource: &str, start: i64, end: i64) -> Option<String> {
+        // What has begun is asked for without an earliest start.
+        let from = Some(start).filter(|start| *start > self.taken);
+        let least = from.unwrap_or(self.taken + TIME_TO_ASK) + self.duration;
+        let part = |seconds: i64| {
+            if seconds == 0 {
+                String::new()
+            } else {
+                seconds.to_string()
+            }
+        };
+        let values = Values::default()
+            .with(field::APPLICATION, self.application.clone())
+            .with(field::NODES, self.nodes.to_string())
+            .with(field::HOURS, part(self.duration / 3_600))
+            .with(field::MINUTES, part(self.duration / 60 % 60))
+            .with(field::SECONDS, part(self.duration % 60))
+            .with(RESOURCE, resource);
+        let values = form::form_with_window(values, from, end.max(least));
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(
+            values
+                .iter()
+                .filter(|(name, value)| !value.is_empty() || *name == field::APPLICATION),
+        );
+        self.may_act.then(|| format!("/portal?{}", query.finish()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filling() -> Filling {
+        Filling {
+            application: "sleep\t".to_owned(),
+            nodes: 2,
+            duration: 5_400,
+            taken: 1_000,
+            may_act: true,
+        }
+    }
+
+    #[test]
+    fn a_time_fills_in_the_form_with_a_window_that_has_room() {
+        let address = filling().address("a&b", 7_200, 10_800).unwrap();
+        let values = Values::read(address.strip_prefix("/portal?").unwrap().as_bytes());
+        for (name, value) in [
+            ("application", "sleep\t"),
+            ("nodes", "2"),
+            ("hours", "1"),
+            ("minutes", "30"),
+            ("resource", "a&b"),
+            ("start-date", "1970-01-01"),
+            ("start-time", "02:00:00"),
+            ("deadline-time", "03:30:00"),
+        ] {
+            assert_eq!(values.get(name), value, "{name}");
+        }
+        assert!(!values.has("seconds"));
+        let begun = filling().address("r", 0, 3_600).unwrap();
+        assert!(
+            !begun.contains("start-date") && begun.contains("deadline-time=01%3A56%3A40"),
+            "{begun}"
+        );
+        let reader = Filling {
+            may_act: false,
+            ..filling()
+        };
+        assert_eq!(reader.address("r", 7_200, 10_800), None);
+    }
+
+    #[test]
+    fn a_query_that_makes_no_sense_is_the_present_week() {
+        let now = 1_796_300_000;
+        let read = |query: &str| read_query(&Values::read(query.as_bytes()), now, Some(2));
+        let usual = read("");
+        for query in [
+            "view=year&from=tomorrow&nodes=-1&skip=x",
+            "nodes=0",
+            "nodes=99999999999",
+            "from=2026-13-01",
+        ] {
+            let asked = read(query);
+            assert_eq!(
+                (asked.extent, asked.period.first),
+                (Extent::Week, usual.period.first),
+                "{query}"
+            );
+            assert_eq!((asked.nodes, asked.skip), (2, 0), "{query}");
+        }
+        assert!(read("from=9999-12-31&view=month").period.cells().len() >= 28);
+        assert!(read("from=-9999-01-01&view=day").period.cells().len() == 24);
+    }
+}

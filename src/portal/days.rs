@@ -1,0 +1,287 @@
+//! Days, weeks and months as visitors have them: when they begin, and what they are called.
+
+use jiff::civil::{Date, Time, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan};
+
+/// Hours of a part of a day on a calendar of a week.
+const PART_HOURS: i8 = 3;
+
+/// The zone in which days begin.
+pub(super) fn zone() -> TimeZone {
+    TimeZone::UTC
+}
+
+/// How much a calendar shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// A day by hours.
+    Day,
+    /// A week from its Monday, by parts of days.
+    Week,
+    /// A month by days.
+    Month,
+}
+
+/// A time that a calendar shows, cut into rows of cells.
+#[derive(Debug, Clone)]
+pub(super) struct Period {
+    extent: Extent,
+    /// Its first day.
+    pub(super) first: Date,
+    zone: TimeZone,
+}
+
+/// A row of a calendar, with what it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row<T> {
+    pub(super) label: String,
+    /// None before the first cell and after the last.
+    pub(super) cells: Vec<Option<T>>,
+}
+
+impl Extent {
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
+
+    /// The word in an address.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+        }
+    }
+
+    /// The extent with a word in an address; a week where there is none with it.
+    pub(super) fn of_word(word: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|of| of.word() == word);
+        found.unwrap_or(Self::Week)
+    }
+
+    fn length(self) -> Span {
+        match self {
+            Self::Day => 1.day(),
+            Self::Week => 1.week(),
+            Self::Month => 1.month(),
+        }
+    }
+}
+
+impl Period {
+    /// The period that holds a day.
+    pub(super) fn around(extent: Extent, day: Date, zone: TimeZone) -> Self {
+        let first = match extent {
+            Extent::Day => day,
+            Extent::Week => {
+                let since = i64::from(day.weekday().to_monday_zero_offset());
+                day.saturating_sub(since.days())
+            }
+            Extent::Month => day.first_of_month(),
+        };
+        Self { extent, first, zone }
+    }
+
+    /// The first day of the next one, and of the one before.
+    pub(super) fn next(&self) -> Date {
+        self.first.saturating_add(self.extent.length())
+    }
+
+    /// The first day of the one before.
+    pub(super) fn previous(&self) -> Date {
+        self.first.saturating_sub(self.extent.length())
+    }
+
+    /// What it is called.
+    pub(super) fn title(&self) -> String {
+        let date = |date: Date| date.strftime("%-d %B %Y").to_string();
+        match self.extent {
+            Extent::Day => self.first.strftime("%A %-d %B %Y").to_string(),
+            Extent::Week => format!(
+                "{} to {}",
+                date(self.first),
+                date(self.next().saturating_sub(1.day()))
+            ),
+            Extent::Month => self.first.strftime("%B %Y").to_string(),
+        }
+    }
+
+    /// Its cells, from which second until which, in order.
+    pub(super) fn cells(&self) -> Vec<(i64, i64)> {
+        let (mut days, mut day) = (Vec::new(), self.first);
+        while day < self.next() {
+            days.push(day);
+            day = day.saturating_add(1.day());
+        }
+        let end = second_of(self.next(), Time::midnight(), &self.zone);
+        let starts: Vec<i64> = match self.extent {
+            // A day of another clock may have 23 hours, or 25.
+            Extent::Day => {
+                let start = second_of(self.first, Time::midnight(), &self.zone);
+                (start..end).step_by(3_600).collect()
+            }
+            Extent::Week => {
+                let parts = (0..24).step_by(usize::from(PART_HOURS.unsigned_abs()));
+                let parts = parts.map(|hour| Time::constant(hour, 0, 0, 0));
+                let parts: Vec<Time> = parts.collect();
+                let of_day = |day: Date| parts.iter().map(move |part| (day, *part));
+                let all = days.into_iter().flat_map(of_day);
+                all.map(|(day, part)| second_of(day, part, &self.zone)).collect()
+            }
+            Extent::Month => {
+                let all = days.into_iter();
+                all.map(|day| second_of(day, Time::midnight(), &self.zone))
+                    .collect()
+            }
+        };
+        let ends = starts.iter().skip(1).copied().chain([end]);
+        starts.iter().copied().zip(ends).collect()
+    }
+
+    /// In how many parts of its cells a picture is drawn: quarters of an hour, hours, quarters of a day.
+    pub(super) fn parts_of_cell(&self) -> i64 {
+        match self.extent {
+            Extent::Day | Extent::Month => 4,
+            Extent::Week => 3,
+        }
+    }
+
+    /// What the columns are called.
+    pub(super) fn columns(&self) -> Vec<String> {
+        match self.extent {
+            Extent::Day => self.cells().iter().map(|(start, _)| self.clock(*start)).collect(),
+            Extent::Week => (0..24)
+                .step_by(usize::from(PART_HOURS.unsigned_abs()))
+                .map(|hour| format!("{hour:02}–{:02}", hour + PART_HOURS))
+                .collect(),
+            Extent::Month => ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+                .map(str::to_owned)
+                .to_vec(),
+        }
+    }
+
+    /// One value for each cell, in rows below these columns.
+    pub(super) fn rows<T>(&self, values: Vec<T>) -> Vec<Row<T>> {
+        let before = match self.extent {
+            Extent::Month => usize::from(self.first.weekday().to_monday_zero_offset().unsigned_abs()),
+            Extent::Day | Extent::Week => 0,
+        };
+        let length = self.columns().len().max(1);
+        let mut cells: Vec<Option<T>> = (0..before).map(|_| None).collect();
+        cells.extend(values.into_iter().map(Some));
+        let mut rows = Vec::new();
+        let mut day = self.first;
+        while !cells.is_empty() {
+            let mut row: Vec<Option<T>> = cells.drain(..length.min(cells.len())).collect();
+            row.resize_with(length, || None);
+            rows.push(Row {
+                label: day.strftime("%a %-d %b").to_string(),
+                cells: row,
+            });
+            day = match self.extent {
+                Extent::Month => day
+                    .nth_weekday(1, Weekday::Monday)
+                    .unwrap_or_else(|_| day.saturating_add(1.week())),
+                Extent::Day | Extent::Week => day.saturating_add(1.day()),
+            };
+        }
+        rows
+    }
+
+    /// What the cell that begins at a second is called.
+    pub(super) fn cell_name(&self, start: i64) -> String {
+        let format = if self.extent == Extent::Month {
+            "%a %-d %b"
+        } else {
+            "%a %-d %b %H:%M"
+        };
+        write_second(start, &self.zone, format)
+    }
+
+    fn clock(&self, at: i64) -> String {
+        write_second(at, &self.zone, "%H")
+    }
+}
+
+/// A second in a format of strftime; empty beyond the year 9999.
+pub(super) fn write_second(at: i64, zone: &TimeZone, format: &str) -> String {
+    let at = Timestamp::from_second(at);
+    at.map_or_else(
+        |_| String::new(),
+        |at| at.to_zoned(zone.clone()).strftime(format).to_string(),
+    )
+}
+
+/// The day of a second.
+pub(super) fn day_of_second(at: i64, zone: &TimeZone) -> Date {
+    let at = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH);
+    at.to_zoned(zone.clone()).date()
+}
+
+/// The second at which a clock shows a time of a day, or the next one where clocks skip that.
+pub(super) fn second_of(day: Date, time: Time, zone: &TimeZone) -> i64 {
+    let at = day.to_datetime(time).to_zoned(zone.clone());
+    at.map_or(i64::MAX, |at| at.timestamp().as_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn a_week_begins_on_monday_and_a_month_on_its_first() {
+        let of = |extent, day| Period::around(extent, day, TimeZone::UTC);
+        let day = date(2026, 12, 3);
+        assert_eq!(of(Extent::Week, day).first, date(2026, 11, 30));
+        assert_eq!(
+            of(Extent::Week, day).title(),
+            "30 November 2026 to 6 December 2026"
+        );
+        assert_eq!(of(Extent::Month, day).first, date(2026, 12, 1));
+        assert_eq!(
+            (of(Extent::Month, day).previous(), of(Extent::Month, day).next()),
+            (date(2026, 11, 1), date(2027, 1, 1))
+        );
+        assert_eq!(of(Extent::Day, day).title(), "Thursday 3 December 2026");
+        for (extent, cells) in [(Extent::Day, 24), (Extent::Week, 56), (Extent::Month, 31)] {
+            let period = of(extent, day);
+            assert_eq!(period.cells().len(), cells);
+            let starts_where_the_last_ended = period.cells().windows(2).all(|two| two[0].1 == two[1].0);
+            assert!(starts_where_the_last_ended);
+        }
+    }
+
+    #[test]
+    fn the_days_of_a_month_stand_under_their_weekdays() {
+        let period = Period::around(Extent::Month, date(2026, 12, 3), TimeZone::UTC);
+        let rows = period.rows((1..=31).collect());
+        assert_eq!(rows.len(), 5);
+        assert_eq!(
+            rows[0].cells,
+            [None, Some(1), Some(2), Some(3), Some(4), Some(5), Some(6)]
+        );
+        assert_eq!((rows[1].label.as_str(), rows[1].cells[0]), ("Mon 7 Dec", Some(7)));
+        assert_eq!(rows[4].cells[4..], [None, None, None]);
+        assert_eq!(rows[4].cells[3], Some(31));
+        assert_eq!(period.cell_name(period.cells()[0].0), "Tue 1 Dec");
+    }
+
+    #[test]
+    fn a_day_on_which_clocks_change_has_as_many_hours_as_it_has() {
+        let Ok(zone) = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3") else {
+            panic!("a zone can be written by its rule");
+        };
+        let period = Period::around(Extent::Day, date(2026, 3, 29), zone.clone());
+        assert_eq!((period.cells().len(), period.columns().len()), (23, 23));
+        let period = Period::around(Extent::Day, date(2026, 10, 25), zone.clone());
+        assert_eq!(period.cells().len(), 25);
+        let week = Period::around(Extent::Week, date(2026, 3, 29), zone);
+        let cells = week.cells();
+        assert_eq!(cells.len(), 56);
+        let hours: Vec<i64> = cells.iter().map(|(start, end)| (end - start) / 3_600).collect();
+        assert_eq!(hours[48..50], [2, 3], "the clocks skip from two to three");
+        assert_eq!(week.cell_name(cells[49].0), "Sun 29 Mar 03:00");
+    }
+}

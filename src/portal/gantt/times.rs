@@ -1,0 +1,160 @@
+//! The time that a plan is shown for, and the marks on it.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+
+use crate::portal::days;
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
+/// Years around now beyond which nothing is looked for.
+const FARTHEST: i64 = 20 * 366 * DAY;
+
+/// How long the time is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    Hour,
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+/// An instant that is marked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) at: i64,
+    pub(super) label: String,
+}
+
+impl Span {
+    pub(super) const ALL: [Self; 5] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
+
+    /// The word in an address.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Year => "year",
+        }
+    }
+
+    /// The word on a page.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Hour => "Hour",
+            Self::Day => "Day",
+            Self::Week => "Week",
+            Self::Month => "Month",
+            Self::Year => "Year",
+        }
+    }
+
+    /// The span with a word in an address; a day where there is none with it.
+    pub(super) fn of_word(word: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|of| of.word() == word);
+        found.unwrap_or(Self::Day)
+    }
+
+    pub(super) fn seconds(self) -> i64 {
+        match self {
+            Self::Hour => HOUR,
+            Self::Day => DAY,
+            Self::Week => 7 * DAY,
+            Self::Month => 31 * DAY,
+            Self::Year => 366 * DAY,
+        }
+    }
+
+    /// The seconds between two marks; a year has one at the beginning of each month.
+    fn step(self) -> i64 {
+        match self {
+            Self::Hour => 600,
+            Self::Day => 2 * HOUR,
+            Self::Week => DAY,
+            Self::Month => 3 * DAY,
+            Self::Year => 31 * DAY,
+        }
+    }
+
+    /// The start of the time around an instant: on a whole minute, hour or day, and not beyond what anybody plans.
+    pub(super) fn start(self, at: i64, now: i64) -> i64 {
+        let whole = match self {
+            Self::Hour => 60,
+            Self::Day => HOUR,
+            Self::Week | Self::Month | Self::Year => DAY,
+        };
+        at.clamp(now - FARTHEST, now + FARTHEST).div_euclid(whole) * whole
+    }
+
+    /// The marks of the time from an instant on.
+    pub(super) fn marks(self, start: i64) -> Vec<Mark> {
+        let zone = days::zone();
+        let end = start + self.seconds();
+        let format = match self {
+            Self::Hour | Self::Day => "%H:%M",
+            Self::Week => "%a %-d %b",
+            Self::Month => "%-d %b",
+            Self::Year => "%b %Y",
+        };
+        // From the beginning of the day on, so that the marks are the same whatever the start.
+        let first = days::day_of_second(start, &zone);
+        let first = if self == Self::Year {
+            first.first_of_month()
+        } else {
+            first
+        };
+        let mut at = days::second_of(first, Time::midnight(), &zone);
+        let mut marks = Vec::new();
+        while at < end {
+            if at >= start {
+                let label = days::write_second(at, &zone, format);
+                marks.push(Mark { at, label });
+            }
+            at = match self {
+                Self::Hour | Self::Day => at + self.step(),
+                // At midnight, also where clocks have changed meanwhile.
+                Self::Week | Self::Month => {
+                    let next = days::day_of_second(at + self.step() + HOUR, &zone);
+                    days::second_of(next, Time::midnight(), &zone).max(at + 1)
+                }
+                Self::Year => {
+                    let next = days::day_of_second(at + self.step() + HOUR, &zone).first_of_month();
+                    days::second_of(next, Time::midnight(), &zone).max(at + 1)
+                }
+            };
+        }
+        marks
+    }
+}
+
+/// A dateTime with a zone, or the beginning of a day.
+pub(super) fn read_instant(text: &str) -> Option<i64> {
+    let of_day = |day| days::second_of(day, Time::midnight(), &days::zone());
+    let instant = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
+    instant.or_else(|| Date::strptime("%Y-%m-%d", text).ok().map(of_day))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_span_has_a_few_marks_that_stand_still_as_it_moves() {
+        let start = 1_796_300_000;
+        for span in Span::ALL {
+            let marks = span.marks(span.start(start, start));
+            assert!((6..=13).contains(&marks.len()), "{span:?}: {}", marks.len());
+            let later = span.marks(span.start(start, start) + span.seconds() / 2);
+            let common = marks.iter().filter(|mark| later.contains(mark)).count();
+            assert!(common >= 2 || span == Span::Month, "{span:?}");
+        }
+        let year = Span::Year.marks(read_instant("2026-01-01").unwrap());
+        assert_eq!(
+            (year[0].label.as_str(), year[11].label.as_str()),
+            ("Jan 2026", "Dec 2026")
+        );
+    }
+}
